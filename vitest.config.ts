@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { dashboardAssets } from './tools/dashboard-assets.mjs'
+import { viteLua } from './tools/lua.mjs'
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
 
@@ -18,6 +19,7 @@ class LongestFirst extends BaseSequencer {
 }
 
 export default defineConfig({
+  plugins: [viteLua],
   define: { RELAYSCOPE_VERSION: JSON.stringify(version), ...(await dashboardAssets()) },
   test: {
     include: ['test/**/*.test.ts'],

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { dashboardAssets } from './dashboard-assets.mjs'
 import { FACES } from './faces.mjs'
+import { esbuildLua } from './lua.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const DIST = join(ROOT, 'dist')
@@ -25,6 +26,7 @@ async function buildScripts() {
     packages: 'external',
     // Deno and Bun know Node's modules by this name alone.
     external: ['node:*'],
+    plugins: [esbuildLua],
     define: { RELAYSCOPE_VERSION: JSON.stringify(version), ...(await dashboardAssets()) },
   }
   await Promise.all([
@@ -70,4 +72,6 @@ function removeEmpty(folder) {
 
 rmSync(DIST, { recursive: true, force: true })
 await buildScripts()
+// Scripts fill in their constants as they are loaded: a missing one ends the build.
+await import(join(DIST, 'redis/index.js'))
 if (!process.argv.includes('--no-dts')) buildDeclarations()

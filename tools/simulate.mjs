@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
+import { esbuildLua } from './lua.mjs'
 
 const dir = join(dirname(fileURLToPath(import.meta.url)), '..', 'test', 'simulation')
 const cache = join(dir, '..', '..', 'node_modules', '.cache')
@@ -18,6 +19,7 @@ try {
     platform: 'node',
     format: 'esm',
     outfile,
+    plugins: [esbuildLua],
     define,
   })
   const { main } = await import(pathToFileURL(outfile).href)

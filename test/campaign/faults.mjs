@@ -4,6 +4,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { build } from 'esbuild'
+import { esbuildLua } from '../../tools/lua.mjs'
 
 const cache = join(import.meta.dirname, '../../node_modules/.cache/relayscope')
 const outfile = join(cache, 'faults.mjs')
@@ -16,6 +17,7 @@ await build({
   platform: 'node',
   format: 'esm',
   packages: 'external',
+  plugins: [esbuildLua],
   define: { RELAYSCOPE_VERSION: '""' },
 })
 const { main } = await import(outfile)

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { build } from 'esbuild'
 import { createStore } from '../../src/redis/store/store.js'
+import { esbuildLua } from '../../tools/lua.mjs'
 import { startCluster, startServer, clients as storeClients } from '../redis/server.js'
 import { checkHistory } from './faults-checker.js'
 import { createClients, pause } from './faults-clients.js'
@@ -51,6 +52,7 @@ const buildNode = (folder: string, outfile: string) =>
     bundle: true,
     platform: 'node',
     format: 'esm',
+    plugins: [esbuildLua],
     define: { RELAYSCOPE_VERSION: '""' },
     banner: { js: `import { createRequire } from 'node:module'; const require = createRequire(import.meta.url)` },
   })

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { build } from 'esbuild'
+import { esbuildLua } from '../../tools/lua.mjs'
 
 const root = join(import.meta.dirname, '../..')
 const outfile = join(root, 'node_modules/.cache/relayscope/fuzz.mjs')
@@ -17,6 +18,7 @@ await build({
   platform: 'node',
   format: 'esm',
   packages: 'external',
+  plugins: [esbuildLua],
   define: { RELAYSCOPE_VERSION: JSON.stringify(version) },
 })
 await import(outfile)

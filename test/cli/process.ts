@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { dashboardAssets } from '../../tools/dashboard-assets.mjs'
+import { esbuildLua } from '../../tools/lua.mjs'
 
 // Below node_modules, so that packages resolve from where they would once installed.
 export const COMMAND = fileURLToPath(new URL('../../node_modules/.cache/relayscope/observe.mjs', import.meta.url))
@@ -16,6 +17,7 @@ export async function buildCommand(): Promise<void> {
     platform: 'node',
     format: 'esm',
     packages: 'external',
+    plugins: [esbuildLua],
     define: { RELAYSCOPE_VERSION: '"0.0.0-test"', ...(await dashboardAssets()) },
   })
 }

@@ -27,8 +27,13 @@ function isTypeOnly(node: ts.ImportDeclaration | ts.ExportDeclaration): boolean 
   return node.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword
 }
 
-/** The imports of `text`, the source of the file `path`: static, re-exporting, dynamic and in types. */
+/** The imports of `text`, the source of the file `path`: static, re-exporting, dynamic and in types; includes of Lua. */
 export function importsOf(path: string, text: string): { imports: Import[]; faceOnly: boolean } {
+  if (path.endsWith('.lua')) {
+    const included = [...text.matchAll(/^--@include (\S+)$/gm)].map(([, name]) => name as string)
+    const targets = included.map((name) => posix.join(posix.dirname(path), name))
+    return { imports: targets.map((target) => ({ target, own: true, typeOnly: false })), faceOnly: false }
+  }
   const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true)
   const imports: Import[] = []
   const add = (specifier: ts.Node | undefined, typeOnly: boolean) => {
@@ -56,11 +61,14 @@ export function importsOf(path: string, text: string): { imports: Import[]; face
   return { imports, faceOnly }
 }
 
-/** Every TypeScript file below `folder`, named with forward slashes. */
-export function readFiles(folder: string): { path: string; text: string; lines: number }[] {
+/** Names of TypeScript and of Lua files. */
+export const SOURCES = /\.(tsx?|lua)$/
+
+/** Every file below `folder` with such a name, by default every TypeScript file, named with forward slashes. */
+export function readFiles(folder: string, names = /\.tsx?$/): { path: string; text: string; lines: number }[] {
   const root = join(ROOT, folder)
   return readdirSync(root, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name))
+    .filter((entry) => entry.isFile() && names.test(entry.name))
     .map((entry) => {
       const file = join(entry.parentPath, entry.name)
       const text = readFileSync(file, 'utf8')
@@ -69,7 +77,7 @@ export function readFiles(folder: string): { path: string; text: string; lines: 
     .sort((a, b) => (a.path < b.path ? -1 : 1))
 }
 
-/** Every TypeScript file below `src`. */
+/** Every TypeScript and Lua file below `src`. */
 export function readSources(): SourceFile[] {
-  return readFiles('src').map(({ path, text }) => ({ path, ...importsOf(path, text) }))
+  return readFiles('src', SOURCES).map(({ path, text }) => ({ path, ...importsOf(path, text) }))
 }

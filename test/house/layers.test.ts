@@ -1,6 +1,6 @@
 /** Holds the layout of the house: how long a file may be and, in `src`, which layer may import which and what a face is. */
 import { describe, expect, it } from 'vitest'
-import { importsOf, readFiles, readSources, type SourceFile } from './imports.js'
+import { importsOf, readFiles, readSources, SOURCES, type SourceFile } from './imports.js'
 import { circles, misdirected, unusedPermissions } from './layers.js'
 
 const SMELL = 400
@@ -14,14 +14,14 @@ function tree(texts: Record<string, string>): SourceFile[] {
 }
 
 it.each(['src', 'test'])(`%s has no file over ${DEFECT} lines`, (folder) => {
-  const measured = readFiles(folder)
+  const measured = readFiles(folder, SOURCES)
   for (const { path, lines } of measured) if (lines > SMELL) console.warn(`${folder}/${path}: ${lines} lines`)
   expect(measured.filter(({ lines }) => lines > DEFECT).map(({ path }) => path)).toEqual([])
 })
 
 it.each(['src', 'test'])('%s cites no paper that is not in the repository', (folder) => {
   const cites = /\b(spec|ruling|contract, part|issue) #?\d/i
-  expect(readFiles(folder).flatMap(({ path, text }) => (cites.test(text) ? [path] : []))).toEqual([])
+  expect(readFiles(folder, SOURCES).flatMap(({ path, text }) => (cites.test(text) ? [path] : []))).toEqual([])
 })
 
 describe('the layers of src', () => {

@@ -99,7 +99,7 @@ const FAMILIES = readdirSync(join(ROOT, 'src/redis')).filter(
 /** Families that stand on another one of their store, and on what of it. */
 const FAMILY_IMPORTS: Record<string, string[]> = {
   // Whether a claim that has been won may be heard: the message is kept in the same step.
-  'redis/history': ['redis/deduplicator/scripts.ts'],
+  'redis/history': ['redis/deduplicator/claims.lua'],
   // The newest event of a site stands where its topic counts.
   'redis/sites': ['redis/event-bus/last-events.ts'],
   // A call belongs to the instance that holds the client.

@@ -3,8 +3,10 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type CounterKind, NODE_COUNTERS, TERMINAL_REASONS, TerminalState } from '../../src/contract/delivery.js'
+import { withConstants } from '../../src/redis/store/arguments.js'
 import type { ScriptText } from '../../src/redis/store/script.js'
-import { readFiles } from './imports.js'
+import { luaModule } from '../../tools/lua.mjs'
+import { readFiles, readSources, SOURCES } from './imports.js'
 
 const REDIS = join(import.meta.dirname, '../../src/redis')
 const isScript = (value: unknown): value is ScriptText =>
@@ -12,6 +14,9 @@ const isScript = (value: unknown): value is ScriptText =>
 
 /** What stands at a place in `ARGV` stands there in one file alone, which gives it a name. */
 const GENERATOR = 'redis/store/arguments.ts'
+
+/** Whose Lua is still in template strings. */
+const IN_TYPESCRIPT = 'redis/delivery/'
 
 describe('the scripts of a store', () => {
   const scripts: { constant: string; script: ScriptText }[] = []
@@ -55,8 +60,25 @@ describe('the scripts of a store', () => {
   })
 
   it('take their arguments by name', () => {
-    const positional = readFiles('src').filter(({ path, text }) => path !== GENERATOR && /\bARGV\b/.test(text))
+    const positional = readFiles('src', SOURCES).filter(({ path, text }) => path !== GENERATOR && /\bARGV\b/.test(text))
     expect(positional.map(({ path }) => path)).toEqual([])
+  })
+
+  it('are Lua files, not strings in TypeScript', () => {
+    const inStrings = readFiles('src').filter(
+      ({ path, text }) => !path.startsWith(IN_TYPESCRIPT) && /\bredis\.p?call\(|^local |^return \{ /m.test(text),
+    )
+    expect(inStrings.map(({ path }) => path)).toEqual([])
+  })
+
+  it('include no file twice, and leave no file unused', () => {
+    const files = readSources()
+    const included = new Map(files.map(({ path, imports }) => [path, imports.map(({ target }) => target)]))
+    const partsOf = (path: string): string[] => [path, ...(included.get(path) ?? []).flatMap(partsOf)]
+    const lua = files.map(({ path }) => path).filter((path) => path.endsWith('.lua'))
+    expect(lua.filter((path) => partsOf(path).some((part, i, all) => all.indexOf(part) !== i))).toEqual([])
+    const used = new Set([...included.values()].flat())
+    expect(lua.filter((path) => !used.has(path))).toEqual([])
   })
 
   it('have names of their own, and so have the constants that hold them', () => {
@@ -92,5 +114,45 @@ describe('the scripts of a store', () => {
         .map((arg) => `${name}: ${arg}`)
     })
     expect(hidden).toEqual([])
+  })
+})
+
+describe('a Lua file', () => {
+  it('becomes a module that imports what it includes, without its comments', () => {
+    const text =
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: text of Lua
+      "-- Says why.\n--@include ./keys.lua\n\nlocal s = '\\n' -- `kept`\n  -- More.\n--@include ../b.lua\nreturn '${s}'\n"
+    expect(luaModule(text)).toBe(
+      'import part0 from "./keys.lua"\nimport part1 from "../b.lua"\n' +
+        // biome-ignore lint/suspicious/noTemplateCurlyInString: text of a module
+        "export default `` + part0 + `local s = '\\\\n' -- \\`kept\\`\n` + part1 + `return '\\${s}'\n`\n",
+    )
+  })
+
+  it.each([
+    ['an unknown directive', '--@inlcude ./keys.lua', /^Unknown directive "--@inlcude/],
+    ['an include that is no relative path', '--@include store/keys.lua', /^Unknown directive/],
+    ['an include within a block', '  --@include ./keys.lua', /^Unknown directive/],
+    ['a long string', 'return [[', /^Long strings are not supported: return \[\[/],
+    ['a long comment', '--[==[', /^Long strings are not supported/],
+  ])('is refused with %s', (_what, text, message) => {
+    expect(() => luaModule(text)).toThrow(message)
+  })
+})
+
+describe('constants of a script', () => {
+  it('are numbers, quoted texts and lists of them', () => {
+    const lua = 'return { {{MAX}}, {{STATE}}, {{FIELDS}}, { {} } }'
+    expect(withConstants(lua, { MAX: -5, STATE: 'open', FIELDS: ['a', 'b'] })).toBe(
+      "return { -5, 'open', 'a', 'b', { {} } }",
+    )
+  })
+
+  it('are refused when one is missing, unknown or cannot be quoted', () => {
+    expect(() => withConstants('return {{MAX}}')).toThrow('Missing constant "MAX" of a Lua script')
+    expect(() => withConstants('return 1', { MIN: 1 })).toThrow(
+      'Unknown constant "MIN": the Lua script does not use it',
+    )
+    expect(() => withConstants('return {{A}}', { A: "it's" })).toThrow('A Lua constant cannot contain quotes')
   })
 })

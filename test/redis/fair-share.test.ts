@@ -1,6 +1,6 @@
 /** What a shard says must go where many share a bound, asked of the functions that its scripts have for it. */
 import { expect, it } from 'vitest'
-import { FAIR_SHARE } from '../../src/redis/store/fair-share.js'
+import fairShareLua from '../../src/redis/store/fair-share.lua'
 import { ignoreReply, listOf } from '../../src/redis/store/reply.js'
 import { defineScript, runScript } from '../../src/redis/store/script.js'
 import { createStore } from '../../src/redis/store/store.js'
@@ -9,14 +9,14 @@ import { describeNode } from './dispatcher-node.js'
 const HOLD = defineScript(
   'test.hold',
   { args: ['user', 'id', 'at', 'bytes'], answer: ignoreReply },
-  `${FAIR_SHARE}
+  `${fairShareLua}
 hold('s', user, id, tonumber(at), tonumber(bytes))`,
 )
 /** Whose entry must go for `added` of `user` to stay, and which. */
 const EXCESS = defineScript(
   'test.excess',
   { args: ['user', 'added', 'bounds'], answer: (reply) => listOf(reply).map(String) },
-  `${FAIR_SHARE}
+  `${fairShareLua}
 return { excess('s', user, added, cjson.decode(bounds)) }`,
 )
 

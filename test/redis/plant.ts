@@ -1,8 +1,8 @@
 /** Worlds larger than any bound: one record that a facility has written, copied by the store itself. */
 import type { CommandKey } from '../../src/contract/delivery.js'
-import { CLAIMS } from '../../src/redis/deduplicator/scripts.js'
+import claimsLua from '../../src/redis/deduplicator/claims.lua'
 import { RECORD_LUA, withFields } from '../../src/redis/delivery/format.js'
-import { FAIR_SHARE } from '../../src/redis/store/fair-share.js'
+import fairShareLua from '../../src/redis/store/fair-share.lua'
 import { shardOf } from '../../src/redis/store/keys.js'
 import { defineScript, runScript } from '../../src/redis/store/script.js'
 import { createStore, type Store } from '../../src/redis/store/store.js'
@@ -101,7 +101,7 @@ return 1`
 const FILL = defineScript(
   'test.fill',
   { args: ['user', 'messages', 'ttl', 'capacity'], answer: (reply) => reply },
-  `${FAIR_SHARE}${CLAIMS}
+  `${fairShareLua}${claimsLua}
 for i = 1, tonumber(messages) do claim(user, 'm' .. i, tonumber(ttl), tonumber(capacity)) end`,
 )
 

@@ -3,17 +3,22 @@ import { expect, it } from 'vitest'
 import { ignoreReply, parseFlag } from '../../src/redis/store/reply.js'
 import { defineScript, runScript } from '../../src/redis/store/script.js'
 import { createStore } from '../../src/redis/store/store.js'
+import tablesLua from '../../src/redis/store/tables.lua'
 import { createClock } from '../contract/clock.js'
 import { describeNode } from './dispatcher-node.js'
 
-const KNOWS = defineScript('test.knows', { args: ['id'], answer: parseFlag }, `return load('t', id) and 1 or 0`)
+const KNOWS = defineScript(
+  'test.knows',
+  { args: ['id'], answer: parseFlag },
+  `${tablesLua} return load('t', id) and 1 or 0`,
+)
 const PUT = defineScript(
   'test.put',
   { args: ['id', 'user', 'lives'], answer: ignoreReply },
-  `put('t', id, load('t', id), { user_id = user, ix = { { 'user_id', user } } }, '{}', now + lives)`,
+  `${tablesLua} put('t', id, load('t', id), { user_id = user, ix = { { 'user_id', user } } }, '{}', now + lives)`,
 )
-const SWEEP = defineScript('test.sweep', { args: [], answer: ignoreReply }, `sweep('t')`)
-const DROP = defineScript('test.drop', { args: ['id'], answer: ignoreReply }, `drop('t', id)`)
+const SWEEP = defineScript('test.sweep', { args: [], answer: ignoreReply }, `${tablesLua} sweep('t')`)
+const DROP = defineScript('test.drop', { args: ['id'], answer: ignoreReply }, `${tablesLua} drop('t', id)`)
 
 let shards = 0
 

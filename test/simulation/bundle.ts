@@ -5,6 +5,7 @@
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import { esbuildLua } from '../../tools/lua.mjs'
 import type { SimulatedPlatform } from './node.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -51,6 +52,7 @@ export async function bundleLibrary(edit: (text: string) => string = (text) => t
     format: 'cjs',
     target: 'node20',
     write: false,
+    plugins: [esbuildLua],
     define: { ...PLATFORM, RELAYSCOPE_VERSION: '"simulated"' },
     logLevel: 'error',
   })

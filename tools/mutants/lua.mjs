@@ -6,7 +6,7 @@ function weaken(file, tests, edits) {
 }
 
 export const MUTANTS = [
-  ...weaken('src/redis/connections/script-churn.ts', 'test/redis/connections.test.ts', [
+  ...weaken('src/redis/connections/churn.lua', 'test/redis/connections.test.ts', [
     [
       'a minute that nobody watched is not told of',
       "if redis.call('EXISTS', key) == 0 then key = churn_key(now) end",
@@ -18,15 +18,10 @@ export const MUTANTS = [
       'if false and 0 >',
     ],
   ]),
-  ...weaken('src/redis/connections/scripts.ts', 'test/redis/connections.test.ts', [
+  ...weaken('src/redis/connections/connections.lua', 'test/redis/connections.test.ts', [
     [
       'in a store, an end is indexed by its reason',
       "    redis.call('ZADD', K(t, 'ended_reason', reason), state.seq, id)",
-      '',
-    ],
-    [
-      'in a store, a connection is indexed by its node',
-      "if type(state.node_id) == 'string' then state.ix[2] = { 'node_id', state.node_id } end",
       '',
     ],
     [
@@ -34,16 +29,25 @@ export const MUTANTS = [
       "    state.ix[#state.ix + 1] = { 'ended_reason', reason }",
       '',
     ],
+  ]),
+  ...weaken('src/redis/connections/connect.lua', 'test/redis/connections.test.ts', [
+    [
+      'in a store, a connection is indexed by its node',
+      "if type(state.node_id) == 'string' then state.ix[2] = { 'node_id', state.node_id } end",
+      '',
+    ],
     [
       'in a store, a newer instance takes over',
-      "    finish(known, was, was_body, 'superseded', '${REASON.new_instance}', now)",
+      "    finish(known, was, was_body, 'superseded', {{NEW_INSTANCE}}, now)",
       '',
     ],
   ]),
-  ...weaken('src/redis/deduplicator/scripts.ts', 'test/redis/deduplicator.test.ts', [
+  ...weaken('src/redis/deduplicator/release.lua', 'test/redis/deduplicator.test.ts', [
     ['in a store, a claim that has run out is not given back', ' or tonumber(since) <= now - ttl then', ' then'],
-    ['in a store, a claim runs out', 'if since and tonumber(since) > due then', 'if since then'],
     ['in a store, a claim given back is not counted', "count(user, 'accepted', -1)", ''],
+  ]),
+  ...weaken('src/redis/deduplicator/claims.lua', 'test/redis/deduplicator.test.ts', [
+    ['in a store, a claim runs out', 'if since and tonumber(since) > due then', 'if since then'],
   ]),
   ...weaken('src/redis/delivery/node-script.ts', 'test/redis/delivery-batches.test.ts', [
     ['a call that fails fails alone', 'local good, answer = pcall(run, ', 'local good, answer = true, run('],
@@ -215,20 +219,22 @@ export const MUTANTS = [
       'if false then',
     ],
   ]),
-  ...weaken('src/redis/event-bus/scripts.ts', 'test/redis/last-events.test.ts', [
+  ...weaken('src/redis/event-bus/publish.lua', 'test/redis/last-events.test.ts', [
     ['what is noted for sites keeps nobody from publishing', "redis.pcall('HLEN', last)", "redis.call('HLEN', last)"],
-    ['what is noted for sites is bounded', 'if noted >= ${LAST_MAX} and', 'if false and'],
+    ['what is noted for sites is bounded', 'if noted >= LAST_MAX and', 'if false and'],
   ]),
-  ...weaken('src/redis/event-bus/scripts.ts', 'test/redis/versions.test.ts', [
+  ...weaken('src/redis/event-bus/publish.lua', 'test/redis/versions.test.ts', [
     ['an event is a change of its site', "  raise('bus')\n", ''],
   ]),
-  ...weaken('src/redis/history/scripts.ts', 'test/redis/history.test.ts', [
+  ...weaken('src/redis/history/places.lua', 'test/redis/history.test.ts', [
     ['in a store, the message of another user is another one', 'state and state.user_id ~= user and', 'false and'],
+  ]),
+  ...weaken('src/redis/history/retain.lua', 'test/redis/history.test.ts', [
     ['in a store, a message is retained once', 'if known then\n', 'if false then\n'],
     ['in a store, a stream is bounded', 'if state.message_count > tonumber(max_per_stream) then', 'if false then'],
     ['in a store, messages are bounded', "make_room('history', message.user_id, id, bounds, evict)", ''],
   ]),
-  ...weaken('src/redis/idempotency/scripts.ts', 'test/redis/idempotency.test.ts', [
+  ...weaken('src/redis/idempotency/claim.lua', 'test/redis/idempotency.test.ts', [
     [
       'in a store, an answer is not counted whose key has gone',
       "if redis.call('ZREM', kept, kept_as(size, session, oldest[i])) == 1 then",
@@ -250,7 +256,7 @@ export const MUTANTS = [
       '',
     ],
   ]),
-  ...weaken('src/redis/presence/scripts.ts', 'test/redis/contexts.test.ts', [
+  ...weaken('src/redis/presence/report.lua', 'test/redis/contexts.test.ts', [
     [
       'in a store, an id belongs to who reported it first',
       "if was.user_id ~= state.user_id or was.client_id ~= state.client_id then return refuse('identity_conflict') end",
@@ -258,17 +264,17 @@ export const MUTANTS = [
     ],
     ['in a store, a report does not change whose an entry is', 'state.ownership = was.ownership\n', '\n'],
   ]),
-  ...weaken('src/redis/presence/scripts.ts', 'test/redis/shares.test.ts', [
+  ...weaken('src/redis/presence/report.lua', 'test/redis/shares.test.ts', [
     ['in a store, entries are bounded by user and in all', 'if not has_room(', 'if false and not has_room('],
   ]),
-  ...weaken('src/redis/presence/scripts.ts', 'test/redis/writes-again.test.ts', [
+  ...weaken('src/redis/presence/report.lua', 'test/redis/writes-again.test.ts', [
     [
       'a report that arrives late changes nothing',
       'if by == own_by and tonumber(own_at) <= tonumber(at) then return shown(was, was_body) end',
       '',
     ],
   ]),
-  ...weaken('src/redis/rpc/scripts.ts', 'test/redis/rpc.test.ts', [
+  ...weaken('src/redis/rpc/settle.lua', 'test/redis/rpc.test.ts', [
     [
       'in a store, a reply of another client is foreign',
       'if call.user_id ~= user or call.client_id ~= client then return true end',
@@ -280,47 +286,53 @@ export const MUTANTS = [
       'return false',
     ],
   ]),
-  ...weaken('src/redis/rpc/scripts.ts', 'test/redis/rpc-late.test.ts', [
+  ...weaken('src/redis/rpc/settle.lua', 'test/redis/rpc-late.test.ts', [
     [
       'in a store, a call past its time has no reply',
       'if not call or call.deadline_at <= now then',
       'if not call then',
     ],
   ]),
-  ...weaken('src/redis/sessions/scripts.ts', 'test/redis/versions.test.ts', [
+  ...weaken('src/redis/sessions/move.lua', 'test/redis/versions.test.ts', [
     [
       'a move of a session is a change',
       "  raise(t)\n  redis.call('HSET', session_key(id), 'state', to,",
       "  redis.call('HSET', session_key(id), 'state', to,",
     ],
+  ]),
+  ...weaken('src/redis/sessions/share.lua', 'test/redis/versions.test.ts', [
     ['a share is a change', "  raise(t)\n  redis.call('HSET', shares, user", "  redis.call('HSET', shares, user"],
   ]),
-  ...weaken('src/redis/sessions/scripts.ts', 'test/redis/sessions.test.ts', [
+  ...weaken('src/redis/sessions/move.lua', 'test/redis/sessions.test.ts', [
     [
       'in a store, a session moves as it may',
       "if not string.find(from, ',' .. state .. ',', 1, true) then return refuse('invalid_transition') end",
       '',
     ],
+  ]),
+  ...weaken('src/redis/sessions/open.lua', 'test/redis/sessions.test.ts', [
     ['in a store, a session whose id was used before does not end with that', "unhold(t, 'final', before, id)", ''],
   ]),
-  ...weaken('src/redis/sites/scripts.ts', 'test/redis/versions.test.ts', [
-    ['a site is a change', "  raise('sites')\n  enlist()", '  enlist()'],
+  ...weaken('src/redis/sites/put.lua', 'test/redis/versions.test.ts', [
+    ['a site is a change', "  raise('sites')\n  redis.call('SET'", "  redis.call('SET'"],
   ]),
-  ...weaken('src/redis/sites/scripts.ts', 'test/redis/sites.test.ts', [
+  ...weaken('src/redis/sites/put.lua', 'test/redis/sites.test.ts', [
     [
       'in a store, a site of another owner is not replaced',
       "if old and old.owner ~= owner then return refuse('owner_mismatch') end",
       '',
     ],
     [
-      'in a store, a site of another owner is not deleted',
-      "if not old or (owner ~= '' and old.owner ~= owner) then return 0 end",
-      'if not old then return 0 end',
-    ],
-    [
       'in a store, an owner has so many sites',
       "if tonumber(redis.call('HGET', held, owner) or 0) >= tonumber(max_per_owner)\n      or ",
       'if ',
+    ],
+  ]),
+  ...weaken('src/redis/sites/delete.lua', 'test/redis/sites.test.ts', [
+    [
+      'in a store, a site of another owner is not deleted',
+      "if not old or (owner ~= '' and old.owner ~= owner) then return 0 end",
+      'if not old then return 0 end',
     ],
   ]),
   ...weaken('src/redis/store/script.ts', 'test/redis/shard-count.test.ts', [

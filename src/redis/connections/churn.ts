@@ -15,7 +15,7 @@ import { count, listOf, scored, sumCounts } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { defineReadScript, readShard } from '../table/read-script.js'
 import { allShards } from '../table/shards.js'
-import { CONNECTIONS } from './format.js'
+import readChurnLua from './read-churn.lua'
 
 /** Entries of one minute: beside the combinations, that it was watched, and what is too much, by client type. */
 const ENTRIES = CHURN_COMBINATIONS + 1 + 2 * ClientType.options.length
@@ -23,20 +23,14 @@ const ENTRIES = CHURN_COMBINATIONS + 1 + 2 * ClientType.options.length
 const CHURN = defineReadScript(
   {
     args: ['first', 'last'],
+    constants: { ENTRIES },
     answer: ([minutes]) =>
       listOf(minutes).map((one) => {
         const [minute = null, entries = null] = listOf(one)
         return { minute: count(minute), entries: scored(entries) }
       }),
   },
-  `
-local minutes = {}
-for minute = tonumber(first), tonumber(last) do
-  local key = K('${CONNECTIONS.name}', 'churn', string.format('%.0f', minute))
-  local entries = read('ZRANGE', key, 0, ${ENTRIES - 1}, 'WITHSCORES') or {}
-  if #entries > 0 then minutes[#minutes + 1] = { minute, entries } end
-end
-return { foreign, minutes }`,
+  readChurnLua,
 )
 
 const ENTRY = /^(?:opened|ended (\S+)) (\S+)(?: (.*))?$/s

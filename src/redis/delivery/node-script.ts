@@ -111,7 +111,7 @@ export function deliveryScript<Names extends string, Answer, Claims extends bool
   const all = [...paths.map(([path]) => path), ...args]
   const script = defineScript(
     name,
-    { ...options, args: NODE_ARGS, rest: 'given', answer: read, hasTables: false },
+    { ...options, args: NODE_ARGS, rest: 'given', answer: read },
     withFields(`local answers, failed, claims = {}, {}, {}
 local function fail(n, met)
   if not answers[n] then return end

@@ -1,6 +1,7 @@
 /** The scripts of a node: its waiters, its lease, the reconciliation of a shard, and its entry in the list of nodes. */
 import { ignoreReply, listOf } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
+import tablesLua from '../store/tables.lua'
 import { deliveryScript } from './node-script.js'
 import { NODE_KEPT_MS } from './nodes.js'
 import { DELIVERY_NEWS } from './script-notices.js'
@@ -221,7 +222,7 @@ return { lapsed and 1 or 0, more, math.max(0, next_at - now), heard }`,
 export const BEAT = defineScript(
   'delivery.beat',
   { args: ['id', 'record', 'kept_ms'], answer: ignoreReply },
-  `
+  `${tablesLua}
 local t = 'nodes'
 sweep(t)
 put(t, id, load(t, id), { node_id = id, updated_at = now, ix = { { 'node_id', id } } }, record, now + tonumber(kept_ms))

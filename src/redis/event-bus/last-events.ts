@@ -6,19 +6,14 @@ import { listOf, parseText } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { defineReadScript, readShard } from '../table/read-script.js'
 import { readShards } from '../table/shards.js'
+import lastEventsLua from './last-events.lua'
 
 /** Whose topic it is, as its name spells them. */
 const userOf = (topic: string) => /^users\/([^/]+)\//.exec(topic)?.[1] ?? ''
 
 const LAST = defineReadScript(
   { args: [], rest: 'topics', answer: ([found]) => listOf(found).map(parseText) },
-  `
-local found = {}
-for i, topic in ipairs(topics) do
-  local of = K('bus', 'last', string.match(topic, '^users/([^/]+)/') or '')
-  found[i] = (read('HMGET', of, topic) or {})[1] or false
-end
-return { foreign, found }`,
+  lastEventsLua,
 )
 
 const NOTED = /^(\S+) ([^\p{Cc}]*):(0|[1-9][0-9]{0,15})$/u

@@ -28,6 +28,7 @@ import { readSpan, SPAN_MAX } from '../table/spans.js'
 import { Millis, timestampOf } from '../table/timestamp.js'
 import { listUserIds, observeUsers } from '../table/users.js'
 import { versioned } from '../table/version.js'
+import summaryLua from './summary.lua'
 
 // How a pending call and its reply are stored, and read back: a reply is JSON, a refusal of ours stays one, and an Error arrives as
 // an Error.
@@ -202,12 +203,11 @@ async function readOverdue(
 // Reads what the scripts of the correlator have counted, shard by shard, each at one instant.
 
 const COUNTERS = CallCounters.keyof().options
-/** Calls that are looked at to find the oldest: the first is, unless somebody else has written there. */
-const OLDEST_MAX = 4
 
 const SUMMARY = defineReadScript(
   {
     args: ['at'],
+    constants: { COUNTERS },
     answer: ([counts, pending = null, overdue = null, ids = null, rows]) => ({
       counts: listOf(counts),
       pending: count(pending),
@@ -215,14 +215,7 @@ const SUMMARY = defineReadScript(
       oldest: strings(ids).map((id, i) => ({ id, value: listOf(rows)[i] ?? null })),
     }),
   },
-  `
-local t = '${CALLS.name}'
-local counts = read('HMGET', K(t, 'counts'), 'since', ${COUNTERS.map((name) => `'${name}'`).join(', ')}) or {}
-local pending = read('ZCOUNT', K(t, 'leaves'), '(' .. at, '+inf') or 0
-local overdue = read('ZCOUNT', K(t, 'leaves'), '-inf', at) or 0
-local ids, rows = read('ZRANGE', K(t, 'all'), 0, ${OLDEST_MAX - 1}) or {}, {}
-for i, id in ipairs(ids) do rows[i] = row(t, id) end
-return { foreign, counts, pending, overdue, ids, rows }`,
+  summaryLua,
 )
 
 async function partOf(store: Store, shard: number, now: number, ctx: InspectionContext) {

@@ -19,6 +19,8 @@ import { FOREIGN, readIndex } from '../table/rows.js'
 import { allShards, readShards } from '../table/shards.js'
 import { Millis } from '../table/timestamp.js'
 import { versioned } from '../table/version.js'
+import listLua from './list.lua'
+import openAtLua from './open-at.lua'
 
 // How a session and its shares are stored, and how they read at an instant.
 
@@ -118,14 +120,7 @@ const SESSIONS: Listed<SessionRow> = {
   name: 'sessions',
   kind: 'session',
   indexes: ['site_id', 'owner'],
-  script: defineListing(`
-  local values = read('HMGET', K(t, 'session', id), ${SESSION_FIELDS.map((field) => `'${field}'`).join(', ')})
-  if not values then return ${FOREIGN}, 0 end
-  if not values[1] then return nil end
-  local ends, bytes = K(t, 'share-ends', id), 0
-  for i = 1, ${SESSION_FIELDS.length} do bytes = bytes + #(values[i] or '') end
-  local first = read('ZRANGE', ends, '(' .. at, '(+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES') or {}
-  return { values, read('ZCOUNT', ends, '(' .. at, '+inf') or 0, first[2] or false }, bytes`),
+  script: defineListing(listLua, { SESSION_FIELDS, FIELDS: SESSION_FIELDS.length, FOREIGN }),
   read(id, found, now) {
     const [values = null, shares = null, nextEnd = null] = listOf(found)
     return readSessionRow(id, { values, shares, nextEnd }, now)
@@ -135,12 +130,7 @@ const SESSIONS: Listed<SessionRow> = {
 // `sites` are an owner and a site, again and again.
 const OPEN_AT = defineReadScript(
   { args: ['at'], rest: 'sites', answer: ([counts]) => listOf(counts).map(count) },
-  `
-local counts = {}
-for i = 1, #sites, 2 do
-  counts[#counts + 1] = read('ZCOUNT', K('sessions', 'at', sites[i], sites[i + 1]), '(' .. at, '+inf') or 0
-end
-return { foreign, counts }`,
+  openAtLua,
 )
 
 /** One read a shard, whatever the number of sites: sessions are in the shards of their own ids. */

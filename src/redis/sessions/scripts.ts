@@ -1,85 +1,15 @@
 /** The scripts of the session registry: each move is checked against the state as it is at that moment. */
 import { FINAL_KEPT_MS, SHARES_MAX } from '../../contract/sessions.js'
-import { IDEMPOTENCE } from '../store/idempotence.js'
 import { ignoreReply, listOf, parseFlag, type StoreReply } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
-import { SHARES } from '../store/shares.js'
 import { SESSION_FIELDS } from './inspector.js'
+import moveLua from './move.lua'
+import openLua from './open.lua'
+import shareLua from './share.lua'
+import sweepLua from './sweep.lua'
+import unshareLua from './unshare.lua'
 
-/** Sessions that one `open` sweeps at most of each kind: more than it adds. */
-const SWEEP = 16
-
-// `sessions:session:<id>`: a hash; `sessions:shares:<id>`: a hash, user to the end of the share and its rights;
-// `sessions:wake-ups:<id>`: a channel, on which stands the name of the node that changed something. `sessions:live` and
-// `sessions:final`: pools of ids by when they expire, and by when they are forgotten.
-// For lists: `sessions:all`, `sessions:owner:<owner>` and `sessions:site_id:<site>`, ids by the order in which they were opened;
-// `sessions:at:<owner>:<site>`, those that have not ended by when they expire; `sessions:share-ends:<id>`, users by when their
-// share runs out.
-const SESSIONS = `${IDEMPOTENCE}${SHARES}
-local FIELDS = { ${SESSION_FIELDS.map((field) => `'${field}'`).join(', ')} }
-local t = 'sessions'
-local function session_key(id) return K(t, 'session', id) end
-local function shares_key(id) return K(t, 'shares', id) end
-local function ends_key(id) return K(t, 'share-ends', id) end
-local function announce(id, who) redis.call('SPUBLISH', K(t, 'wake-ups', id), who) end
-local function shown(id) return { now, redis.call('HMGET', session_key(id), unpack(FIELDS)) } end
-
-local function owner_of(id)
-  local held = redis.pcall('HGET', session_key(id), 'owner')
-  return type(held) == 'string' and held or nil
-end
-
--- The state as it reads now, or nil where there is no session, or none any more.
-local function state_of(id)
-  local held = redis.pcall('HMGET', session_key(id), 'state', 'expires_at', 'updated_at')
-  if held.err or not held[1] then return nil end
-  local state, ended = held[1], tonumber(held[3])
-  if state ~= 'closed' and held[2] and tonumber(held[2]) <= now then state, ended = 'expired', tonumber(held[2]) end
-  if (state == 'closed' or state == 'expired') and ended + ${FINAL_KEPT_MS} <= now then return nil end
-  return state
-end
-
-local function site_of(id)
-  local held = redis.pcall('HGET', session_key(id), 'site_id')
-  return type(held) == 'string' and held or ''
-end
-
-local function finish(id, at)
-  local owner = owner_of(id)
-  if owner then redis.call('ZREM', K(t, 'at', owner, site_of(id)), id) end
-  unplace(t, 'live', owner, id)
-  raise(t)
-  if owner then hold(t, 'final', owner, id, at + ${FINAL_KEPT_MS}) end
-end
-
-local function unlist(id, owner)
-  redis.call('ZREM', K(t, 'all'), id)
-  raise(t)
-  redis.call('ZREM', K(t, 'site_id', site_of(id)), id)
-  if owner then
-    redis.call('ZREM', K(t, 'owner', owner), id)
-    redis.call('ZREM', K(t, 'at', owner, site_of(id)), id)
-  end
-end
-
-local function forget(id, owner)
-  owner = owner or owner_of(id)
-  unhold(t, 'final', owner, id)
-  unlist(id, owner)
-  redis.call('DEL', session_key(id), shares_key(id), ends_key(id))
-end
-
-local function sweep_sessions(most)
-  local ended = redis.call('ZRANGE', K(t, 'live'), '-inf', now, 'BYSCORE', 'LIMIT', 0, ${SWEEP}, 'WITHSCORES')
-  for i = 1, #ended, 2 do finish(ended[i], tonumber(ended[i + 1])) end
-  local gone = redis.call('ZRANGE', K(t, 'final'), '-inf', now, 'BYSCORE', 'LIMIT', 0, ${SWEEP})
-  for _, id in ipairs(gone) do forget(id) end
-  for _ = 1, 2 * ${SWEEP} do
-    if redis.call('ZCARD', K(t, 'final')) <= most then return end
-    forget(surplus(t, 'final'))
-  end
-end
-`
+const CONSTANTS = { SESSION_FIELDS, FINAL_KEPT_MS }
 
 /** When it was, and the fields of the session. */
 const readShown = (reply: StoreReply) => {
@@ -93,111 +23,40 @@ export const OPEN_SESSION = defineScript(
   {
     args: ['attempt', 'id', 'owner', 'site', 'max_per_owner', 'max_sessions', 'ttl'],
     rest: 'fields',
+    constants: CONSTANTS,
     answer: readShown,
   },
-  `${SESSIONS}
-return once(attempt, function()
-  local most = tonumber(max_sessions)
-  sweep_sessions(most)
-  if not has_room(K(t, 'live-of', owner), max_per_owner, K(t, 'live'), most) then return refuse('capacity_exceeded') end
-  -- A host may use an id again: what is left of the one before is not to end this one, nor to admit anybody to it.
-  local before = owner_of(id)
-  if before then
-    unplace(t, 'live', before, id)
-    unhold(t, 'final', before, id)
-    unlist(id, before)
-  end
-  redis.call('DEL', session_key(id), shares_key(id), ends_key(id))
-  raise(t)
-  local seq = redis.call('INCR', K(t, 'seq'))
-  redis.call('HSET', session_key(id), 'session_id', id, 'owner', owner, 'state', 'pending', 'opened_at', now,
-    'updated_at', now, 'site_id', site, unpack(fields))
-  local expires = '+inf'
-  if ttl ~= '' then
-    expires = now + ttl
-    redis.call('HSET', session_key(id), 'expires_at', expires)
-  end
-  place(t, 'live', owner, id, expires)
-  redis.call('ZADD', K(t, 'all'), seq, id)
-  redis.call('ZADD', K(t, 'owner', owner), seq, id)
-  redis.call('ZADD', K(t, 'site_id', site), seq, id)
-  redis.call('ZADD', K(t, 'at', owner, site), expires, id)
-  return shown(id)
-end)`,
+  openLua,
 )
 
 /** `from` are the states it may be left from, each between commas. `reason` may be ''. */
 export const MOVE_SESSION = defineScript(
   'sessions.move',
-  { args: ['attempt', 'id', 'node', 'to', 'from', 'reason'], answer: readShown },
-  `${SESSIONS}
-return once(attempt, function()
-  local state = state_of(id)
-  if not state then return refuse('session_not_found') end
-  if not string.find(from, ',' .. state .. ',', 1, true) then return refuse('invalid_transition') end
-  raise(t)
-  redis.call('HSET', session_key(id), 'state', to, 'updated_at', now)
-  if to == 'closed' then
-    if reason ~= '' then redis.call('HSET', session_key(id), 'close_reason', reason) end
-    finish(id, now)
-  end
-  announce(id, node)
-  return shown(id)
-end)`,
+  { args: ['attempt', 'id', 'node', 'to', 'from', 'reason'], constants: CONSTANTS, answer: readShown },
+  moveLua,
 )
 
 /** `until_ms` may be ''. */
 export const SHARE_SESSION = defineScript(
   'sessions.share',
-  { args: ['attempt', 'id', 'node', 'user', 'until_ms', 'rights'], answer: ignoreReply },
-  `${SESSIONS}
-return once(attempt, function()
-  local shares = shares_key(id)
-  if not state_of(id) then return refuse('session_not_found') end
-  if redis.call('HLEN', shares) >= ${SHARES_MAX} and redis.call('HEXISTS', shares, user) == 0 then
-    local all = redis.call('HGETALL', shares)
-    for i = 1, #all, 2 do
-      local ends = tonumber(string.match(all[i + 1], '^%d+'))
-      if ends and ends <= now then
-        redis.call('HDEL', shares, all[i])
-        redis.call('ZREM', ends_key(id), all[i])
-      end
-    end
-    if redis.call('HLEN', shares) >= ${SHARES_MAX} then return refuse('capacity_exceeded') end
-  end
-  raise(t)
-  redis.call('HSET', shares, user, until_ms .. ' ' .. rights)
-  redis.call('ZADD', ends_key(id), until_ms == '' and '+inf' or until_ms, user)
-  announce(id, node)
-  return 1
-end)`,
+  {
+    args: ['attempt', 'id', 'node', 'user', 'until_ms', 'rights'],
+    constants: { ...CONSTANTS, SHARES_MAX },
+    answer: ignoreReply,
+  },
+  shareLua,
 )
 
 /** Answers whether there was a share that had not run out. */
 export const UNSHARE_SESSION = defineScript(
   'sessions.unshare',
-  { args: ['attempt', 'id', 'node', 'user'], answer: parseFlag },
-  `${SESSIONS}
-return once(attempt, function()
-  if not state_of(id) then return 0 end
-  local share = redis.call('HGET', shares_key(id), user)
-  if not share then return 0 end
-  redis.call('HDEL', shares_key(id), user)
-  redis.call('ZREM', ends_key(id), user)
-  local ends = tonumber(string.match(share, '^%d+'))
-  if ends and ends <= now then return 0 end
-  raise(t)
-  announce(id, node)
-  return 1
-end)`,
+  { args: ['attempt', 'id', 'node', 'user'], constants: CONSTANTS, answer: parseFlag },
+  unshareLua,
 )
 
 /** What the loop of a node takes out: sessions that have expired, and those that ended an hour ago. Answers whether there is more. */
 export const SWEEP_SESSIONS = defineScript(
   'sessions.sweep',
-  { args: ['max_sessions'], answer: parseFlag, freesMemory: true },
-  `${SESSIONS}
-sweep_sessions(tonumber(max_sessions))
-local due = redis.call('ZCOUNT', K(t, 'live'), '-inf', now) + redis.call('ZCOUNT', K(t, 'final'), '-inf', now)
-return due > 0 and 1 or 0`,
+  { args: ['max_sessions'], constants: CONSTANTS, answer: parseFlag, freesMemory: true },
+  sweepLua,
 )

@@ -14,6 +14,7 @@ import { CUT_BYTES, defineListing, type Listed, readListed, reportBadRecord } fr
 import { FOREIGN, readIndex } from '../table/rows.js'
 import { isLost } from '../table/shards.js'
 import { versioned } from '../table/version.js'
+import listLua from './list.lua'
 
 // How a site is stored, and read back.
 
@@ -43,10 +44,7 @@ const SITES: Listed<SiteRow> = {
   name: 'sites',
   kind: 'site',
   indexes: ['owner'],
-  script: defineListing(`
-  local value = read('GETRANGE', K(t, 'site', id), 0, ${CUT_BYTES - 1})
-  if not value then return ${FOREIGN}, 0 end
-  if value ~= '' then return value, #value end`),
+  script: defineListing(listLua, { CUT_BYTES, FOREIGN }),
   read: readSiteRow,
 }
 

@@ -1,4 +1,12 @@
-/** The arguments of a script by their names: no other file knows at which place each of them travels. */
+/**
+ * The arguments and constants of a script by their names: no other file knows at which place an argument travels.
+ *
+ * Scripts are `.lua` files beside the TypeScript that defines them: `import appendLua from './append.lua'`, then
+ * `defineScript('history.append', { args, constants, answer }, appendLua)`. In the Lua, `--@include ./other.lua` on a line
+ * of its own inserts another file (a path relative to this one), `stream` is the argument of that name, and `{{LOOSE_MS}}`
+ * the constant of that name: a number, a text in quotes, or a list of texts without braces. A number that only Lua needs
+ * is a local of the Lua file. `tools/lua.mjs` makes modules of these files for esbuild and Vitest.
+ */
 
 type Argument = string | number
 
@@ -21,4 +29,32 @@ export function argvOf<Names extends string, Rest extends string>(
 ): string[] {
   const list: readonly Argument[] = rest === undefined ? [] : given[rest]
   return [...names.map((name) => given[name]), ...list].map(String)
+}
+
+/** Constants that a script shares with TypeScript. */
+export type Constants = Readonly<Record<string, string | number | readonly string[]>>
+
+function literalOf(value: string | number): string {
+  if (typeof value === 'number') return String(value)
+  if (/['\\\p{Cc}]/u.test(value))
+    throw new TypeError(`A Lua constant cannot contain quotes or control characters: ${value}`)
+  return `'${value}'`
+}
+
+/**
+ * Replaces each `{{NAME}}` in `lua` by the constant of that name.
+ *
+ * @throws TypeError for a name without a constant, and for a constant that is not used
+ */
+export function withConstants(lua: string, constants: Constants = {}): string {
+  const unused = new Set(Object.keys(constants))
+  const filled = lua.replace(/\{\{(\w+)\}\}/g, (_, name: string) => {
+    const value = constants[name]
+    if (value === undefined) throw new TypeError(`Missing constant "${name}" of a Lua script`)
+    unused.delete(name)
+    return [value].flat().map(literalOf).join(', ')
+  })
+  if (unused.size > 0)
+    throw new TypeError(`Unknown constant "${[...unused].join(', ')}": the Lua script does not use it`)
+  return filled
 }

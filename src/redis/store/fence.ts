@@ -2,15 +2,11 @@
  * Until when a write may run, by the clock of the store: never after the instant at which its sender gives it up.
  *
  * What a clock answered it showed at some instant before the answer was heard, so the answer minus the local instant of
- * hearing it carries on a lower bound of that clock: a late answer makes the fence earlier, never later.
+ * hearing it carries on a lower bound of that clock: a late answer makes the fence earlier, never later. Scripts check it by
+ * `fence.lua`.
  */
 import { Refusal } from '../../refusal.js'
 import { Late, toUnknownOutcome } from './reply.js'
-
-/** The same in a script, before it does anything. `ends` is set; `stored_now` is this store's time, in epoch ms. */
-export const FENCE_LUA = `local time = redis.call('TIME')
-local stored_now = time[1] * 1000 + math.floor(time[2] / 1000)
-if stored_now >= tonumber(ends) then return redis.error_reply(string.format('LATE %.0f', stored_now)) end`
 
 /** Two clocks drift apart by a few milliseconds in this time, slewed ones included. */
 const TRUSTED_MS = 10_000

@@ -49,27 +49,5 @@ export function pathOf(parts: readonly string[]): string {
   return path
 }
 
-/** The key of `parts` under the prefix of a shard. */
+/** The key of `parts` under the prefix of a shard; `K` of `keys.lua` joins the same way. */
 export const keyOf = (prefix: string, parts: readonly string[]): string => prefix + pathOf(parts)
-
-/** The same joining inside a script: `K('row', id)` under `KEYS[1]`, which is the shard's prefix. */
-export const KEY_LUA = `
--- To look at an id costs more than most commands: the same one comes again.
-local encoded = {}
-local function encode(part)
-  local known = encoded[part]
-  if known then return known end
-  -- Most ids are plain, and looking costs a tenth of replacing.
-  if not string.find(part, '[^%w_-]') then known = part
-  else known = string.gsub(part, '[^%w_-]', function(c) return string.format('%%%02X', string.byte(c)) end) end
-  encoded[part] = known
-  return known
-end
-local function K(...)
-  local parts = {...}
-  for i = 1, #parts do parts[i] = encode(parts[i]) end
-  return KEYS[1] .. table.concat(parts, ':')
-end
--- Where several keys end in the same ids these are joined once: ended('delivery', 'box', ids(user, client)).
-local function ids(first, second) return encode(first) .. ':' .. encode(second) end
-local function ended(t, name, last) return KEYS[1] .. t .. ':' .. name .. ':' .. last end`

@@ -1,8 +1,8 @@
-/** How writers run their Lua: one shard, one atomic step, by digest. Readers import nothing of this. */
+/** How writers run their Lua files (arguments.ts): one shard, one atomic step, by digest. Readers import nothing of this. */
 import { Refusal, wasNotRun } from '../../refusal.js'
-import { type Arguments, argvOf, localsOf } from './arguments.js'
+import { type Arguments, argvOf, type Constants, localsOf, withConstants } from './arguments.js'
 import { shardPrefix } from './keys.js'
-import { PRELUDE, TABLES } from './prelude.js'
+import preludeLua from './prelude.lua'
 import { OtherShards, type StoreReply, UnknownScript } from './reply.js'
 import type { Store } from './store.js'
 
@@ -28,8 +28,8 @@ export interface ScriptOptions<Names extends string, Answer, Rest extends string
   rest?: Rest
   /** Reads the reply. A throw says that the store holds what cannot be worked with. */
   answer: (reply: StoreReply) => Answer
-  /** Has the functions of the tables that list families are kept in. @default true */
-  hasTables?: boolean
+  /** What stands in the Lua as `{{NAME}}`. */
+  constants?: Constants
   /** Runs in a full store, too: for what leaves more room than it takes. */
   freesMemory?: boolean
   /**
@@ -46,16 +46,18 @@ async function sha1(text: string): Promise<string> {
 
 /**
  * A script over one shard. Its Lua finds its arguments by their names, `now` (epoch ms), `K(...)` (a key of the shard from
- * raw ids) and, unless it has none, the functions of tables. It refuses with `return refuse(code)`.
+ * raw ids) and what else `prelude.lua` has. It refuses with `return refuse(code)`.
+ *
+ * @throws TypeError where `constants` are not those that the Lua names
  */
 export function defineScript<Names extends string, Answer, Rest extends string = never>(
   name: string,
-  { args, rest, answer, hasTables = true, freesMemory = false, anyTime = false }: ScriptOptions<Names, Answer, Rest>,
+  { args, rest, answer, constants, freesMemory = false, anyTime = false }: ScriptOptions<Names, Answer, Rest>,
   lua: string,
 ): Script<Arguments<Names, Rest>, Answer> {
   // A store without memory left refuses the scripts that would give it some, unless they say that they may run.
   const flags = freesMemory ? '#!lua flags=allow-oom\n' : ''
-  const source = `${flags}${localsOf(['sender', ...args], rest)}${PRELUDE}${hasTables ? TABLES : ''}\n${lua}`
+  const source = `${flags}${localsOf(['sender', ...args], rest)}${preludeLua}${withConstants(lua, constants)}`
   let digest: Promise<string> | undefined
   return {
     name,

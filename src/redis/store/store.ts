@@ -6,13 +6,15 @@ import { custom, defineOptions, func, hook, type Input, readOptions, timer, whol
 import type { InspectionContext } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { localsOf } from './arguments.js'
+import claimShardsLua from './claim-shards.lua'
 import { portOf, type RedisClient } from './client.js'
 import { createStoreClock } from './clock.js'
 import { createCommands } from './commands.js'
-import { createFence, FENCE_LUA } from './fence.js'
+import { createFence } from './fence.js'
 import { checkDeploymentId, keyOf, SHARDS_MAX, shardOf, shardPrefix } from './keys.js'
 import type { StoreReply } from './reply.js'
 import { type ClaimedAs, createShardCount } from './shard-count.js'
+import timeLua from './time.lua'
 
 /** What every factory of `relayscope/redis` takes. */
 export const StoreOptions = defineOptions({
@@ -85,22 +87,7 @@ export interface Store {
   onError(error: unknown, ctx?: InspectionContext): void
 }
 
-/** Gives a shard its number where it has none, or an open one. `ends` is the instant at which this is given up. */
-const CLAIM_SHARDS = `${localsOf(['ends', 'number', 'as'], undefined)}local key, open = KEYS[1] .. 'shards', KEYS[1] .. 'shards-open'
-${FENCE_LUA}
-local held = redis.pcall('GET', key)
-if type(held) == 'table' then return held end
-local isOpen = held and redis.call('EXISTS', open) == 1
-if not held or (isOpen and as == 'given') then
-  redis.call('SET', key, number)
-  held, isOpen = number, as == 'open'
-end
-if isOpen and as == 'open' then
-  redis.call('SET', open, '1')
-  return held .. '?'
-end
-redis.call('DEL', open)
-return held`
+const CLAIM_SHARDS = `${localsOf(['ends', 'number', 'as'], undefined)}${claimShardsLua}`
 
 const toMillis = (reply: StoreReply) => {
   const [seconds, micros] = [reply].flat()
@@ -122,10 +109,10 @@ export function createStore(options: StoreOptions, schema: z.ZodObject = StoreOp
   const send = createCommands(port)
   const command = (args: string[], route: string, ctx?: InspectionContext) => send(args, route, ctx, commandTimeoutMs)
 
-  // By a script, because `TIME` goes to a node of the client's choice, and every master has a clock of its own.
+  // By a script: every master of a Cluster has a clock of its own.
   const fence = createFence(async (shard, endsAt) => {
     const prefix = prefixes[shard] as string
-    const args = ['EVAL', `return redis.call('TIME')`, '1', prefix]
+    const args = ['EVAL', timeLua, '1', prefix]
     return toMillis(await send(args, prefix, undefined, endsAt - performance.now()))
   }, port.kind.startsWith('ioredis'))
   const clockOf = (shard: number) => (port.kind.endsWith('cluster') ? shard : 0)

@@ -1,6 +1,7 @@
 /** Pages over records of a family's own form, which it lists by their places: for what is kept under its id and not its user's. */
 import { PAGE_MAX } from '../../contract/limits.js'
 import type { InspectionContext, Page, PageQuery } from '../../contract/page.js'
+import type { Constants } from '../store/arguments.js'
 import { listOf, type StoreReply, scored } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { type Run, walkPage } from './pages.js'
@@ -15,33 +16,22 @@ const ANSWER_BYTES = 8_388_608
 export const CUT_BYTES = 3 * (ROW_BYTES + 1)
 
 /**
- * A script that reads a stretch of `t:all`, or of `t:<field>:<value>`. `record` is Lua that returns, for `id`, what there is of
- * it and its bytes: nil for nothing, `FOREIGN` where `read` has met another type.
+ * A script that reads a stretch of `t:all`, or of `t:<field>:<value>`. Its Lua defines `record(id)` and includes
+ * `listing.lua` behind it.
  */
-export const defineListing = (record: string) =>
+export const defineListing = (lua: string, constants: Constants) =>
   defineReadScript(
     {
       args: ['t', 'from', 'at', 'max_entries', 'max_bytes'],
       rest: 'index',
+      constants,
       answer: ([cut, entries = null, records]) => ({
         isTruncated: cut === 1,
         places: scored(entries),
         records: listOf(records),
       }),
     },
-    `
-local most, left = tonumber(max_entries), tonumber(max_bytes)
-local function record(id)${record}
-end
-local found = read('ZRANGE', K(t, unpack(index)), from, '+inf', 'BYSCORE', 'LIMIT', 0, most + 1, 'WITHSCORES') or {}
-local entries, records, cut = {}, {}, 0
-for i = 1, #found, 2 do
-  if #records == most or left <= 0 then cut = 1 break end
-  local one, bytes = record(found[i])
-  entries[i], entries[i + 1], records[#records + 1] = found[i], found[i + 1], one or false
-  left = left - (bytes or 0)
-end
-return { foreign, cut, entries, records }`,
+    lua,
   )
 
 /** A family's records as its lists read them. */

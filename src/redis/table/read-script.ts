@@ -1,10 +1,11 @@
 /** Read-only scripts that answer for a whole shard at once what would be a command per user, row or name. */
 import type { InspectionContext } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
-import { type Arguments, argvOf, localsOf } from '../store/arguments.js'
-import { KEY_LUA, shardPrefix } from '../store/keys.js'
+import { type Arguments, argvOf, type Constants, localsOf, withConstants } from '../store/arguments.js'
+import { shardPrefix } from '../store/keys.js'
 import { listOf, type StoreReply } from '../store/reply.js'
 import type { Store } from '../store/store.js'
+import readLua from './read.lua'
 import { BadRow, FOREIGN, ROW_BYTES } from './rows.js'
 
 export interface ReadScript<Given, Answer> {
@@ -18,33 +19,15 @@ interface ReadScriptOptions<Names extends string, Answer, Rest extends string = 
   args: readonly Names[]
   /** A table of the Lua, of as many values as a caller gives. */
   rest?: Rest
+  /** What stands in the Lua as `{{NAME}}`. */
+  constants?: Constants
   answer: (answer: StoreReply[]) => Answer
 }
-
-/** Keys of a foreign type that one answer names: enough to find them, and no list as long as an index. */
-const FOREIGN_MAX = 100
 
 /** A text of that many bytes is longer than a row even where each of its characters takes three. */
 const CUT_BYTES = 3 * (ROW_BYTES + 1)
 
-const OPENING = `${KEY_LUA}
-local foreign = {}
-local function note(key) if #foreign < ${FOREIGN_MAX} then foreign[#foreign + 1] = key end end
--- What a command answers; nothing, and the key noted, where somebody else has put another type there.
-local function read(name, key, ...)
-  local reply = redis.pcall(name, key, ...)
-  if type(reply) ~= 'table' or not reply.err then return reply end
-  if string.sub(reply.err, 1, 9) ~= 'WRONGTYPE' then error(reply) end
-  note(key)
-  return nil
-end
--- A row, false for none, ${FOREIGN} for another type; cut where it is too long to be one of ours: the reader sees that, and
--- nobody sends the rest.
-local function row(t, id)
-  local value = read('GETRANGE', K(t, 'row', id), 0, ${CUT_BYTES - 1})
-  if not value then return ${FOREIGN} end
-  return value ~= '' and value
-end`
+const OPENING = withConstants(readLua, { FOREIGN, CUT_BYTES })
 
 /**
  * A script whose Lua finds its arguments by their names, `K(...)` (a key of the shard from raw ids),
@@ -52,11 +35,11 @@ end`
  * may send by itself: the store holds a script to the permissions of whoever sends it.
  */
 export function defineReadScript<Names extends string, Answer, Rest extends string = never>(
-  { args, rest, answer }: ReadScriptOptions<Names, Answer, Rest>,
+  { args, rest, constants, answer }: ReadScriptOptions<Names, Answer, Rest>,
   lua: string,
 ): ReadScript<Arguments<Names, Rest>, Answer> {
   return {
-    source: `${localsOf(args, rest)}${OPENING}\n${lua}`,
+    source: `${localsOf(args, rest)}${OPENING}${withConstants(lua, constants)}`,
     argv: (given) => argvOf(args, rest, given),
     read: answer,
   }

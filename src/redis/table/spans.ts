@@ -4,6 +4,7 @@ import { listOf, scored } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { defineReadScript, readShard } from './read-script.js'
 import { locateRows, type Place, type TableReader } from './rows.js'
+import spanLua from './span.lua'
 
 /** Entries of one script at most: a few milliseconds of the store. */
 export const SPAN_MAX = 2_000
@@ -17,17 +18,7 @@ const SPAN = defineReadScript(
     rest: 'index',
     answer: ([cut, entries = null, rows]) => ({ isTruncated: cut === 1, places: scored(entries), rows: listOf(rows) }),
   },
-  `
-local most, bytes = tonumber(max_entries), tonumber(max_bytes)
-local found = read('ZRANGE', K(t, unpack(index)), from, to, 'BYSCORE', 'LIMIT', 0, most + 1, 'WITHSCORES') or {}
-local entries, rows, cut = {}, {}, 0
-for i = 1, #found, 2 do
-  if #rows == most or bytes <= 0 then cut = 1 break end
-  local value = row(t, found[i])
-  entries[i], entries[i + 1], rows[#rows + 1] = found[i], found[i + 1], value
-  if type(value) == 'string' then bytes = bytes - #value end
-end
-return { foreign, cut, entries, rows }`,
+  spanLua,
 )
 
 /** A place in an index and the row there, if there is one. */

@@ -9,6 +9,7 @@ import { gather } from './gather.js'
 import { defineReadScript, readShard } from './read-script.js'
 import type { TableReader } from './rows.js'
 import { allShards, isLost, readShards, shareOut } from './shards.js'
+import usersLua from './users.lua'
 
 // Of `t` from `from` on: `max_users` with a row at `at`, among `max_examined` entries. A user whose rows have all run out
 // stays in the index until a writer sweeps it.
@@ -22,21 +23,7 @@ const USERS = defineReadScript(
       isEnd: isEnd === 1,
     }),
   },
-  `
-local most, bound = tonumber(max_users), tonumber(max_examined)
-local users, examined, isEnd, last = {}, 0, 0, ''
-while isEnd == 0 and #users < most and examined < bound do
-  local step = math.min(bound - examined, math.max(most - #users, 100))
-  local batch = read('ZRANGE', K(t, 'users'), from, '+', 'BYLEX', 'LIMIT', 0, step) or {}
-  if #batch < step then isEnd = 1 end
-  for i, user in ipairs(batch) do
-    if #users == most then isEnd = 0 break end
-    examined, last = examined + 1, user
-    if (read('ZCOUNT', K(t, 'live', user), '(' .. at, '+inf') or 0) > 0 then users[#users + 1] = user end
-  end
-  from = '(' .. last
-end
-return { foreign, users, examined, last, isEnd }`,
+  usersLua,
 )
 
 /** Users asked for beyond a shard's share of the page. */

@@ -1,13 +1,10 @@
-/** The shares of users in a shard, for scripts: what must go goes from whoever holds most. */
+-- Shares of users in a shard: when a limit is exceeded, the user who holds most loses the oldest entry.
+-- Of a share `s`: `of:<user>`: ids of a user by arrival; `entries` and `bytes`: users by what they hold; `held`: both totals.
 
-/**
- * Entries that one write removes at most. It adds one, of at most 64 KiB, and each that leaves has 512 bytes at least:
- * more is over only where a bound was lowered, and then the next writes go on.
- */
-const EVICTIONS = 256
+-- Entries that one write evicts at most. It adds one, of at most 64 KiB, and each evicted entry has 512 bytes at least. More
+-- is over only where a limit was lowered, and then the next writes continue.
+local EVICTIONS = 256
 
-// A share `s`: `of:<user>`: ids of a user by arrival; `entries` and `bytes`: users by what they hold; `held`: both of all.
-export const FAIR_SHARE = `
 local function hold(s, user, id, at, bytes)
   if redis.call('ZADD', K(s, 'of', user), at, id) == 0 then return end
   redis.call('ZADD', K(s, 'entries'), redis.call('ZCARD', K(s, 'of', user)), user)
@@ -22,7 +19,7 @@ local function yield(s, user, id, bytes)
   redis.call('HINCRBY', K(s, 'held'), 'entries', -1)
   local left = redis.call('ZCARD', K(s, 'of', user))
   if left == 0 then
-    -- With the last entry goes what a foreign hand has made of the sum.
+    -- The last entry also resets a sum that something else has changed.
     bytes = tonumber(redis.call('ZSCORE', K(s, 'bytes'), user) or 0)
     redis.call('ZREM', K(s, 'bytes'), user)
     redis.call('ZREM', K(s, 'entries'), user)
@@ -33,13 +30,13 @@ local function yield(s, user, id, bytes)
   if bytes ~= 0 then redis.call('HINCRBY', K(s, 'held'), 'bytes', -bytes) end
 end
 
--- Who must give something up for \`added\` of \`user\` to stay, and what: never that itself.
+-- Returns whose entry to evict for `added` of `user` to stay, and which: never `added` itself.
 local function excess(s, user, added, bounds)
   local function over(held, bound) return bound and tonumber(held or 0) > tonumber(bound) end
   local function oldest(holder)
     local first = holder and redis.call('ZRANGE', K(s, 'of', holder), 0, 1) or {}
     local id = first[1]
-    -- Of one millisecond the new one may be named first. What another user has by the same name is not it.
+    -- Within one millisecond the new one may come first. An entry of another user by the same name is another entry.
     if holder == user and id == added then id = first[2] end
     if id then return holder, id end
   end
@@ -56,11 +53,10 @@ local function excess(s, user, added, bounds)
 end
 
 local function make_room(s, user, added, bounds, evict)
-  for _ = 1, ${EVICTIONS} do
+  for _ = 1, EVICTIONS do
     local holder, id = excess(s, user, added, bounds)
     if not id then return end
     evict(id, holder)
     yield(s, holder, id, 0)
   end
 end
-`

@@ -1,10 +1,6 @@
-/** What the scripts of a pool that all users share begin with: nobody's part of it is another's to take. */
-
-/**
- * A pool `p` of `t` is a sorted set of ids by an instant; `t:p-of:<user>` is the part of one user, and `t:p-holders`,
- * where something is to be given up, has the users by the size of their part.
- */
-export const SHARES = `
+-- Pools that all users share, each user with a part that others cannot use up. A pool `p` of `t` is a sorted set of ids by
+-- an instant; `t:p-of:<user>` is the part of one user. Where a pool evicts its surplus, `t:p-holders` has the users by the
+-- size of their part.
 local function place(t, p, user, id, at)
   redis.call('ZADD', K(t, p), at, id)
   redis.call('ZADD', K(t, p .. '-of', user), at, id)
@@ -15,7 +11,7 @@ local function unplace(t, p, user, id)
   if user then redis.call('ZREM', K(t, p .. '-of', user), id) end
 end
 
--- The same for a pool that gives up its surplus, which has to know who has most.
+-- The same for a pool that evicts its surplus, and so has to know who holds most.
 local function hold(t, p, user, id, at)
   place(t, p, user, id, at)
   redis.call('ZADD', K(t, p .. '-holders'), redis.call('ZCARD', K(t, p .. '-of', user)), user)
@@ -29,7 +25,7 @@ local function unhold(t, p, user, id)
   else redis.call('ZREM', K(t, p .. '-holders'), user) end
 end
 
--- Which one goes when there are too many, and whose it is: the oldest of whoever has most.
+-- Returns the id to evict and its user: the oldest one of the user who holds most.
 local function surplus(t, p)
   local user = redis.call('ZRANGE', K(t, p .. '-holders'), 0, 0, 'REV')[1]
   local id = user and redis.call('ZRANGE', K(t, p .. '-of', user), 0, 0)[1]
@@ -37,10 +33,9 @@ local function surplus(t, p)
   return redis.call('ZRANGE', K(t, p), 0, 0)[1]
 end
 
--- Whether one more is within the share of its user and within the whole. What has run out by now does not count.
+-- Whether one more fits the limit of its user and that of the pool. Expired ids do not count.
 local function has_room(own, own_most, all, most)
   local from = string.format('(%.0f', now)
   return redis.call('ZCOUNT', own, from, '+inf') < tonumber(own_most)
     and redis.call('ZCOUNT', all, from, '+inf') < tonumber(most)
 end
-`

@@ -1,0 +1,2 @@
+redis.call('ZREM', K('spilled', 'loose'), unpack(refs))
+return 1

@@ -1,0 +1,13 @@
+-- `t` is the table. A row leaves after two silences, a closed one after one. Its body holds what only its client says
+-- and no script reads, numbers above all: cjson writes no more than 14 digits of one.
+--@include ../store/tables.lua
+--@include ../store/once.lua
+local function alive()
+  local state, body = load(t, id)
+  if not state or not state.updated_at or not state.ttl_ms then return nil end
+  local silences = state.status == 'closed' and 1 or 2
+  if state.updated_at + silences * state.ttl_ms <= now then return nil end
+  return state, body
+end
+local function is_new(attempt) return redis.call('EXISTS', K('once', attempt)) == 0 end
+local function shown(state, body) return { cjson.encode(state), now, body } end

@@ -1,0 +1,2 @@
+--@include ./calls.lua
+drop_reply(name, 'late')

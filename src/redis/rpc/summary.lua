@@ -1,0 +1,10 @@
+-- Calls that are examined to find the oldest: the first is, unless something else has written there.
+local OLDEST_MAX = 4
+
+local t = 'calls'
+local counts = read('HMGET', K(t, 'counts'), 'since', {{COUNTERS}}) or {}
+local pending = read('ZCOUNT', K(t, 'leaves'), '(' .. at, '+inf') or 0
+local overdue = read('ZCOUNT', K(t, 'leaves'), '-inf', at) or 0
+local ids, rows = read('ZRANGE', K(t, 'all'), 0, OLDEST_MAX - 1) or {}, {}
+for i, id in ipairs(ids) do rows[i] = row(t, id) end
+return { foreign, counts, pending, overdue, ids, rows }

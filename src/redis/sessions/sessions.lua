@@ -1,0 +1,74 @@
+-- `sessions:session:<id>`: a hash; `sessions:shares:<id>`: a hash, user to the end of the share and its rights;
+-- `sessions:wake-ups:<id>`: a channel, on which stands the name of the node that changed something. `sessions:live` and
+-- `sessions:final`: pools of ids by when they expire, and by when they are forgotten.
+-- For lists: `sessions:all`, `sessions:owner:<owner>` and `sessions:site_id:<site>`, ids by the order in which they were opened;
+-- `sessions:at:<owner>:<site>`, those that have not ended by when they expire; `sessions:share-ends:<id>`, users by when their
+-- share runs out.
+--@include ../store/once.lua
+--@include ../store/shares.lua
+-- Sessions that one write sweeps at most of each kind: more than it adds.
+local SWEEP_SESSIONS = 16
+
+local FIELDS = { {{SESSION_FIELDS}} }
+local t = 'sessions'
+local function session_key(id) return K(t, 'session', id) end
+local function shares_key(id) return K(t, 'shares', id) end
+local function ends_key(id) return K(t, 'share-ends', id) end
+local function announce(id, who) redis.call('SPUBLISH', K(t, 'wake-ups', id), who) end
+local function shown(id) return { now, redis.call('HMGET', session_key(id), unpack(FIELDS)) } end
+
+local function owner_of(id)
+  local held = redis.pcall('HGET', session_key(id), 'owner')
+  return type(held) == 'string' and held or nil
+end
+
+-- The state as it reads now, or nil where there is no session, or none any more.
+local function state_of(id)
+  local held = redis.pcall('HMGET', session_key(id), 'state', 'expires_at', 'updated_at')
+  if held.err or not held[1] then return nil end
+  local state, ended = held[1], tonumber(held[3])
+  if state ~= 'closed' and held[2] and tonumber(held[2]) <= now then state, ended = 'expired', tonumber(held[2]) end
+  if (state == 'closed' or state == 'expired') and ended + {{FINAL_KEPT_MS}} <= now then return nil end
+  return state
+end
+
+local function site_of(id)
+  local held = redis.pcall('HGET', session_key(id), 'site_id')
+  return type(held) == 'string' and held or ''
+end
+
+local function finish(id, at)
+  local owner = owner_of(id)
+  if owner then redis.call('ZREM', K(t, 'at', owner, site_of(id)), id) end
+  unplace(t, 'live', owner, id)
+  raise(t)
+  if owner then hold(t, 'final', owner, id, at + {{FINAL_KEPT_MS}}) end
+end
+
+local function unlist(id, owner)
+  redis.call('ZREM', K(t, 'all'), id)
+  raise(t)
+  redis.call('ZREM', K(t, 'site_id', site_of(id)), id)
+  if owner then
+    redis.call('ZREM', K(t, 'owner', owner), id)
+    redis.call('ZREM', K(t, 'at', owner, site_of(id)), id)
+  end
+end
+
+local function forget(id, owner)
+  owner = owner or owner_of(id)
+  unhold(t, 'final', owner, id)
+  unlist(id, owner)
+  redis.call('DEL', session_key(id), shares_key(id), ends_key(id))
+end
+
+local function sweep_sessions(most)
+  local ended = redis.call('ZRANGE', K(t, 'live'), '-inf', now, 'BYSCORE', 'LIMIT', 0, SWEEP_SESSIONS, 'WITHSCORES')
+  for i = 1, #ended, 2 do finish(ended[i], tonumber(ended[i + 1])) end
+  local gone = redis.call('ZRANGE', K(t, 'final'), '-inf', now, 'BYSCORE', 'LIMIT', 0, SWEEP_SESSIONS)
+  for _, id in ipairs(gone) do forget(id) end
+  for _ = 1, 2 * SWEEP_SESSIONS do
+    if redis.call('ZCARD', K(t, 'final')) <= most then return end
+    forget(surplus(t, 'final'))
+  end
+end

@@ -1,0 +1,12 @@
+-- Reads a stretch of `t:all`, or of `t:<field>:<value>`, for a script that has defined `record(id)`. It returns what there is
+-- of a record and its bytes: nil for nothing, FOREIGN where `read` has met another type.
+local most, left = tonumber(max_entries), tonumber(max_bytes)
+local found = read('ZRANGE', K(t, unpack(index)), from, '+inf', 'BYSCORE', 'LIMIT', 0, most + 1, 'WITHSCORES') or {}
+local entries, records, cut = {}, {}, 0
+for i = 1, #found, 2 do
+  if #records == most or left <= 0 then cut = 1 break end
+  local one, bytes = record(found[i])
+  entries[i], entries[i + 1], records[#records + 1] = found[i], found[i + 1], one or false
+  left = left - (bytes or 0)
+end
+return { foreign, cut, entries, records }
