@@ -27,7 +27,7 @@ describe('the arguments of the command', () => {
       host: '127.0.0.1',
       port: 4_780,
       prefix: '',
-      viewer: true,
+      dashboard: true,
       metrics: false,
       mcp: false,
       allowHosts: [],
@@ -39,7 +39,7 @@ describe('the arguments of the command', () => {
       expect(read(...store, '--prefix', `${prefix}/`)).toMatchObject({ prefix })
     expect(read(...store, '--no-dashboard', '--prefix', '/dashboard')).toMatchObject({ prefix: '/dashboard' })
     expect(read('--redis', 'redis://u:p%25@h/3', '--deployment', 'prod').redis).toBe('redis://u:p%25@h/3')
-    expect(read(...store, '--metrics')).toMatchObject({ viewer: true, metrics: true })
+    expect(read(...store, '--metrics')).toMatchObject({ dashboard: true, metrics: true })
     expect(read(...store, '--mcp')).toMatchObject({ metrics: false, mcp: true })
     const names = ['--allow-host', 'relay.example.org', '--allow-host', '10.0.0.5:4780']
     expect(read(...store, '--mcp', ...names)).toMatchObject({ allowHosts: ['relay.example.org', '10.0.0.5:4780'] })
