@@ -74,7 +74,7 @@ export function readMountOptions(
   options: MountOptions = {},
 ): { guard: HostGuard | undefined; onError: ReportError } {
   if (typeof handler !== 'function')
-    throw new TypeError(`handler must be a function, as a router is one, not ${shown(handler)}`)
+    throw new TypeError(`Invalid handler: expected a function, like a router, got ${shown(handler)}`)
   checkOptions(options, MOUNT_OPTIONS)
   const { allowedHosts } = options
   const guard = allowedHosts === undefined ? undefined : createHostGuard(allowedHosts)

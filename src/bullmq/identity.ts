@@ -44,7 +44,7 @@ function identityOf(told: unknown): BullmqIdentity {
   if (told === null || told === undefined) return {}
   const names = typeof told === 'object' && !Array.isArray(told) ? Object.keys(told) : undefined
   if (names === undefined || (names.length > 0 && !names.includes('user_id') && !names.includes('client_id')))
-    throw new TypeError('identify: must answer an object with user_id and client_id, or null')
+    throw new TypeError('identify must return null or an object with user_id and client_id')
   return told
 }
 

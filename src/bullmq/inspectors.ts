@@ -6,6 +6,7 @@ import {
   defineBounds,
   FUNCTION,
   having,
+  invalidOption,
   LIST,
   needed,
   orNull,
@@ -52,10 +53,11 @@ function checkQueues(queues: readonly BullmqQueue[]): void {
   const names = new Set<string>()
   for (const [i, queue] of queues.entries()) {
     if (!QUEUE.test(queue) || typeof queue.name !== 'string')
-      throw new TypeError(`queues.${i} must be a Queue of bullmq 5 or 6, not ${shown(queue)}`)
+      throw new TypeError(invalidOption(`queues.${i}`, 'a Queue of bullmq 5 or 6', queue))
     const reason = checkId(queue.name)
-    if (reason) throw new TypeError(`the name of queues.${i} ${reason}`)
-    if (names.has(queue.name)) throw new TypeError(`queues.${i} is a second queue of the name ${shown(queue.name)}`)
+    if (reason) throw new TypeError(`Invalid option "queues.${i}": the queue name ${reason}`)
+    if (names.has(queue.name))
+      throw new TypeError(`Invalid option "queues.${i}": another queue has the name ${shown(queue.name)}`)
     names.add(queue.name)
   }
 }

@@ -153,9 +153,9 @@ function readPrefix(text: string, served: Record<keyof typeof MOUNT_PATHS, boole
 
 function parsePath(text: string): string {
   try {
-    return parsePrefix(text).path
+    return parsePrefix(text, '--prefix').path
   } catch (error) {
-    throw new UsageError(`--${(error as Error).message}`)
+    throw new UsageError((error as Error).message)
   }
 }
 

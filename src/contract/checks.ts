@@ -1,46 +1,76 @@
-/** How a factory reads what a host gives it: which options there are, what each must be, and its bounds. Depends on nothing. */
+/** Checks the options of factories that ship without a schema library, and makes the errors of all factories. Imports nothing. */
 
-/** The longest time that an option may name, a century: an instant that far ahead is still a date, and still exact. */
+/** The longest duration, a century: a date that far ahead is still exact. */
 const DURATION_MAX_MS = 3_155_760_000_000
-/** The most that a timer can wait; anything above fires at once. */
+/** The longest time that a timer can wait; a longer one fires at once. */
 export const TIMER_MAX_MS = 2_147_483_647
 
-/** What a bound is unless a host says otherwise: a number, one with the most that may be named, or made of other bounds. */
+/** The default of a limit: a number, a number with its upper bound, or a function of the limits before it. */
 type Default<N extends string> =
   | number
   | readonly [fallback: number, most: number]
   | ((bounds: Readonly<Record<N, number>>) => number)
 
-/** The bounds of a factory by the names of its options; what is made of others stands behind them. */
+/** The limits of a factory by option name. One that depends on others comes after them. */
 export type Bounds<N extends string> = Readonly<Record<N, Default<N>>>
 
-/** `defaults`, each name known to those that are made of others. */
+/** Returns `defaults`; gives the names to the functions among them. */
 export const defineBounds = <N extends string>(defaults: Bounds<N>): Bounds<N> => defaults
 
 const SHOWN_LENGTH = 60
 
-/** A value as a message names what was found: texts cut short, and of what is made of parts no more than what it is. */
+/** A value as an error message shows it: long strings are cut, objects and arrays are only named. */
 export function shown(value: unknown): string {
   if (typeof value === 'string')
     return JSON.stringify(value.length > SHOWN_LENGTH ? `${value.slice(0, SHOWN_LENGTH)}…` : value)
-  if (Array.isArray(value)) return 'a list'
+  if (Array.isArray(value)) return 'an array'
   if (typeof value === 'function') return 'a function'
   return typeof value === 'object' && value !== null ? 'an object' : String(value)
 }
 
+/** Whether at most `edits` insertions, deletions or replacements turn `a` into `b`. */
+function isNear(a: string, b: string, edits: number): boolean {
+  let i = 0
+  while (i < a.length && a[i] === b[i]) i++
+  const [x, y] = [a.slice(i), b.slice(i)]
+  if (x === y || edits === 0) return x === y
+  const [nextX, nextY] = [x.slice(1), y.slice(1)]
+  return isNear(nextX, y, edits - 1) || isNear(x, nextY, edits - 1) || isNear(nextX, nextY, edits - 1)
+}
+
+/** The error for an option that a factory does not have: it suggests the closest name, or lists `valid`. */
+export function unknownOption(path: string, name: string, valid: readonly string[]): TypeError {
+  const edits = Math.min(2, name.length >> 1)
+  const near = valid.find((each) => isNear(name.toLowerCase(), each.toLowerCase(), edits))
+  const hint = near === undefined ? `Valid options: ${valid.join(', ')}` : `Did you mean "${path}${near}"?`
+  return new TypeError(`Unknown option "${path}${name}". ${hint}`)
+}
+
+const label = (name: string) => (name === '' ? 'options' : `option "${name}"`)
+
+export const missingOption = (name: string, expected: string): TypeError =>
+  new TypeError(`Missing required ${label(name)} (${expected.replace(/^an? /, '')})`)
+
+/** What is wrong with the value of an option. `got` is left out of a secret's. */
+export const invalidOption = (name: string, expected: string, ...got: [value?: unknown]): string =>
+  `Invalid ${label(name)}: expected ${expected}${got.length === 0 ? '' : `, got ${shown(got[0])}`}`
+
+/** The text for the integers from `least` to `most`. */
+export const integerRange = (most: number, least: number): string =>
+  `an integer from ${least}${most === Number.MAX_SAFE_INTEGER ? '' : ` to ${most}`}`
+
 /**
- * `value`, where it is a whole number from `least` to `most`.
+ * Returns `value` if it is an integer from `least` to `most`.
  *
- * @throws RangeError that names the option: nothing is ever more than `NaN`, so such a bound lets everybody in.
+ * @throws RangeError that names the option. `x > NaN` is always false, so a NaN limit would disable the check.
  */
 export function checkBound(name: string, value: unknown, most: number = Number.MAX_SAFE_INTEGER, least = 1): number {
   if (Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most) return value as number
-  const range = most === Number.MAX_SAFE_INTEGER ? `from ${least}` : `from ${least} to ${most}`
-  throw new RangeError(`${name} must be a whole number ${range}, not ${shown(value)}`)
+  throw new RangeError(invalidOption(name, integerRange(most, least), value))
 }
 
 /**
- * The options that `defaults` names, each as `given` sets it. A duration (`…Ms`) is at most a century.
+ * Reads the limits that `defaults` names from `given`. A duration (`…Ms`) is at most a century.
  *
  * @throws RangeError as `checkBound`.
  *
@@ -62,90 +92,86 @@ export function resolveBounds<N extends string>(
   return bounds
 }
 
-/** What an option must be, as a refusal says it. */
+/** What an option must be. */
 export interface Rule {
-  /** "`said`" ends the sentence "… must be". */
+  /** What is expected, as error messages say it: "expected …". */
   readonly said: string
   test(value: unknown): boolean
   readonly isNeeded?: true
-  /** A text that is refused is not repeated: there may be a credential in it. */
+  /** Whether the value may hold a credential, so that no error shows it. */
   readonly isPrivate?: true
-  /** What its own options must be. */
+  /** The rules of its own options. */
   readonly shape?: Readonly<Record<string, Rule>>
 }
 
-/** One that must be given. */
+/** The rule of a required option. */
 export interface NeededRule extends Rule {
   readonly isNeeded: true
 }
 
-/** A rule for each option of `O`, which the compiler holds to be all of them. */
+/** A rule for each option of `O`; the compiler reports one that is missing. */
 export type Shape<O> = { readonly [Name in keyof Required<O>]: undefined extends O[Name] ? Rule : NeededRule }
 
 const rule = (said: string, test: (value: unknown) => boolean): Rule => ({ said, test })
 
-/** Of which the factory itself says what it must be: a bound, for example. */
-export const ANYTHING = rule('given', () => true)
+/** For an option that the factory checks itself, like a limit. */
+export const ANYTHING = rule('any value', () => true)
 export const FUNCTION = rule('a function', (value) => typeof value === 'function')
 export const TEXT = rule('a string', (value) => typeof value === 'string')
 export const FLAG = rule('true or false', (value) => typeof value === 'boolean')
-export const LIST = rule('a list', Array.isArray)
+export const LIST = rule('an array', Array.isArray)
 export const OBJECT = rule('an object', (value) => value !== null && typeof value === 'object' && !Array.isArray(value))
 
-/** An object, or a function, that has these methods. */
+/** An object or a function with these methods. */
 export const having = (...methods: string[]): Rule =>
   rule(`an object with ${methods.map((name) => `${name}()`).join(', ')}`, (value) =>
     methods.every((name) => typeof (value as Record<string, unknown> | null | undefined)?.[name] === 'function'),
   )
 
-export const orNull = ({ said, test }: Rule): Rule => rule(`${said}, or null`, (value) => value === null || test(value))
+export const orNull = ({ said, test }: Rule): Rule => rule(`${said} or null`, (value) => value === null || test(value))
 
-/** A hook that a host can silence. */
+/** A hook; `null` turns it off. */
 export const HOOK = orNull(FUNCTION)
 
-/** An object of options of its own. */
+/** An object with options of its own. */
 export const optionsOf = (shape: Readonly<Record<string, Rule>>): Rule => ({ ...OBJECT, shape })
 
 export const needed = (rule: Rule): NeededRule => ({ ...rule, isNeeded: true })
 
-/** The rules of options that are bounds, which `resolveBounds` holds. */
+/** Rules for limits, which `resolveBounds` checks. */
 export const boundsIn = <N extends string>(bounds: Bounds<N>): Record<N, Rule> =>
   Object.fromEntries(Object.keys(bounds).map((name) => [name, ANYTHING])) as Record<N, Rule>
 
 /**
- * Refuses what is not `shape`: an option that there is not, one that is missing, one that cannot be used.
+ * Checks options against `shape`.
  *
- * @param path What stands before a name: of the options of an option its own, and a dot.
- * @throws TypeError that names the option and says what it must be.
+ * @param path Prefix of the names in errors, with a dot: `timeouts.`.
+ * @throws TypeError for an unknown, missing or invalid option; it names the option and what is expected.
  *
  * @example
  * checkOptions(options, { sites: needed(having('get')), onError: HOOK })
  */
 export function checkOptions(given: unknown, shape: Readonly<Record<string, Rule>>, path = ''): void {
-  if (!OBJECT.test(given))
-    throw new TypeError(`${path === '' ? 'the options' : path.slice(0, -1)} must be an object, not ${shown(given)}`)
-  for (const [name, value] of Object.entries(given as object))
-    if (value !== undefined && !Object.hasOwn(shape, name))
-      throw new TypeError(`the option ${path}${name} is unknown; known are ${Object.keys(shape).join(', ')}`)
+  if (!OBJECT.test(given)) throw new TypeError(invalidOption(path.slice(0, -1), 'an object', given))
+  for (const name of Object.keys(given as object))
+    if (!Object.hasOwn(shape, name)) throw unknownOption(path, name, Object.keys(shape))
   checkParts(given, shape, path)
 }
 
-/** `checkOptions` of an object that may have more, as all facilities of a host are a connector's parts. */
+/** `checkOptions` that ignores unknown names, for an object that is passed as a whole. */
 export function checkParts(given: unknown, shape: Readonly<Record<string, Rule>>, path = ''): void {
   for (const [name, { said, test, isNeeded, isPrivate, shape: own }] of Object.entries(shape)) {
     const value = (given as Readonly<Record<string, unknown>> | null | undefined)?.[name]
     if (value === undefined && !isNeeded) continue
-    if (value === undefined || !test(value)) {
-      const found = isPrivate && typeof value === 'string' ? '' : `, not ${shown(value)}`
-      throw new TypeError(`${path}${name} must be ${said}${found}`)
-    }
+    if (value === undefined) throw missingOption(path + name, said)
+    if (!test(value)) throw new TypeError(invalidOption(path + name, said, ...(isPrivate ? [] : [value])))
     if (own) checkOptions(value, own, `${path}${name}.`)
   }
 }
 
 /**
- * What one user may hold of a bound that all share, unless the host says otherwise: a tenth, so that one who fills it
- * leaves the others most of it; of a bound below twenty, two.
+ * The default share of one user in a limit that all users share: a tenth, so that one user cannot use up most of it; two if
+ * the limit is below twenty.
  */
 export function shareOf(bound: number): number {
   return Math.min(bound, Math.max(2, Math.floor(bound / 10)))

@@ -111,7 +111,7 @@ export const DispatcherOptions = defineOptions({
   /** Time to the terminal state of a command that names none, at most 24 h. @default 30000 */
   deadlineMs: duration(30_000, DEADLINE_MAX_MS),
   /** Most commands of one scope that are not terminal. @default 1000 */
-  capacity: custom<number | ((scope_id: string) => number)>('a whole number from 1, or a function', isCapacity).default(
+  capacity: custom<number | ((scope_id: string) => number)>('an integer from 1, or a function', isCapacity).default(
     1_000,
   ),
   /** Most commands in all that are not terminal. @default 100000 */

@@ -74,19 +74,18 @@ export const INSPECTOR_RULES = Object.fromEntries(
   Object.entries(FAMILIES).map(([name, { methods }]) => [name, anInspector(Object.keys(methods))]),
 ) as Record<FamilyName, Rule>
 
-const SAID =
-  'an object of inspectors, as memoryComposition(facilities) and redisComposition(options) have it: spread one of them'
+const SAID = 'inspectors (spread memoryComposition(facilities) or redisComposition(options))'
 
-/** The option `inspectors`. Facilities themselves, of which each has its inspector within, are the nearest mistake. */
+/** The option `inspectors`. It refuses facilities, which are easily passed instead. */
 export const INSPECTORS: Rule = {
   ...optionsOf(INSPECTOR_RULES),
   said: SAID,
   test: (value) => OBJECT.test(value) && !Object.hasOwn(value as object, 'dispatcher'),
 }
 
-/** A facility has its inspector within, and is none itself. */
+/** A facility has an inspector, but isn't one. */
 function anInspector(methods: string[]): Rule {
-  const said = `an inspector with ${methods.map((name) => `${name}()`).join(', ')}, as the \`inspector\` of a facility is`
+  const said = `an inspector with ${methods.map((name) => `${name}()`).join(', ')} (the \`inspector\` of a facility)`
   return { ...having(...methods), said }
 }
 

@@ -1,32 +1,37 @@
-/** How a factory reads what a host gives it: each option is declared once, with what it must be and what holds without it. */
+/** Declares the options of a factory once: what each one must be, its default, and its public type. */
 import * as z from 'zod'
-import { shareOf, shown, TIMER_MAX_MS } from './checks.js'
+import { integerRange, invalidOption, missingOption, shareOf, TIMER_MAX_MS, unknownOption } from './checks.js'
 
-/** The longest time that an option may name, a century: an instant that far ahead is still a date, and still exact. */
+/** The longest duration, a century: a date that far ahead is still exact. */
 const DURATION_MAX_MS = 3_155_760_000_000
 
 const isObject = (value: unknown) => value !== null && typeof value === 'object' && !Array.isArray(value)
 const isFunction = (value: unknown): value is (...given: never[]) => unknown => typeof value === 'function'
 
 /**
- * The options of a factory: any other is refused. What is said of one stands above it; editors show that, and the documents
- * are made of it.
+ * Declares the options of a factory. The comment above an option is its hover text in editors and its row in the documentation.
+ *
+ * @example
+ * const SiteOptions = defineOptions({ maxSites: count(1_000), onError: hook<(error: unknown) => void>() })
+ * export interface SiteOptions extends Input<typeof SiteOptions> {}
  */
 export const defineOptions = <S extends z.core.$ZodShape>(shape: S): z.ZodObject<S, z.core.$strict> =>
   z.strictObject(shape, {
-    error: ({ code }) =>
-      code === 'unrecognized_keys' ? `is unknown; known are ${Object.keys(shape).join(', ')}` : 'an object',
+    error: ({ code }) => (code === 'unrecognized_keys' ? Object.keys(shape).join(', ') : 'an object'),
   }) as never
 
-/** An option that is what `test` says. "`said`" ends the sentence "… must be". */
-export const custom = <T>(said: string, test: (value: unknown) => boolean): z.ZodCustom<T, T> => z.custom<T>(test, said)
+/** An option that passes `test`. Errors say "expected `expected`". */
+export const custom = <T>(expected: string, test: (value: unknown) => boolean): z.ZodCustom<T, T> =>
+  z.custom<T>(test, expected)
 
-const WHOLE = 'a whole number'
+/** `custom` for a value that may hold a credential: no error shows it. */
+export const secret = (expected: string, test: (value: unknown) => boolean): z.ZodCustom<string, string> =>
+  z.custom<string>(test, { error: expected, params: { isSecret: true } })
 
-/** A whole number: nothing is ever more than `NaN`, so such a bound lets everybody in. */
+/** An integer. `x > NaN` is always false, so a NaN limit would disable the check. */
 export const whole = (most: number = Number.MAX_SAFE_INTEGER, least = 1): z.ZodCustom<number, number> =>
   custom(
-    `${WHOLE} from ${least}${most === Number.MAX_SAFE_INTEGER ? '' : ` to ${most}`}`,
+    integerRange(most, least),
     (value) => Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most,
   )
 
@@ -34,64 +39,64 @@ type WithDefault = z.ZodDefault<z.ZodCustom<number, number>>
 
 export const count = (fallback: number, most?: number): WithDefault => whole(most).default(fallback)
 export const duration = (fallback: number, most: number = DURATION_MAX_MS): WithDefault => count(fallback, most)
-/** How long a timer waits. */
+/** A time that a timer waits for. */
 export const timer = (fallback: number): WithDefault => count(fallback, TIMER_MAX_MS)
 
-/** What holds where it is left out, of the options that are made of others. */
+/** The defaults that depend on other options. */
 const DERIVED = new WeakMap<object, (read: Readonly<Record<string, number>>) => number>()
 
-/** A bound that is made of others unless a host gives it. */
+/** A limit whose default depends on the options before it. */
 export function derived<N extends string>(make: (read: Readonly<Record<N, number>>) => number): WithDefault {
   const schema = whole().optional()
   DERIVED.set(schema, make)
-  // Never undefined: `readOptions` fills it in.
+  // `readOptions` sets it, so its output is never undefined.
   return schema as never
 }
 
-/** What one user may hold of the bound `name`, as `shareOf`. */
+/** The share of one user in the limit `name`; see `shareOf`. */
 export const share = (name: string): WithDefault => derived((read) => shareOf(read[name] as number))
 
 export const func = <F>(): z.ZodCustom<F, F> => custom('a function', isFunction)
-/** A function that a host can silence. */
+/** A hook; `null` turns it off. */
 export const hook = <F>(): z.ZodOptional<z.ZodCustom<F | null, F | null>> =>
-  custom<F | null>('a function, or null', (value) => value === null || isFunction(value)).optional()
+  custom<F | null>('a function or null', (value) => value === null || isFunction(value)).optional()
 export const text = (): z.ZodCustom<string, string> => custom('a string', (value) => typeof value === 'string')
 export const flag = (): z.ZodCustom<boolean, boolean> => custom('true or false', (value) => typeof value === 'boolean')
-export const list = <T>(): z.ZodCustom<T, T> => custom('a list', Array.isArray)
+export const list = <T>(): z.ZodCustom<T, T> => custom('an array', Array.isArray)
 export const object = <T>(): z.ZodCustom<T, T> => custom('an object', isObject)
 
-/** An object, or a function, that has these methods. */
+/** An object or a function with these methods. */
 export const having = <T>(...methods: string[]): z.ZodCustom<T, T> =>
   custom(`an object with ${methods.map((name) => `${name}()`).join(', ')}`, (value) =>
     methods.every((name) => isFunction((value as Record<string, unknown> | null | undefined)?.[name])),
   )
 
-/** Options of an option, which may be left out. `I` names them in declarations. */
+/** An optional object with options of its own. `I` is its name in declarations. */
 export const optionsOf = <I>(schema: z.ZodObject): z.ZodOptional<z.ZodType<I, I>> => schema.optional() as never
 
-/** What a host may give, by the schema of it. */
+/** The type of the options that a caller passes. */
 export type Input<S extends z.ZodType> = z.input<S>
-/** What is read of it. */
+/** The type of the options with their defaults. */
 export type Read<S extends z.ZodType> = z.output<S>
 
-/** What every factory with a clock of its own takes. */
+/** The clock option that most factories have. */
 export const Clocked = defineOptions({
   /** Epoch ms. @default Date.now */
   now: func<() => number>().default(() => Date.now),
 })
 export interface Clocked extends Input<typeof Clocked> {}
 
-/** `schema` and a clock. */
+/** Adds the clock option to `schema`. */
 export const withClock = <S extends z.core.$ZodShape>(
   schema: z.ZodObject<S, z.core.$strict>,
 ): z.ZodObject<S & typeof Clocked.shape, z.core.$strict> =>
   defineOptions({ ...schema.shape, ...Clocked.shape }) as never
 
 /**
- * What `schema` reads from `given`, with what holds for the options that are left out.
+ * Checks `given` and returns it with the defaults of the options that it leaves out.
  *
- * @throws TypeError for an option that there is not, that is missing or that cannot be used, RangeError for a number that is
- * out of bounds. Both name the option and say what it must be.
+ * @throws TypeError for an unknown, missing or invalid option, RangeError for a number out of bounds. Both name the option
+ * and what is expected.
  *
  * @example
  * const { maxSites } = readOptions(SiteOptions, options)
@@ -107,15 +112,18 @@ export function readOptions<S extends z.ZodObject>(schema: S, given: unknown): z
   return data as z.output<S>
 }
 
-/** `readOptions` of an object that may have more, as all facilities of a host are a connector's parts. */
+/** `readOptions` that ignores unknown names, for an object that is passed as a whole. */
 export const readParts = <S extends z.ZodObject>(schema: S, given: unknown): z.output<S> =>
   readOptions(schema.strip(), given) as z.output<S>
 
 function toError(issues: readonly z.core.$ZodIssue[]): Error {
   const issue = (issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0]) as z.core.$ZodIssue
   const { path, message, input } = issue
+  const name = path.join('.')
   if (issue.code === 'unrecognized_keys')
-    return new TypeError(`the option ${[...path, issue.keys[0]].join('.')} ${message}`)
-  const sentence = `${path.join('.') || 'the options'} must be ${message}, not ${shown(input)}`
-  return message.startsWith(WHOLE) ? new RangeError(sentence) : new TypeError(sentence)
+    return unknownOption(path.map((part) => `${String(part)}.`).join(''), issue.keys[0] as string, message.split(', '))
+  if (input === undefined && name !== '') return missingOption(name, message)
+  const isSecret = issue.code === 'custom' && issue.params?.isSecret
+  const text = invalidOption(name, message, ...(isSecret ? [] : [input]))
+  return message.startsWith('an integer') ? new RangeError(text) : new TypeError(text)
 }

@@ -15,11 +15,11 @@ import {
   defineBounds,
   HOOK,
   having,
+  invalidOption,
   needed,
   optionsOf,
   resolveBounds,
   type Shape,
-  shown,
   TEXT,
   TIMER_MAX_MS,
 } from '../contract/checks.js'
@@ -150,7 +150,7 @@ export interface CooperativeSiteControlServerOptions {
 const OPTIONS: Shape<CooperativeSiteControlServerOptions> = {
   token: needed(TEXT),
   sites: needed(having('get', 'put', 'delete')),
-  publisher: needed({ ...having('publish'), said: 'a publisher, as createCooperativeSitePublisher makes one' }),
+  publisher: needed({ ...having('publish'), said: 'createCooperativeSitePublisher() or an object with publish()' }),
   port: ANYTHING,
   host: TEXT,
   owner: TEXT,
@@ -236,10 +236,10 @@ export async function startCooperativeSiteControlServer(
   const { token, sites, publisher, port = 0, host = '127.0.0.1', owner = 'local' } = options
   const { closeTimeoutMs } = resolveBounds(options, { closeTimeoutMs: [2_000, TIMER_MAX_MS] })
   const { answerMs, ...timeouts } = resolveBounds(options.timeouts ?? {}, TIMEOUTS)
-  if (!isLoopbackHost(host)) throw new TypeError(`host must be a loopback address or localhost, not ${shown(host)}`)
+  if (!isLoopbackHost(host)) throw new TypeError(invalidOption('host', 'a loopback address or localhost', host))
   if (token.length < TOKEN_LENGTH || !/^[\x21-\x7e]+$/.test(token))
-    throw new TypeError(`token must be at least ${TOKEN_LENGTH} printable ASCII characters without spaces`)
-  if (checkId(owner) !== undefined) throw new TypeError(`owner ${checkId(owner)}`)
+    throw new TypeError(invalidOption('token', `at least ${TOKEN_LENGTH} printable ASCII characters without spaces`))
+  if (checkId(owner) !== undefined) throw new TypeError(`Invalid option "owner": it ${checkId(owner)}`)
   const onError = guardErrorHook(options.onError)
   const engine = createControlEngine({ sites, publisher, owner }, onError)
   const guard = createRequestGuard(token)

@@ -85,8 +85,8 @@ const BOUNDS = defineBounds({
 const OPTIONS: Shape<CooperativeSiteRouterOptions> = {
   ...GATE_OPTIONS,
   ...boundsIn(BOUNDS),
-  bus: needed({ ...having('publish', 'subscribe'), said: 'an event bus, as createCooperativeSiteEventBus makes one' }),
-  ingest: needed({ ...FUNCTION, said: 'the ordinary ingest, as `facilities.ingest` is one' }),
+  bus: needed({ ...having('publish', 'subscribe'), said: 'an event bus with publish(), subscribe()' }),
+  ingest: needed({ ...FUNCTION, said: 'a function, like `facilities.ingest`' }),
   subscriptions: having('add'),
   authenticateHost: needed(FUNCTION),
   authenticateViewer: needed(FUNCTION),

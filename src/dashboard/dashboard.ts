@@ -1,5 +1,5 @@
 /** The handler of the dashboard: a shell without data, its two files, and what a browser lets the page do. */
-import { checkOptions, needed, type Shape, TEXT } from '../contract/checks.js'
+import { checkOptions, invalidOption, needed, type Shape, TEXT } from '../contract/checks.js'
 import { digest64 } from '../contract/digest.js'
 import { createEngine, type Mountable, type Route, toHandler } from '../http/engine.js'
 import { ProblemError } from '../http/problem.js'
@@ -75,19 +75,15 @@ const shellOf = ({ title, api, script, style }: Shell): string => `<!doctype htm
 `
 
 const OPTIONS: Shape<DashboardOptions> = {
-  api: needed({ said: 'the path of the diagnostics router, or its URL', test: (value) => typeof value === 'string' }),
+  api: needed({
+    said: 'a string: the path or the URL of the diagnostics router',
+    test: (value) => typeof value === 'string',
+  }),
   prefix: TEXT,
   title: TEXT,
 }
 
-/** `parsePrefix` of what is called `api` here. */
-function pathOf(api: string): string {
-  try {
-    return parsePrefix(api).path
-  } catch (error) {
-    throw new TypeError((error as Error).message.replace('prefix', 'api'))
-  }
-}
+const pathOf = (api: string) => parsePrefix(api, 'api').path
 
 /** Where the router is: `from` the page's own path, and the origin to connect to where that is another one. */
 function locate(api: string, prefix: string): { from: string; origin: string | null } {
@@ -99,7 +95,7 @@ function locate(api: string, prefix: string): { from: string; origin: string | n
   }
   const url = URL.canParse(api) ? new URL(api) : null
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash)
-    throw new TypeError('api must be a path, or an http(s) URL without credentials, query and fragment')
+    throw new TypeError(invalidOption('api', 'a path, or an http(s) URL without credentials, query and fragment'))
   return { from: url.origin + pathOf(url.pathname), origin: url.origin }
 }
 

@@ -6,12 +6,12 @@ import {
   FUNCTION,
   HOOK,
   having,
+  invalidOption,
   needed,
   OBJECT,
   optionsOf,
   resolveBounds,
   type Shape,
-  shown,
   TEXT,
   TIMER_MAX_MS,
 } from '../contract/checks.js'
@@ -71,7 +71,7 @@ const OPTIONS: Shape<DiagnosticsRouterOptions> = {
   inspectors: needed(INSPECTORS),
   auth: needed({
     ...having('authenticate'),
-    said: 'apiKeyAuth, bearerAuth, noopAuth or one of your own, with authenticate()',
+    said: 'apiKeyAuth(), bearerAuth(), noopAuth() or an object with authenticate()',
   }),
   prefix: TEXT,
   deployment: optionsOf({ id: ANYTHING, mode: ANYTHING }),
@@ -94,12 +94,12 @@ export function resolveOptions<Principal extends AdminPrincipal>(
   const { inspectors, auth, deployment = { id: null, mode: 'direct' }, extensions = {} } = options
   const dashboardPath = options.dashboardPath ?? '/dashboard'
   if (deployment.mode !== 'direct' && deployment.mode !== 'shared_store')
-    throw new TypeError(`deployment.mode must be "direct" or "shared_store", not ${shown(deployment.mode)}`)
+    throw new TypeError(invalidOption('deployment.mode', '"direct" or "shared_store"', deployment.mode))
   if (deployment.id !== null && typeof deployment.id !== 'string')
-    throw new TypeError(`deployment.id must be a string or null, not ${shown(deployment.id)}`)
+    throw new TypeError(invalidOption('deployment.id', 'a string or null', deployment.id))
   for (const name of ['deployment_id', 'mode', 'operations'])
     if (Object.hasOwn(extensions, name))
-      throw new TypeError(`extensions.${name} must have another name: the router sets that one`)
+      throw new TypeError(`Unknown option "extensions.${name}". The router sets it; choose another name`)
   const { authorize, requestId } = options
   const { deadlineMs } = resolveBounds(options, { deadlineMs: [DEADLINE_MS, TIMER_MAX_MS] })
   return {

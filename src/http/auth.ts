@@ -1,6 +1,6 @@
 /** Administrator authentication: the port, keys in a header, the no-op, and how a deployment chooses between them. */
 
-import { ANYTHING, checkOptions, FLAG, OBJECT, type Shape, TEXT } from '../contract/checks.js'
+import { ANYTHING, checkOptions, FLAG, invalidOption, OBJECT, type Shape, TEXT } from '../contract/checks.js'
 import { checkId } from '../contract/ids.js'
 import type { Awaitable } from '../contract/page.js'
 import { createHostGuard, isForwarded, isLoopbackAddress, isLoopbackHost, LOOPBACK_NAMES } from './guard.js'
@@ -25,7 +25,7 @@ function equalsSecret(given: string, secret: string): boolean {
 
 function entriesOf(keys: NamedKeys): [name: string, key: string][] {
   if (Array.isArray(keys)) return keys.map((entry) => [entry?.name, entry?.key])
-  if (keys === null || typeof keys !== 'object') throw new TypeError('keys must be a text, or keys by their names')
+  if (keys === null || typeof keys !== 'object') throw new TypeError('Invalid keys: expected a string, or keys by name')
   return Object.entries(keys).flatMap(([name, of]): [string, string][] =>
     (Array.isArray(of) ? of : [of]).map((key) => [name, key]),
   )
@@ -39,14 +39,17 @@ function entriesOf(keys: NamedKeys): [name: string, key: string][] {
  */
 function createKeyring(keys: string | NamedKeys, form: { pattern: RegExp; said: string }): Keyring {
   const entries = typeof keys === 'string' ? ([['admin', keys]] as const) : entriesOf(keys)
-  if (entries.length === 0) throw new TypeError('there is no administrator key')
+  if (entries.length === 0) throw new TypeError('Invalid keys: expected at least one administrator key')
   const names = new Map<string, string>()
   for (const [name, key] of entries) {
-    const reason = typeof name === 'string' ? checkId(name) : 'must be a text'
-    if (reason !== undefined) throw new TypeError(`the name of an administrator key ${reason}`)
-    if (typeof key !== 'string' || key.trim() === '') throw new TypeError(`the administrator key of ${name} is blank`)
-    if (!form.pattern.test(key)) throw new TypeError(`the administrator key of ${name} must be ${form.said}`)
-    if ((names.get(key) ?? name) !== name) throw new TypeError(`${names.get(key)} and ${name} have the same key`)
+    const reason = typeof name === 'string' ? checkId(name) : 'must be a string'
+    if (reason !== undefined) throw new TypeError(`Invalid keys: the name of an administrator key ${reason}`)
+    if (typeof key !== 'string' || key.trim() === '')
+      throw new TypeError(`Invalid keys: the administrator key of ${name} is blank`)
+    if (!form.pattern.test(key))
+      throw new TypeError(`Invalid keys: the administrator key of ${name} must be ${form.said}`)
+    if ((names.get(key) ?? name) !== name)
+      throw new TypeError(`Invalid keys: ${names.get(key)} and ${name} have the same key`)
     names.set(key, name)
   }
   const ring = [...names].map(([key, name]) => ({ key, principal: Object.freeze({ name }) }))
@@ -99,7 +102,7 @@ export class AdminKeyRequiredError extends Error {
 /** What a header carries as it is. */
 const HEADER_TEXT = {
   pattern: /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/,
-  said: 'printable ASCII without spaces at its ends',
+  said: 'printable ASCII without a leading or trailing space',
 }
 const TOKEN = { pattern: /^[\x21-\x7e]+$/, said: 'printable ASCII without spaces' }
 const BEARER = /^Bearer +([\x21-\x7e]+)$/i
@@ -216,7 +219,7 @@ export function resolveAdminAuth(options: ResolveAdminAuthOptions = {}): AdminAu
   const { key, strict = false, host } = options
   // A variable that nobody has set must not open what it was to close.
   if (Object.hasOwn(options, 'key') && key === undefined)
-    throw new TypeError('key is there and undefined: leave it out, or set it')
+    throw new TypeError(`${invalidOption('key', 'a string', key)}. Is the environment variable set?`)
   if (key !== undefined) return apiKeyAuth(key)
   const env = options.env ?? globalThis.process?.env ?? {}
   const fromEnvironment = env[ADMIN_KEY_VARIABLE]

@@ -2,6 +2,7 @@
  * Which names a service answers to. A web page whose own name resolves to this machine may read whatever answers it
  * (DNS rebinding): its requests arrive from loopback, and only `Host` and `Origin` tell where they come from.
  */
+import { invalidOption } from '../contract/checks.js'
 
 // Which host names and addresses are this machine's own, and what is known of where a request came from.
 
@@ -99,7 +100,7 @@ const DEFAULT_PORTS: Record<string, string> = { http: '80', https: '443' }
  */
 export function createHostGuard(allowed: readonly string[]): HostGuard {
   if (!Array.isArray(allowed) || allowed.length === 0 || !allowed.every((entry) => NAME.test(entry)))
-    throw new TypeError('allowedHosts must be a list of host names, each with or without its port, or "loopback"')
+    throw new TypeError(invalidOption('allowedHosts', 'host names with or without a port, or "loopback"', allowed))
   const hasLoopback = allowed.includes(LOOPBACK_NAMES)
   const entries = new Set(allowed.filter((entry) => entry !== LOOPBACK_NAMES).map((entry) => entry.toLowerCase()))
 

@@ -1,4 +1,5 @@
 /** How a request target is read: its path and query, the prefix, and one segment percent-decoded exactly once. */
+import { invalidOption } from '../contract/checks.js'
 import { hasDotSegment, hasEmptySegment } from './guard.js'
 
 /** What is read of where a request goes. */
@@ -41,18 +42,18 @@ function encodeSegment(segment: string): string {
  * @throws TypeError for what cannot be a path of whole segments: no leading slash, empty or dot segments, a query, a
  * fragment, malformed percent-encoding, control characters.
  */
-export function parsePrefix(given: string): Prefix {
+export function parsePrefix(given: string, name = 'prefix'): Prefix {
   const trimmed = given.endsWith('/') ? given.slice(0, -1) : given
-  const refuse = (reason: string): never => {
-    throw new TypeError(`prefix ${JSON.stringify(given)} ${reason}`)
+  const refuse = (expected: string): never => {
+    throw new TypeError(invalidOption(name, expected, given))
   }
-  if (trimmed !== '' && !trimmed.startsWith('/')) refuse('must be empty or start with "/"')
-  if (/[?#\\]/.test(trimmed)) refuse('must not contain "?", "#" or "\\"')
+  if (trimmed !== '' && !trimmed.startsWith('/')) refuse('an empty string or a path that starts with "/"')
+  if (/[?#\\]/.test(trimmed)) refuse('a path without "?", "#" and "\\"')
   const own = (trimmed === '' ? [] : trimmed.slice(1).split('/')).map((segment) => {
     const decoded = decodeSegment(segment)
-    if (decoded === null || !decoded.isWellFormed()) return refuse('is not valid percent-encoding')
-    if (decoded === '' || decoded === '.' || decoded === '..') return refuse('must not have empty or dot segments')
-    if (/\p{Cc}/u.test(decoded)) return refuse('must not contain control characters')
+    if (decoded === null || !decoded.isWellFormed()) return refuse('valid percent-encoding')
+    if (decoded === '' || decoded === '.' || decoded === '..') return refuse('a path without empty or dot segments')
+    if (/\p{Cc}/u.test(decoded)) return refuse('a path without control characters')
     return decoded
   })
 

@@ -7,10 +7,10 @@ import {
   FUNCTION,
   HOOK,
   having,
+  invalidOption,
   LIST,
   resolveBounds,
   type Shape,
-  shown,
   TEXT,
   TIMER_MAX_MS,
 } from '../contract/checks.js'
@@ -71,14 +71,14 @@ const ANSWER_BYTES_MAX = 1_048_576
 
 const OPTIONS: Shape<McpOptions> = {
   router: {
-    said: 'a diagnostics router, with fetch() and prefix',
+    said: 'a diagnostics router with fetch() and prefix',
     test: (value) => having('fetch').test(value) && typeof (value as { prefix?: unknown }).prefix === 'string',
   },
   url: TEXT,
   key: TEXT,
   auth: {
     ...having('authenticate'),
-    said: 'apiKeyAuth, bearerAuth, noopAuth or one of your own, with authenticate()',
+    said: 'apiKeyAuth(), bearerAuth(), noopAuth() or an object with authenticate()',
   },
   prefix: TEXT,
   allowedHosts: LIST,
@@ -92,7 +92,7 @@ const OPTIONS: Shape<McpOptions> = {
 function checkUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || /[?#]/.test(url.href))
-    throw new TypeError('url must be http(s), without credentials, query and fragment')
+    throw new TypeError(invalidOption('url', 'an http(s) URL without credentials, query and fragment'))
   return url.href.replace(/\/+$/, '')
 }
 
@@ -101,18 +101,20 @@ const isOwnName = (name: unknown) =>
   name === LOOPBACK_NAMES || (typeof name === 'string' && isLoopbackHost(name.replace(/:\d+$/, '')))
 
 function checkSource({ router, url, key, auth, allowedHosts }: McpOptions): Source {
-  if ((router === undefined) === (url === undefined)) throw new TypeError('either router or url must be given')
+  if ((router === undefined) === (url === undefined)) throw new TypeError('Pass either "router" or "url", not both')
   if (router !== undefined) {
-    if (key !== undefined) throw new TypeError('key is for url: the router sees the key of each caller')
+    if (key !== undefined) throw new TypeError('Option "key" needs "url": with "router", each caller sends its own key')
     return routerSource(router)
   }
-  if (key !== undefined && key.trim() === '') throw new TypeError('key must not be blank')
+  if (key !== undefined && key.trim() === '') throw new TypeError(invalidOption('key', 'a string that is not blank'))
   if (key !== undefined && auth === undefined)
-    throw new TypeError('auth must be given beside key: without it everybody would have that key')
+    throw new TypeError(
+      'Missing required option "auth" (required with "key", so that only authenticated callers use that key)',
+    )
   // A router without a key, which answers this machine alone, would answer whoever comes by that name.
   if (auth === undefined && !(allowedHosts ?? []).every(isOwnName))
     throw new TypeError(
-      'auth must be given where allowedHosts names more than this machine: the router at url hears from here whoever asks, and may answer this machine without a key',
+      'Missing required option "auth" (required with an "allowedHosts" beyond loopback: requests are proxied from loopback, so a router without a key would accept them)',
     )
   return urlSource(checkUrl(url as string), key ?? null)
 }
@@ -123,7 +125,9 @@ export function resolveMcpOptions(options: McpOptions): ResolvedMcpOptions {
   // A variable that nobody has set must not open what it was to close.
   for (const name of ['key', 'auth'] as const)
     if (Object.hasOwn(options, name) && options[name] === undefined)
-      throw new TypeError(`${name} is there and ${shown(undefined)}: leave it out, or set it`)
+      throw new TypeError(
+        `${invalidOption(name, 'a value', undefined)}. Leave it out, or is an environment variable unset?`,
+      )
   const { auth, prefix = '/mcp', allowedHosts = [LOOPBACK_NAMES], payloads = false, answerBytes, now } = options
   return {
     source: checkSource(options),

@@ -6,12 +6,12 @@ import {
   FUNCTION,
   HOOK,
   having,
+  invalidOption,
   LIST,
   needed,
   optionsOf,
   resolveBounds,
   type Shape,
-  shown,
   TEXT,
   TIMER_MAX_MS,
 } from '../contract/checks.js'
@@ -81,7 +81,7 @@ const OPTIONS: Shape<MetricsOptions> = {
   inspectors: needed(INSPECTORS),
   auth: needed({
     ...having('authenticate'),
-    said: 'apiKeyAuth, bearerAuth, noopAuth or one of your own, with authenticate()',
+    said: 'apiKeyAuth(), bearerAuth(), noopAuth() or an object with authenticate()',
   }),
   deployment: optionsOf({ id: ANYTHING, mode: ANYTHING }),
   prefix: TEXT,
@@ -94,10 +94,10 @@ const OPTIONS: Shape<MetricsOptions> = {
 
 function checkScopes(scopes: readonly unknown[]): readonly string[] {
   if (scopes.length > SCOPES_MAX)
-    throw new RangeError(`labels.scopes must name at most ${SCOPES_MAX} scopes, not ${scopes.length}`)
+    throw new RangeError(invalidOption('labels.scopes', `at most ${SCOPES_MAX} scopes`, scopes.length))
   for (const scope of scopes) {
     const reason = typeof scope === 'string' ? checkId(scope) : 'must be a string'
-    if (reason !== undefined) throw new TypeError(`a scope of labels.scopes ${reason}`)
+    if (reason !== undefined) throw new TypeError(`Invalid option "labels.scopes": a scope ${reason}`)
   }
   return [...new Set(scopes as readonly string[])]
 }
@@ -107,9 +107,9 @@ export function resolveMetricsOptions(options: MetricsOptions): ResolvedMetricsO
   checkOptions(options, OPTIONS)
   const { inspectors, auth, deployment = { id: null, mode: 'direct' }, prefix = '/metrics', labels, now } = options
   if (deployment.mode !== 'direct' && deployment.mode !== 'shared_store')
-    throw new TypeError(`deployment.mode must be "direct" or "shared_store", not ${shown(deployment.mode)}`)
+    throw new TypeError(invalidOption('deployment.mode', '"direct" or "shared_store"', deployment.mode))
   if (deployment.id !== null && typeof deployment.id !== 'string')
-    throw new TypeError(`deployment.id must be a string or null, not ${shown(deployment.id)}`)
+    throw new TypeError(invalidOption('deployment.id', 'a string or null', deployment.id))
   const bounds = resolveBounds(options, {
     deadlineMs: [DEADLINE_MS, TIMER_MAX_MS],
     examined: [EXAMINED, EXAMINED_MAX],

@@ -76,7 +76,7 @@ export const codeOf = (problem: Record<string, unknown> | undefined, fallback: s
 /** `value` as one URL segment. `.` and `..` survive every escaping and would leave the route. */
 export function toSegment(name: string, value: string): string {
   if (value === '' || value === '.' || value === '..')
-    throw new TypeError(`${name} must be one segment of a path: not empty, "." or ".."`)
+    throw new TypeError(`Invalid ${name}: expected a path segment that is not empty, "." or ".."`)
   return encodeURIComponent(value)
 }
 

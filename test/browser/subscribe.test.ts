@@ -12,9 +12,13 @@ afterEach(() => {
 describe('subscribe', () => {
   it('refuses a listener by a misspelt name, one who hears no events, and a call with an option that there is not', async () => {
     const client = createCooperativeSiteClient({ baseUrl: 'http://relay.test', sessionId: 's' })
-    expect(() => client.subscribe({ onevent() {} } as never)).toThrow(/onevent is unknown/)
-    expect(() => client.subscribe({ onReady() {} } as never)).toThrow(/onEvent must be a function/)
-    await expect(client.invoke('a', {}, { timeout: 3 } as never)).rejects.toThrow(/timeout is unknown/)
+    expect(() => client.subscribe({ onevent() {} } as never)).toThrow(
+      /Unknown option "onevent"\. Did you mean "onEvent"\?/,
+    )
+    expect(() => client.subscribe({ onReady() {} } as never)).toThrow(/Missing required option "onEvent" \(function\)/)
+    await expect(client.invoke('a', {}, { timeout: 3 } as never)).rejects.toThrow(
+      /Unknown option "timeout"\. Did you mean "timeoutMs"\?/,
+    )
   })
 
   it('asks for the stream of its session and tells ready, events and gaps in order', async () => {

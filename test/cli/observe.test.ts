@@ -61,8 +61,14 @@ describe('the arguments of the command', () => {
     [['observe', '--redis', 'redis://h', '--deployment', 'a:b'], /--deployment must be/],
     [['observe', '--redis', 'redis://h/abc', '--deployment', 'prod'], /--redis may have the number of a database/],
     [['observe', '--redis', 'redis://u:secret%ZZ@h', '--deployment', 'prod'], /--redis must have .* percent-encoded/],
-    [['observe', ...store, '--prefix', 'ops'], /--prefix "ops" must be empty or start with/],
-    [['observe', ...store, '--prefix', '/a//b'], /--prefix "\/a\/\/b" must not have empty/],
+    [
+      ['observe', ...store, '--prefix', 'ops'],
+      /"--prefix": expected an empty string or a path that starts with "\/", got "ops"/,
+    ],
+    [
+      ['observe', ...store, '--prefix', '/a//b'],
+      /"--prefix": expected a path without empty or dot segments, got "\/a\/\/b"/,
+    ],
     [['observe', ...store, '--prefix', '/dashboard'], /--prefix must not be in \/dashboard/],
     [['observe', ...store, '--prefix', '/%64ashboard/api/'], /--prefix must not be in \/dashboard/],
     [['observe', ...store, '--metrics', '--prefix', '/metrics'], /--prefix must not be in \/metrics/],

@@ -40,167 +40,191 @@ const runtime = { identity: () => ({ client_id: 'c', instance_id: 'i' }), author
 const router = (options: object) => createDiagnosticsRouter(given({ inspectors: {}, auth: noopAuth(), ...options }))
 
 const SENTENCES: [made: string, make: () => unknown, sentence: string][] = [
-  ['a router of nothing', () => createDiagnosticsRouter(given(undefined)), 'the options must be an object'],
   [
-    'a router with a name misspelt',
-    () => router({ prefx: '/ops' }),
-    'the option prefx is unknown; known are inspectors, auth, ',
+    'a router of nothing',
+    () => createDiagnosticsRouter(given(undefined)),
+    'Invalid options: expected an object, got undefined',
   ],
-  ['a router with a prefix of 7', () => router({ prefix: 7 }), 'prefix must be a string'],
-  ['a router without auth', () => router({ auth: undefined }), 'auth must be apiKeyAuth, '],
-  ['a router with a hook that is none', () => router({ onAccess: 'log' }), 'onAccess must be a function'],
-  ['a router with an error hook that is none', () => router({ onError: {} }), 'onError must be a function'],
+  ['a router with a name misspelt', () => router({ prefx: '/ops' }), 'Unknown option "prefx". Did you mean "prefix"?'],
+  ['a router with a prefix of 7', () => router({ prefix: 7 }), 'Invalid option "prefix": expected a string, got 7'],
+  ['a router without auth', () => router({ auth: undefined }), 'Missing required option "auth" (apiKeyAuth(), '],
+  [
+    'a router with a hook that is none',
+    () => router({ onAccess: 'log' }),
+    'Invalid option "onAccess": expected a function, got "log"',
+  ],
+  [
+    'a router with an error hook that is none',
+    () => router({ onError: {} }),
+    'Invalid option "onError": expected a function or null, got an object',
+  ],
   [
     'facilities in place of inspectors',
     () => router({ inspectors: facilities }),
-    'inspectors must be an object of inspectors, as memoryComposition(facilities) and redisComposition(options) have it',
+    'Invalid option "inspectors": expected inspectors (spread memoryComposition(facilities) or redisComposition(options)), got an object',
   ],
   [
     'an inspector that there is not',
     () => router({ inspectors: { connections: {} } }),
-    'the option inspectors.connections is unknown; known are registry, ',
+    'Unknown option "inspectors.connections". Valid options: registry, ',
   ],
   [
     'an inspector without its methods',
     () => router({ inspectors: { rpc: { listPending() {} } } }),
-    'inspectors.rpc must be an inspector with listPending(), getPending(), as the `inspector` of a facility is, not an object',
+    'Invalid option "inspectors.rpc": expected an inspector with listPending(), getPending() (the `inspector` of a facility), got an object',
   ],
   [
     'a facility in place of its inspector',
     () => router({ inspectors: { deduplicator: facilities.deduplicator } }),
-    'inspectors.deduplicator must be an inspector with summary(), as the `inspector` of a facility is, not an object',
+    'Invalid option "inspectors.deduplicator": expected an inspector with summary() (the `inspector` of a facility), got an object',
   ],
   [
     'an inspector in place of its facility',
     () => memoryComposition(given({ rpc: facilities.rpc.inspector })),
-    'rpc must be a facility, with its inspector',
+    'Invalid option "rpc": expected a facility with an inspector, got an object',
   ],
-  ['a key that nobody has set', () => resolveAdminAuth({ key: undefined }), 'key is there and undefined'],
+  [
+    'a key that nobody has set',
+    () => resolveAdminAuth({ key: undefined }),
+    'Invalid option "key": expected a string, got undefined. Is the environment variable set?',
+  ],
   [
     'facilities of a name misspelt',
     () => createMemoryFacilities(given({ conections: {} })),
-    'the option conections is unknown',
+    'Unknown option "conections". Did you mean "connections"?',
   ],
   [
     'options of a facility with a name misspelt',
     () => createMemoryFacilities({ history: given({ maxMesages: 1 }) }),
-    'the option history.maxMesages is unknown',
+    'Unknown option "history.maxMesages". Did you mean "history.maxMessages"?',
   ],
   [
     'the same over a shared store',
     () => createRedisFacilities({ ...place, history: given({ maxMesages: 1 }) }),
-    'the option history.maxMesages is unknown',
+    'Unknown option "history.maxMesages". Did you mean "history.maxMessages"?',
   ],
-  ['a store without its client', () => redisComposition(without(place, 'client')), 'client must be a node-redis or '],
-  ['spill without its place', () => createFileSpillStore(given({})), 'directory must be a string'],
+  [
+    'a store without its client',
+    () => redisComposition(without(place, 'client')),
+    'Missing required option "client" (client or Cluster of node-redis or ioredis)',
+  ],
+  ['spill without its place', () => createFileSpillStore(given({})), 'Missing required option "directory" (string)'],
   [
     'a bucket that is none',
     () => createObjectSpillStore({ bucket: given({}) }),
-    'bucket must be an object with putObject(), ',
+    'Invalid option "bucket": expected an object with putObject(), ',
   ],
   [
     'an ingest without its history',
     () => createIngest(without(facilities, 'history')),
-    'history must be an object with append()',
+    'Missing required option "history" (object with append())',
   ],
   [
     'a relay without its bus',
     () => site.createCooperativeSiteRouter(without(relayParts, 'bus')),
-    'bus must be an event bus, ',
+    'Missing required option "bus" (event bus with publish(), subscribe())',
   ],
   [
     'a relay without its policy',
     () => site.createCooperativeSiteRouter(without(relayParts, 'policy')),
-    'policy must be createSessionPolicy ',
+    'Missing required option "policy" (createSessionPolicy() or an object with check())',
   ],
   [
     'a relay whose authenticator is none',
     () => site.createCooperativeSiteRouter({ ...relayParts, authenticateHost: given('host') }),
-    'authenticateHost must be a function',
+    'Invalid option "authenticateHost": expected a function, got "host"',
   ],
   [
     'a gate without its connector',
     () => site.createCooperativeActionGate(without(gateParts, 'connector')),
-    'connector must be createDispatchConnector ',
+    'Missing required option "connector" (createDispatchConnector() or an object with call())',
   ],
   [
     'a policy without its sessions',
     () => site.createSessionPolicy(given({})),
-    'sessions must be an object with getShare()',
+    'Missing required option "sessions" (object with getShare())',
   ],
   [
     'a connector without its correlator',
     () => site.createDispatchConnector(without(facilities, 'rpc')),
-    'rpc must be an object with open(), settle()',
+    'Missing required option "rpc" (object with open(), settle())',
   ],
   [
     'an action without its schema',
     () => site.createActionHandlers().handle('a', given({}), () => {}),
-    'parameters must be a schema of zod',
+    'Missing required option "parameters" (zod schema)',
   ],
   [
     'an action without its handler',
     () => site.createActionHandlers().handle('a', { parameters: given({ safeParseAsync() {} }) }, given(undefined)),
-    'handler must be a function, not undefined',
+    'Invalid handler: expected a function, got undefined',
   ],
   [
     'an action whose lease is none',
     () => site.createActionHandlers().handle('a', given({ parameters: { safeParseAsync() {} }, lease: 5 }), () => {}),
-    'lease must be true, false or a name, not 5',
+    'Invalid option "lease": expected true, false or a string, got 5',
   ],
   [
     'a control server without its publisher',
     () => startCooperativeSiteControlServer(without(controlParts, 'publisher')),
-    'publisher must be a publisher, ',
+    'Missing required option "publisher" (createCooperativeSitePublisher() or an object with publish())',
   ],
   [
     'a control server without its token',
     () => startCooperativeSiteControlServer(without(controlParts, 'token')),
-    'token must be a string',
+    'Missing required option "token" (',
   ],
   [
     'a publisher without its runtime',
     () => createCooperativeSitePublisher(given({})),
-    'runtime must be an object, not undefined',
+    'Missing required option "runtime" (object)',
   ],
   [
     'a publisher whose relay is at no URL',
     () => createCooperativeSitePublisher({ runtime: { ...runtime, baseUrl: 'x' } }),
-    'runtime.baseUrl must be an http(s) URL without credentials, query and fragment',
+    'Invalid option "runtime.baseUrl": expected an http(s) URL without credentials, query and fragment',
   ],
   [
     'a remote registry whose relay does not speak HTTP',
     () => createRemoteSiteRegistry({ runtime: { ...runtime, baseUrl: 'ftp://relay.test' } }),
-    'runtime.baseUrl must be an http(s) URL without credentials, query and fragment',
+    'Invalid option "runtime.baseUrl": expected an http(s) URL without credentials, query and fragment',
   ],
-  ['a remote registry without its runtime', () => createRemoteSiteRegistry(given({})), 'runtime must be '],
+  [
+    'a remote registry without its runtime',
+    () => createRemoteSiteRegistry(given({})),
+    'Missing required option "runtime" (object)',
+  ],
   [
     'a viewer without its session',
     () => createCooperativeSiteClient(given({ baseUrl: '/relay' })),
-    'sessionId must be a string',
+    'Missing required option "sessionId" (string)',
   ],
   [
     'a viewer whose relay is a script',
     () => createCooperativeSiteClient({ baseUrl: 'javascript:alert(1)', sessionId: 's' }),
-    'baseUrl must be a path or an http(s) URL without credentials, query and fragment',
+    'Invalid option "baseUrl": expected a path or an http(s) URL without credentials, query and fragment',
   ],
   [
     'a fake of a name misspelt',
     () => createFakeInspectors(given({ connection: [] })),
-    'the option connection is unknown; known are connections, ',
+    'Unknown option "connection". Did you mean "connections"?',
   ],
-  ['a fake that is no list', () => createFakeInspectors(given({ calls: {} })), 'calls must be a list'],
+  [
+    'a fake that is no list',
+    () => createFakeInspectors(given({ calls: {} })),
+    'Invalid option "calls": expected an array, got an object',
+  ],
   ...[toNodeHandler, toExpressMiddleware, toHonoHandler, toDenoHandler, startNodeServer].flatMap(
     (adapt): [string, () => unknown, string][] => [
       [
         `${adapt.name} of nothing`,
         () => adapt(given(undefined)),
-        'handler must be a function, as a router is one, not undefined',
+        'Invalid handler: expected a function, like a router, got undefined',
       ],
       [
         `${adapt.name} with a name misspelt`,
         () => adapt(handler, given({ allowedHost: [] })),
-        'the option allowedHost is unknown; known are ',
+        'Unknown option "allowedHost". Did you mean "allowedHosts"?',
       ],
     ],
   ),
@@ -241,16 +265,16 @@ describe('the options of a factory', () => {
   })
 
   it.each([
-    [null, 'the options must be an object, not null'],
-    [[], 'the options must be an object, not a list'],
-    [{}, 'sites must be an object with get(), not undefined'],
-    [{ sites: {} }, 'sites must be an object with get(), not an object'],
-    [{ sites: null }, 'sites must be an object with get(), not null'],
-    [{ sites, onError: 1 }, 'onError must be a function, or null, not 1'],
-    [{ sites, timeouts: 5 }, 'timeouts must be an object, not 5'],
-    [{ sites, timeouts: { now: 5 } }, 'timeouts.now must be a function, not 5'],
-    [{ sites, timeouts: { later: 5 } }, 'the option timeouts.later is unknown; known are now'],
-    [{ prefx: '' }, 'the option prefx is unknown; known are sites, prefix, onError, timeouts'],
+    [null, 'Invalid options: expected an object, got null'],
+    [[], 'Invalid options: expected an object, got an array'],
+    [{}, 'Missing required option "sites" (object with get())'],
+    [{ sites: {} }, 'Invalid option "sites": expected an object with get(), got an object'],
+    [{ sites: null }, 'Invalid option "sites": expected an object with get(), got null'],
+    [{ sites, onError: 1 }, 'Invalid option "onError": expected a function or null, got 1'],
+    [{ sites, timeouts: 5 }, 'Invalid option "timeouts": expected an object, got 5'],
+    [{ sites, timeouts: { now: 5 } }, 'Invalid option "timeouts.now": expected a function, got 5'],
+    [{ sites, timeouts: { later: 5 } }, 'Unknown option "timeouts.later". Valid options: now'],
+    [{ prefx: '' }, 'Unknown option "prefx". Did you mean "prefix"?'],
   ])('may not be %o', (options, sentence) => {
     expect(() => readOptions(schema, options)).toThrow(new TypeError(sentence))
   })
@@ -282,14 +306,16 @@ describe('the options of a factory', () => {
 
   it.each(NOWHERE)('may not name %j as where routes begin, and it is not repeated', (baseUrl) => {
     const said = 'http(s) URL without credentials, query and fragment'
-    expect(() => checks.checkOptions({ baseUrl }, urls)).toThrow(new TypeError(`baseUrl must be a path or an ${said}`))
+    expect(() => checks.checkOptions({ baseUrl }, urls)).toThrow(
+      new TypeError(`Invalid option "baseUrl": expected a path or an ${said}`),
+    )
     expect(() => checks.checkOptions({ runtime: { baseUrl } }, urls)).toThrow(
-      new TypeError(`runtime.baseUrl must be an ${said}`),
+      new TypeError(`Invalid option "runtime.baseUrl": expected an ${said}`),
     )
   })
 
   it('may have others beside them where they are parts of something larger', () => {
     expect(readParts(schema, { sites, another: 1 })).toEqual({ sites })
-    expect(() => readParts(schema, { another: 1 })).toThrow('sites must be')
+    expect(() => readParts(schema, { another: 1 })).toThrow('Missing required option "sites"')
   })
 })

@@ -17,7 +17,7 @@ describe('the bounds of a factory', () => {
     expect(readOptions(schema, most)).toEqual(most)
     for (const [name, value] of Object.entries(most))
       expect(() => readOptions(schema, { [name]: value + 1 })).toThrow(
-        new RangeError(`${name} must be a whole number from 1 to ${value}, not ${value + 1}`),
+        new RangeError(`Invalid option "${name}": expected an integer from 1 to ${value}, got ${value + 1}`),
       )
   })
 
@@ -31,7 +31,7 @@ describe('the bounds of a factory', () => {
     '10' as unknown as number,
     null as unknown as number,
   ])('are not %s, and the option is named', (value) => {
-    const refused = new RangeError(`maxSites must be a whole number from 1, not ${shown(value)}`)
+    const refused = new RangeError(`Invalid option "maxSites": expected an integer from 1, got ${shown(value)}`)
     expect(() => readOptions(defineOptions({ maxSites: count(5) }), { maxSites: value })).toThrow(refused)
     expect(() => readOptions(defineOptions({ maxSites: share('maxSites') }), { maxSites: value })).toThrow(refused)
   })

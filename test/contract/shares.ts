@@ -83,7 +83,9 @@ export function connectionSharesBattery(
         'heartbeatTimeoutMs',
         'retentionMs',
       ])
-        expect(() => make({ now, [option]: value })).toThrow(new RegExp(`^${option} must be a whole number from 1`))
+        expect(() => make({ now, [option]: value })).toThrow(
+          new RegExp(`^Invalid option "${option}": expected an integer from 1`),
+        )
     })
 
     it('is not made to wait longer than a century', () => {
@@ -148,7 +150,9 @@ export function reportedSharesBattery<F extends Pick<ContextRegistry | BrowserWi
     it.each(BAD)('is not made with a bound of %d', (value) => {
       const { now } = createClock()
       for (const option of ['maxEntries', 'maxEntriesPerUser', 'ttlMs'])
-        expect(() => make({ now, [option]: value })).toThrow(new RegExp(`^${option} must be a whole number from 1`))
+        expect(() => make({ now, [option]: value })).toThrow(
+          new RegExp(`^Invalid option "${option}": expected an integer from 1`),
+        )
     })
   })
 }

@@ -6,7 +6,9 @@ import { at, createWorld, refusal, START } from './gate-world.js'
 
 describe('the action gate', () => {
   it('refuses to be built without a policy', () => {
-    expect(() => createWorld({ policy: undefined as never })).toThrow(/^policy must be createSessionPolicy/)
+    expect(() => createWorld({ policy: undefined as never })).toThrow(
+      /^Missing required option "policy" \(createSessionPolicy/,
+    )
   })
 
   it('takes what a port does not know for absent, whichever way it says so', async () => {

@@ -21,7 +21,9 @@ describe('the relay router', () => {
       authenticateViewer: whoAsks,
     }
     for (const missing of ['authenticateHost', 'authenticateViewer', 'policy'])
-      expect(() => createCooperativeSiteRouter({ ...options, [missing]: undefined })).toThrow(`${missing} must be`)
+      expect(() => createCooperativeSiteRouter({ ...options, [missing]: undefined })).toThrow(
+        `Missing required option "${missing}"`,
+      )
   })
 
   describe('before any route', () => {

@@ -95,17 +95,20 @@ test('it answers GET and HEAD of what is there, and owns what is below its prefi
 })
 
 test.each([
-  [{}, /api must be/],
-  [{ api: 7 }, /api must be/],
-  [{ api: 'ops' }, /^api "ops" must be empty or start with "\/"/],
-  [{ api: 'prefix' }, /^api "prefix" must be/],
-  [{ api: 'https://relay.example//ops' }, /^api "\/\/ops" must not have empty/],
-  [{ api: 'ftp://relay.example/' }, /api must be a path, or an http\(s\) URL/],
+  [{}, /^Missing required option "api"/],
+  [{ api: 7 }, /^Invalid option "api": expected a string: .*, got 7/],
+  [{ api: 'ops' }, /^Invalid option "api": expected an empty string or a path that starts with "\/", got "ops"/],
+  [{ api: 'prefix' }, /^Invalid option "api": .*, got "prefix"/],
+  [
+    { api: 'https://relay.example//ops' },
+    /^Invalid option "api": expected a path without empty or dot segments, got "\/\/ops"/,
+  ],
+  [{ api: 'ftp://relay.example/' }, /^Invalid option "api": expected a path, or an http\(s\) URL/],
   [{ api: 'https://key@relay.example/' }, /without credentials/],
   [{ api: 'https://relay.example/?key=1' }, /without credentials, query and fragment/],
-  [{ api: '/ops', prefix: 'dashboard' }, /^prefix "dashboard" must be empty or start with "\/"/],
-  [{ api: '/ops', title: 3 }, /title must be a string/],
-  [{ api: '/ops', titel: 'x' }, /titel/],
+  [{ api: '/ops', prefix: 'dashboard' }, /^Invalid option "prefix": .*, got "dashboard"/],
+  [{ api: '/ops', title: 3 }, /^Invalid option "title": expected a string, got 3/],
+  [{ api: '/ops', titel: 'x' }, /^Unknown option "titel"\. Did you mean "title"\?$/],
 ])('%j is refused by name', (options, reason) => {
   expect(() => createDashboard(options as never)).toThrow(reason)
 })

@@ -116,8 +116,8 @@ describe('construction', () => {
   cyclic.self = cyclic
   it.each<[what: string, options: object, error: RegExp]>([
     ['no inspectors', { inspectors: undefined }, /inspectors/],
-    ['no authenticator', { auth: undefined }, /^auth must be apiKeyAuth/],
-    ['an authenticator that is none', { auth: {} }, /^auth must be apiKeyAuth/],
+    ['no authenticator', { auth: undefined }, /^Missing required option "auth" \(apiKeyAuth/],
+    ['an authenticator that is none', { auth: {} }, /^Invalid option "auth": expected apiKeyAuth/],
     ['a mode that is none', { deployment: { id: null, mode: 'shared' } }, /deployment.mode/],
     ['a deployment without an id', { deployment: { mode: 'direct' } }, /deployment.id/],
     ['a deployment whose id is no text', { deployment: { id: 7, mode: 'direct' } }, /deployment.id/],

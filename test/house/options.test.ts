@@ -26,7 +26,7 @@ describe.each(
       for (const value of wrongFor(option)) {
         const made = async () => make({ [option]: value })
         await expect(made(), `${String(value)}`).rejects.toThrow(
-          new RegExp(`^(\\w+\\.)?${option} must be a whole number from`),
+          new RegExp(`^Invalid option "(\\w+\\.)?${option}": expected an integer from`),
         )
         await expect(made()).rejects.toThrow(RangeError)
       }
@@ -47,19 +47,19 @@ it.each(
 )('%s are refused with a name that there is not', async (name) => {
   for (const make of makersOf(name))
     await expect((async () => make({ unheardOf: 1 }))()).rejects.toThrow(
-      /^the option (\w+\.)?unheardOf is unknown; known are \w+/,
+      /^Unknown option "(\w+\.)?unheardOf"\. Valid options: \w+/,
     )
 })
 
 it.each(Object.keys(resolveLimits()))('the limit %s of a router is a bound or is refused', (option) => {
   for (const value of WRONG)
     expect(() => createDiagnosticsRouter({ inspectors: {}, auth: noopAuth(), limits: { [option]: value } })).toThrow(
-      new RegExp(`^limits\\.${option} must be a whole number from 1 to `),
+      new RegExp(`^Invalid option "limits\\.${option}": expected an integer from 1 to `),
     )
 })
 
 it('a limit that there is not is refused like every other option', () => {
   const make = () => createDiagnosticsRouter({ inspectors: {}, auth: noopAuth(), limits: { pagemax: 50 } as never })
-  expect(make).toThrow(/^the option limits\.pagemax is unknown; known are pageDefault, pageMax/)
+  expect(make).toThrow(/^Unknown option "limits\.pagemax"\. Did you mean "limits\.pageMax"\?/)
   expect(make).toThrow(TypeError)
 })

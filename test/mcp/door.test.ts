@@ -383,30 +383,36 @@ describe('questions', () => {
 describe('the options', () => {
   const router = createSubject()
   it.each([
-    [{}, /either router or url must be given/],
-    [{ router, url: 'http://localhost/' }, /either router or url/],
-    [{ router: {} }, /router must be a diagnostics router/],
-    [{ router, key: 'k' }, /key is for url/],
-    [{ url: 'http://localhost/', key: 'k' }, /auth must be given beside key/],
+    [{}, /Pass either "router" or "url", not both/],
+    [{ router, url: 'http://localhost/' }, /Pass either "router" or "url"/],
+    [{ router: {} }, /Invalid option "router": expected a diagnostics router/],
+    [{ router, key: 'k' }, /Option "key" needs "url"/],
+    [{ url: 'http://localhost/', key: 'k' }, /Missing required option "auth" \(required with "key"/],
     [
       { url: 'http://localhost/', allowedHosts: ['relay.example.org'] },
-      /auth must be given where allowedHosts names more/,
+      /Missing required option "auth" \(required with an "allowedHosts"/,
     ],
-    [{ url: 'http://localhost/', allowedHosts: ['loopback', '0.0.0.0'] }, /auth must be given where allowedHosts/],
-    [{ url: 'http://localhost/', key: ' ', auth: noopAuth() }, /key must not be blank/],
-    [{ url: 'http://localhost/', key: undefined, auth: noopAuth() }, /key is there and undefined/],
-    [{ router, auth: undefined }, /auth is there and undefined/],
-    [{ url: 'ftp://localhost/' }, /url must be http/],
+    [
+      { url: 'http://localhost/', allowedHosts: ['loopback', '0.0.0.0'] },
+      /Missing required option "auth" \(required with an "allowedHosts"/,
+    ],
+    [
+      { url: 'http://localhost/', key: ' ', auth: noopAuth() },
+      /Invalid option "key": expected a string that is not blank$/,
+    ],
+    [{ url: 'http://localhost/', key: undefined, auth: noopAuth() }, /Invalid option "key": .*got undefined/],
+    [{ router, auth: undefined }, /Invalid option "auth": .*got undefined/],
+    [{ url: 'ftp://localhost/' }, /Invalid option "url": expected an http/],
     [{ url: 'http://user:pass@localhost/' }, /without credentials/],
     [{ url: 'http://localhost/?a=b' }, /without credentials, query/],
-    [{ router, allowedHosts: [] }, /allowedHosts must be/],
-    [{ router, allowedHosts: ['http://localhost'] }, /allowedHosts must be/],
-    [{ router, answerBytes: 100 }, /answerBytes must be a whole number from 8192/],
+    [{ router, allowedHosts: [] }, /Invalid option "allowedHosts": expected host names/],
+    [{ router, allowedHosts: ['http://localhost'] }, /Invalid option "allowedHosts": expected host names/],
+    [{ router, answerBytes: 100 }, /Invalid option "answerBytes": expected an integer from 8192 to 1048576, got 100/],
     [{ router, deadlineMs: 0 }, /deadlineMs/],
-    [{ router, payloads: 'yes' }, /payloads must be true or false/],
+    [{ router, payloads: 'yes' }, /Invalid option "payloads": expected true or false, got "yes"/],
     [{ url: 'http://localhost/?' }, /without credentials, query and fragment/],
-    [{ router, prefix: 'mcp' }, /must be empty or start with/],
-    [{ router, prefx: '' }, /prefx is unknown/],
+    [{ router, prefix: 'mcp' }, /Invalid option "prefix": .*, got "mcp"/],
+    [{ router, prefx: '' }, /Unknown option "prefx"\. Did you mean "prefix"\?/],
   ])('%j are refused by name', async (options, reason) => {
     const { createMcp } = await import('../../src/mcp/index.js')
     expect(() => createMcp(options as never)).toThrow(reason)

@@ -26,7 +26,7 @@ describe('bounds', () => {
 
   it('refuses a deadline over the day that a command may name', async () => {
     expect(() => createCommandDispatcher({ deadlineMs: DEADLINE_MAX_MS + 1 })).toThrow(
-      /^deadlineMs must be a whole number from 1 to 86400000, not /,
+      /^Invalid option "deadlineMs": expected an integer from 1 to 86400000, got /,
     )
     await open({ deadlineMs: DEADLINE_MAX_MS })
     expect((await dispatcher.dispatch(command('c1'))).admission.deadline_at).toBe(at(86_400_000))

@@ -138,17 +138,17 @@ describe('the handler', () => {
   })
 
   it.each([
-    [{ auth: undefined }, /auth must be/],
-    [{ inspectors: { delivery: {} } }, /inspectors\.delivery must be/],
-    [{ labels: { users: ['ada'] } }, /labels\.users is unknown/],
-    [{ labels: { scopes: 'acme' } }, /labels\.scopes must be a list/],
-    [{ labels: { scopes: ['a\nb'] } }, /a scope of labels\.scopes must not contain/],
-    [{ labels: { scopes: [7] } }, /a scope of labels\.scopes must be a string/],
+    [{ auth: undefined }, /Missing required option "auth"/],
+    [{ inspectors: { delivery: {} } }, /Invalid option "inspectors\.delivery"/],
+    [{ labels: { users: ['ada'] } }, /Unknown option "labels\.users"/],
+    [{ labels: { scopes: 'acme' } }, /Invalid option "labels\.scopes": expected an array, got "acme"/],
+    [{ labels: { scopes: ['a\nb'] } }, /Invalid option "labels\.scopes": a scope must not contain/],
+    [{ labels: { scopes: [7] } }, /Invalid option "labels\.scopes": a scope must be a string/],
     [{ labels: { scopes: Array.from({ length: 51 }, (_, i) => `s-${i}`) } }, /at most 50/],
-    [{ examined: 10_001 }, /examined must be a whole number from 1 to 10000/],
+    [{ examined: 10_001 }, /Invalid option "examined": expected an integer from 1 to 10000, got 10001/],
     [{ deadlineMs: 0 }, /deadlineMs/],
     [{ deployment: { id: 3, mode: 'direct' } }, /deployment\.id/],
-    [{ prefix: 'metrics' }, /must be empty or start with/],
+    [{ prefix: 'metrics' }, /Invalid option "prefix": expected an empty string or a path that starts with/],
     [{ prefx: '' }, /prefx/],
   ])('%j is refused by name', (options, reason) => {
     expect(() => subject(options as never)).toThrow(reason)

@@ -216,7 +216,7 @@ describeBullmq('the inspectors of queues', (bullmq) => {
     >
     const router = observe({ queues: [emails], identify }, 5_000, (error) => errors.push(error))
     expect((await commandsOf(router)).map(({ user_id }) => user_id)).toEqual(['bob', null, null, null, null, null])
-    const amiss = 'TypeError: identify: must answer an object with user_id and client_id, or null'
+    const amiss = 'TypeError: identify must return null or an object with user_id and client_id'
     expect(errors.map(String).sort()).toEqual([
       'Error: identify did not answer within 1000 ms',
       ...Array(4).fill(amiss),
@@ -320,15 +320,15 @@ describeBullmq('the inspectors of queues', (bullmq) => {
     const { queue } = await startWorld(bullmq)
     const [emails, other] = [queue('emails'), queue('emails', { prefix: 'other' })]
     const refusal = (queues: unknown) => () => createBullmqInspectors({ queues: queues as never })
-    expect(refusal([{}])).toThrow('queues.0 must be a Queue of bullmq 5 or 6, not an object')
+    expect(refusal([{}])).toThrow('Invalid option "queues.0": expected a Queue of bullmq 5 or 6, got an object')
     const ofAnother = { name: 'six', toKey() {}, getWorkers() {} }
-    expect(refusal([ofAnother])).toThrow('queues.0 must be a Queue of bullmq 5 or 6')
-    expect(refusal([null])).toThrow('queues.0 must be a Queue of bullmq 5 or 6, not null')
-    expect(refusal(emails)).toThrow('queues must be a list')
-    expect(refusal([emails, other])).toThrow('queues.1 is a second queue of the name "emails"')
+    expect(refusal([ofAnother])).toThrow('Invalid option "queues.0": expected a Queue of bullmq 5 or 6')
+    expect(refusal([null])).toThrow('Invalid option "queues.0": expected a Queue of bullmq 5 or 6, got null')
+    expect(refusal(emails)).toThrow('Invalid option "queues": expected an array')
+    expect(refusal([emails, other])).toThrow('Invalid option "queues.1": another queue has the name "emails"')
     expect(
       refusal([new Proxy(emails, { get: (on, name) => (name === 'name' ? 'a\nb' : Reflect.get(on, name)) })]),
-    ).toThrow(/queues.0 must not contain control/)
+    ).toThrow(/Invalid option "queues.0": the queue name must not contain control/)
   })
 
   it('refuse a token of another list, or of a queue that is not theirs', async () => {

@@ -195,8 +195,8 @@ describe('a follower of WebSockets', () => {
     await agree(world, () => [nameOf(identityOf(pathOf(1)))])
     await soon(() => expect(errors).toHaveLength(6))
     expect(errors.sort()).toEqual([
-      ['identify', 'identify must answer null, or an object with instance_id as a string'],
-      ['identify', 'identify must answer null, or an object with user_id, client_id, instance_id'],
+      ['identify', 'identify must return null or an object with instance_id as a string'],
+      ['identify', 'identify must return null or an object with user_id, client_id, instance_id'],
       ['identify', 'no such cookie'],
       ['identify', 'no such session'],
       ['write', expect.stringMatching(/^invalid_input: user_id: /)],
@@ -292,10 +292,12 @@ describe('a follower of WebSockets', () => {
   it('says by name which option it cannot use', () => {
     const good = { connections: world.facilities.connections, identify: () => null }
     const wrong = (options: object) => () => followWebSockets(peer.server, { ...good, ...options })
-    expect(wrong({ connections: {} })).toThrow('connections must be an object with connect(), heartbeat()')
-    expect(wrong({ identify: undefined })).toThrow('identify must be a function')
+    expect(wrong({ connections: {} })).toThrow(
+      'Invalid option "connections": expected an object with connect(), heartbeat()',
+    )
+    expect(wrong({ identify: undefined })).toThrow('Missing required option "identify" (function)')
     expect(wrong({ heartbeatMs: 0 })).toThrow(RangeError)
-    expect(wrong({ unheardOf: 1 })).toThrow('the option unheardOf is unknown')
+    expect(wrong({ unheardOf: 1 })).toThrow('Unknown option "unheardOf". Valid options: ')
   })
 
   it('follows so many and no more, and says so', async () => {

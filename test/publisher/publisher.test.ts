@@ -176,14 +176,14 @@ describe('publish', () => {
   it('refuses a runtime that does not say where its relay is', () => {
     const runtime = { identity: () => ({ client_id: 'c', instance_id: 'i' }), authorize() {} }
     expect(() => createCooperativeSitePublisher({ runtime } as never)).toThrow(
-      /^runtime.baseUrl must be an http\(s\) URL .*, not undefined/,
+      /^Missing required option "runtime.baseUrl" \(http\(s\) URL /,
     )
   })
 
   it.each([
-    [{ messageID: 'x' }, /^the option messageID is unknown; known are messageId, signal/],
-    [{ messageId: 7 }, /^messageId must be a string, not 7/],
-    ['m-1', /^the options must be an object/],
+    [{ messageID: 'x' }, /^Unknown option "messageID"\. Did you mean "messageId"\?/],
+    [{ messageId: 7 }, /^Invalid option "messageId": expected a string, got 7/],
+    ['m-1', /^Invalid options: expected an object/],
   ])('refuses the options %j before anything is sent', async (options, reason) => {
     const { runtime, asked } = await startHandRelay((response) => json(response, 202, taken))
     const given = createCooperativeSitePublisher({ runtime }).publish('notes', 'x', null, options as never)

@@ -45,7 +45,7 @@ describe('scopeInspectors', () => {
 
   it('refuses a scope with a name that it does not know', () => {
     expect(() => scopeInspectors({}, { ...only('alice'), user_id: 'bob' } as never)).toThrow(
-      new TypeError('the option user_id is unknown; known are user_ids'),
+      new TypeError('Unknown option "user_id". Did you mean "user_ids"?'),
     )
   })
 

@@ -67,10 +67,10 @@ export interface HandleOptions<Schema extends z.ZodType> {
 }
 
 const HANDLE_OPTIONS: Shape<HandleOptions<z.ZodType>> = {
-  parameters: needed({ ...having('safeParseAsync'), said: 'a schema of zod' }),
+  parameters: needed({ ...having('safeParseAsync'), said: 'a zod schema' }),
   authorize: FUNCTION,
   approve: FUNCTION,
-  lease: { said: 'true, false or a name', test: (value) => FLAG.test(value) || TEXT.test(value) },
+  lease: { said: 'true, false or a string', test: (value) => FLAG.test(value) || TEXT.test(value) },
 }
 
 /** What became of one call, and where its parameters could not be read, why: what viewers learn of that are the paths. */
@@ -279,7 +279,8 @@ export function createActionHandlers(options: ActionHandlersOptions = {}): Actio
         throw new Refusal('invalid_input', `${shown(name)} cannot be the name of an action`)
       if (declared.has(name)) throw new Refusal('invalid_input', `the action ${name} is declared already`)
       checkOptions(options, HANDLE_OPTIONS)
-      if (typeof handler !== 'function') throw new TypeError(`handler must be a function, not ${shown(handler)}`)
+      if (typeof handler !== 'function')
+        throw new TypeError(`Invalid handler: expected a function, got ${shown(handler)}`)
       declared.set(name, { options, handler } as unknown as Declared)
     },
     execute,

@@ -81,7 +81,7 @@ export function refuseReserved(parameters: JsonObject): void {
  */
 export function ownParameters(made: unknown): Readonly<Record<string, unknown>> {
   if (made === null || typeof made !== 'object' || Array.isArray(made) || !isPlain(made))
-    throw new TypeError('a schema of parameters must make a plain object: no list, and none of a class')
+    throw new TypeError('A schema of parameters must return a plain object, not an array or a class instance')
   return Object.freeze({ ...made })
 }
 

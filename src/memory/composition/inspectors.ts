@@ -38,7 +38,7 @@ const FACILITIES = {
 
 function withInspector({ test }: Rule): Rule {
   return {
-    said: 'a facility, with its inspector',
+    said: 'a facility with an inspector',
     test: (value) => test((value as { inspector?: unknown } | null)?.inspector),
   }
 }

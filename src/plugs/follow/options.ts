@@ -50,9 +50,8 @@ const NAMED = ['user_id', 'client_id', 'instance_id'] as const
 export function checkIdentity<I extends object>(answer: I | null, names: readonly string[] = NAMED): I | null {
   if (answer === null) return null
   const has = (name: string) => typeof (answer as Readonly<Record<string, unknown>>)[name] === 'string'
-  if (typeof answer !== 'object')
-    throw new TypeError(`identify must answer null, or an object with ${names.join(', ')}`)
+  if (typeof answer !== 'object') throw new TypeError(`identify must return null or an object with ${names.join(', ')}`)
   const missing = names.find((name) => !has(name))
-  if (missing !== undefined) throw new TypeError(`identify must answer null, or an object with ${missing} as a string`)
+  if (missing !== undefined) throw new TypeError(`identify must return null or an object with ${missing} as a string`)
   return answer
 }

@@ -1,7 +1,7 @@
 /** The port to whatever client a host hands in: `redis` or `ioredis`, single or Cluster, recognised by shape alone. */
 
 import { sleep } from '../../async/timer.js'
-import { shown } from '../../contract/checks.js'
+import { invalidOption } from '../../contract/checks.js'
 import { type StoreReply, toReply } from './reply.js'
 
 export type Listener = (...args: unknown[]) => void
@@ -61,9 +61,7 @@ export function kindOf(client: RedisClient): Port['kind'] {
     return shape.isCluster === true ? 'ioredis-cluster' : 'ioredis'
   if (has('sendCommand') && has('duplicate') && typeof shape.isOpen === 'boolean')
     return has('getSlotMaster') ? 'node-redis-cluster' : 'node-redis'
-  throw new TypeError(
-    `client must be a client or Cluster of node-redis (5 or later) or ioredis, and ${shown(client)} has not its methods`,
-  )
+  throw new TypeError(invalidOption('client', 'a client or Cluster of node-redis (5 or later) or ioredis', client))
 }
 
 const ports = new WeakMap<RedisClient, Port>()

@@ -1,6 +1,6 @@
 /** The names of everything this library keeps in a shared store, for writers and readers alike: no other file joins keys. */
 
-import { shown } from '../../contract/checks.js'
+import { invalidOption } from '../../contract/checks.js'
 import { encodePart } from '../../contract/ids.js'
 
 /** Most shards of one deployment: a read of one id asks all of them in one round. */
@@ -12,7 +12,7 @@ const DEPLOYMENT = /^[A-Za-z0-9_-]{1,64}$/
 export function checkDeploymentId(deploymentId: string): string {
   // `test` would take a missing id for the deployment "undefined".
   if (typeof deploymentId !== 'string' || !DEPLOYMENT.test(deploymentId))
-    throw new RangeError(`deploymentId must match ^[A-Za-z0-9_-]{1,64}$, not ${shown(deploymentId)}`)
+    throw new RangeError(invalidOption('deploymentId', '1 to 64 of A-Z a-z 0-9 _ -', deploymentId))
   return deploymentId
 }
 

@@ -19,9 +19,9 @@ import timeLua from './time.lua'
 /** What every factory of `relayscope/redis` takes. */
 export const StoreOptions = defineOptions({
   /** The host's own client of `redis` or `ioredis`; never closed by the library. */
-  client: custom<RedisClient>('a node-redis or ioredis client or cluster', (value) => value !== undefined),
+  client: custom<RedisClient>('a client or Cluster of node-redis or ioredis', (value) => value !== undefined),
   /** `^[A-Za-z0-9_-]{1,64}$`; part of every key. */
-  deploymentId: custom<string>('what the deployment is called', (value) => value !== undefined),
+  deploymentId: custom<string>('a string', (value) => value !== undefined),
   /**
    * Number of shards of the deployment, 1–64, fixed with the first record. Give all processes of a deployment the same
    * number; a process without one uses what is stored. @default what is stored, else 1

@@ -1,5 +1,7 @@
 /** A link that is dead without a reset, for hosts with a client of node-redis: noticed by asking, left by connecting anew. */
+
 import { createTicker } from '../../async/timer.js'
+import { invalidOption } from '../../contract/checks.js'
 import { defineOptions, type Input, readOptions, timer } from '../../contract/options.js'
 import { kindOf, type Listener, type NodeRedisClient } from './client.js'
 
@@ -52,7 +54,9 @@ export function watchLink(client: NodeRedisClient, options: WatchLinkOptions = {
     return
   }
   if (kind !== 'node-redis-cluster')
-    throw new TypeError('client must be a client or Cluster of node-redis, not of ioredis, which reconnects by itself')
+    throw new TypeError(
+      invalidOption('client', 'a client or Cluster of node-redis (ioredis reconnects by itself)', client),
+    )
   const cluster = client as unknown as Nodes
   const watched = new WeakSet<Link>()
   const checkLink = () => {

@@ -1,4 +1,5 @@
 /** Who is in sight, and what an inspector of any family is asked for on their behalf. */
+import { invalidOption, unknownOption } from '../../contract/checks.js'
 import { checkId, compareIds } from '../../contract/ids.js'
 import type { UserIndex } from '../../contract/observation.js'
 import { type Awaitable, type Indexed, type InspectionContext, scanLimit, withMetadata } from '../../contract/page.js'
@@ -24,11 +25,11 @@ export interface VisibleUsers {
 export function parseVisibleUsers(scope: UserScope): VisibleUsers {
   const ids: unknown = scope?.user_ids
   const unknown = Object.keys(scope ?? {}).find((name) => name !== 'user_ids')
-  if (unknown !== undefined) throw new TypeError(`the option ${unknown} is unknown; known are user_ids`)
+  if (unknown !== undefined) throw unknownOption('', unknown, ['user_ids'])
   if (!Array.isArray(ids) || !ids.every((id) => typeof id === 'string' && checkId(id) === undefined))
-    throw new TypeError('user_ids must be a list of ids')
+    throw new TypeError(invalidOption('user_ids', 'an array of ids', ids))
   const known = new Set<string>(ids)
-  if (known.size > SCOPE_MAX) throw new RangeError(`user_ids must be at most ${SCOPE_MAX}`)
+  if (known.size > SCOPE_MAX) throw new RangeError(invalidOption('user_ids', `at most ${SCOPE_MAX} ids`, known.size))
   return { users: [...known].sort(compareIds), has: (userId) => known.has(userId) }
 }
 
