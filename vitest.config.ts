@@ -7,6 +7,25 @@ import { viteLua } from './tools/lua.mjs'
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
 
+/**
+ * What `npm test` leaves to `npm run test:all`: tests that need the built package, another runtime, a browser on every page,
+ * or much time. Everything else imports `src`.
+ */
+const FULL = [
+  'test/adapters/battery-runtimes.test.ts',
+  'test/campaign/**/*.test.ts',
+  'test/cli/{get,observe,top}.test.ts',
+  'test/end-to-end/{cooperative,examples,feeding,live-host*}.test.ts',
+  'test/house/{generated,openapi-host}.test.ts',
+  'test/mcp/stdio.test.ts',
+  'test/metrics/{bridge,prometheus}.test.ts',
+  'test/package/**/*.test.ts',
+  'test/plugs/{examples,playwright}.test.ts',
+  'test/redis/observer-example.test.ts',
+  'test/simulation/defects.test.ts',
+  'test/dashboard/{accessible,filters,hostile,key,keys,live,live-host,live-host-redis,narrowed,words}.test.ts',
+]
+
 /** What takes longest and does not show it by its size: last, it would run alone while the other workers idle. */
 const LONG = ['test/package/', 'test/simulation/', 'test/end-to-end/', 'test/redis/silent-link', 'test/redis/endings']
 
@@ -22,7 +41,11 @@ export default defineConfig({
   plugins: [viteLua],
   define: { RELAYSCOPE_VERSION: JSON.stringify(version), ...(await dashboardAssets()) },
   test: {
-    include: ['test/**/*.test.ts'],
+    // `npx vitest run <file>` finds a file in whichever of the two it is.
+    projects: [
+      { extends: true, test: { name: 'fast', include: ['test/**/*.test.ts'], exclude: FULL } },
+      { extends: true, test: { name: 'full', include: FULL, globalSetup: ['test/built.ts'] } },
+    ],
     // Processes, not threads: tests start servers, count handles and send signals.
     pool: 'forks',
     // A worker keeps what it has loaded for its next file: to load it again for each took a fifth of all time.

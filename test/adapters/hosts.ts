@@ -1,7 +1,7 @@
 /** The hosts of the battery, and where a platform decides differently before any code of ours runs. */
 import type { Difference, Host } from './battery.js'
 import type { Expectation } from './requests.js'
-import { bun, deno, nodes as olderAndNewer, workerd } from './runtimes.js'
+import { bun, deno, nodes, workerd } from './runtimes.js'
 import type { Spelling } from './spellings.js'
 import { runBun, runDeno, runNode, runWorkerd } from './start.js'
 import { PREFIX } from './subject.js'
@@ -81,24 +81,23 @@ const frameworks: (Omit<Host, 'start'> & { file: string })[] = [
   { file: 'koa', name: 'Koa', spelling: PASSED_ON, own: { notFound: 'Not Found' } },
 ]
 
-const nodes: Host[] = [
-  ...frameworks.map(({ file, name, ...framework }) => ({
-    differs: onNode,
-    ...framework,
-    name: `${name} on this Node`,
-    start: () => runNode(process.execPath, file),
-  })),
-  ...olderAndNewer.map(({ version, command, missing }) => ({
+/** Hosts on the Node that runs the tests. */
+export const hosts: Host[] = frameworks.map(({ file, name, ...framework }) => ({
+  differs: onNode,
+  ...framework,
+  name: `${name} on this Node`,
+  start: () => runNode(process.execPath, file),
+}))
+
+/** Hosts on the runtimes of tools/runtimes. */
+export const runtimes: Host[] = [
+  ...nodes.map(({ version, command, missing }) => ({
     name: `node:http on Node ${version}`,
     missing,
     differs: onNode,
     spelling: ALONE,
     start: () => runNode(command, 'node'),
   })),
-]
-
-export const hosts: Host[] = [
-  ...nodes,
   {
     name: 'Deno.serve',
     missing: deno.missing,
