@@ -1,4 +1,7 @@
-/** Every battery over every way in: both clients on one server, both on a Cluster with several shards. */
+/**
+ * Runs a battery over the ways into a store: node-redis on one server and ioredis on a Cluster with several shards. With
+ * `REDIS_CLIENTS=all`, which `npm run test:all` sets, also over the other client on each.
+ */
 import { afterAll, beforeAll, describe } from 'vitest'
 import type { RedisClient } from '../../src/redis/store/client.js'
 import { type Connected, clients, describeRedis, type Server, startCluster, startServer } from './server.js'
@@ -11,6 +14,9 @@ export interface Place {
   shards: number
 }
 
+const KINDS = ['node-redis', 'ioredis', 'node-redis cluster', 'ioredis cluster'] as const
+const kinds = process.env.REDIS_CLIENTS === 'all' ? KINDS : (['node-redis', 'ioredis cluster'] as const)
+
 let deployments = 0
 
 /** For all that this process runs, one file after the other: to start them takes longer than most of what they are asked. */
@@ -20,7 +26,7 @@ async function start() {
   return { server, nodes: cluster.servers }
 }
 
-/** Runs `body` once per client and kind of store; `place()` names a deployment that nobody has used yet. */
+/** Runs `body` once per kind of client; `place()` names a deployment that nobody has used yet. */
 export function describeStores(
   name: string,
   body: (kind: string, place: () => Place, servers: () => readonly Server[]) => void,
@@ -33,16 +39,12 @@ export function describeStores(
       ;({ server, nodes: cluster } = await started)
       await Promise.all([server, ...cluster].map(({ cli }) => cli('FLUSHALL')))
     })
-    const single = () => [server]
-    const nodes = () => cluster
 
-    for (const [kind, servers, shards] of [
-      ['node-redis', single, 1],
-      ['ioredis', single, 1],
-      ['node-redis cluster', nodes, 5],
-      ['ioredis cluster', nodes, 5],
-    ] as const)
+    for (const kind of kinds)
       describe(`over ${kind}`, () => {
+        const isCluster = kind.endsWith('cluster')
+        const servers = () => (isCluster ? cluster : [server])
+        const shards = isCluster ? 5 : 1
         let connected: Connected
         beforeAll(async () => {
           connected = await clients[kind](servers().map(({ port }) => port))
