@@ -1,18 +1,20 @@
 /**
- * Everything beside the tests that must hold before a release: the package's content, advisories about what it installs, the
- * permissions of an observer, the types as compilers read them, generated clients, conformance, documents, the delivery model.
- * `npm run test:all`, or `npm run test:all -- --only <text>` for the checks with that text in their names.
+ * Everything that must hold before a release and that `npm test` leaves out: the long tests, every Redis client, the package's
+ * content, advisories about what it installs, the types as compilers read them, generated clients, conformance, documents, the
+ * delivery model. `npm run test:all`, or `npm run test:all -- --only <text>` for the checks with that text in their names.
  *
- * Needs the built package, and `npm ci --ignore-scripts --prefix tools/<name>` for type-matrix, openapi-clients and
- * mcp-conformance. Prints "N passed, N failed" at the end; a check that does not apply here is named and counts as neither.
+ * Needs `npm ci --ignore-scripts --prefix tools/<name>` for runtimes, type-matrix, openapi-clients and mcp-conformance. Prints
+ * "N passed, N failed" at the end, where each test and each other check counts; a check that does not apply here is named and
+ * counts as neither. With `CI` set, a skipped test counts as failed.
  */
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { readdirSync, readFileSync } from 'node:fs'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { countTests } from './count-tests.mjs'
 
 const ROOT = join(import.meta.dirname, '..')
 
@@ -46,9 +48,13 @@ export function auditFindings(output) {
 }
 
 /** Runs a command to its end. */
-function run(command, args) {
+function run(command, args, env = {}) {
   return new Promise((resolve) => {
-    const child = spawn(command, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn(command, args, {
+      cwd: ROOT,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, ...env },
+    })
     let [out, all] = ['', '']
     for (const stream of [child.stdout, child.stderr])
       stream.setEncoding('utf8').on('data', (text) => {
@@ -64,6 +70,35 @@ const command =
   (...line) =>
   () =>
     run(line[0], line.slice(1))
+
+/** Runs tests; each counts as a check of its own. Three workers, because other checks run beside them. */
+async function tests(args, env) {
+  const folder = await mkdtemp(join(tmpdir(), 'relayscope-tests-'))
+  const file = join(folder, 'report.json')
+  const reports = ['--reporter=json', `--outputFile.json=${file}`]
+  try {
+    const { ok, all } = await run('npx', ['vitest', 'run', '--maxWorkers=3', ...reports, ...args], env)
+    const text = await readFile(file, 'utf8').catch(() => null)
+    if (text === null) return { ok: false, all }
+    const { passed, failed, skipped, failures } = countTests(JSON.parse(text))
+    const missing = process.env.CI ? skipped : []
+    // Vitest also exits non-zero for what no test owns, such as an unhandled rejection.
+    const unowned = !ok && failed === 0 ? 1 : 0
+    const counts = { passed, failed: failed + missing.length + unowned }
+    const lines = [...failures, ...missing.map((name) => `skipped: ${name}`), ...(unowned ? [all] : [])]
+    return { ok: counts.failed === 0, counts, all: lines.map((line) => `${line}\n`).join('') }
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+}
+
+function redisClients() {
+  const folder = join(ROOT, 'test/redis')
+  const files = readdirSync(folder).filter(
+    (name) => name.endsWith('.test.ts') && readFileSync(join(folder, name), 'utf8').includes("'./matrix.js'"),
+  )
+  return tests(['--project', 'fast', ...files.map((name) => `test/redis/${name}`)], { REDIS_CLIENTS: 'all' })
+}
 
 async function packageContent() {
   const { ok, out, all } = await run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'])
@@ -96,21 +131,19 @@ async function openApiDocuments() {
   }
 }
 
-/** Two lists that run side by side: each check needs one core at most. */
+/** Lists that run side by side. */
 const CHECKS = [
+  [
+    ['long tests', () => tests(['--project', 'full'])],
+    ['every Redis client', redisClients],
+  ],
   [
     ['package content', packageContent],
     ['package layout', command('npx', 'publint', '--strict')],
     ['types as packed', command('npx', 'attw', '--pack', '.', '--profile', 'esm-only')],
     ['advisories about run-time dependencies', audit],
-    [
-      'permissions of an observer and of a node',
-      command('npx', 'vitest', 'run', 'test/redis/observer.test.ts', 'test/redis/permissions.test.ts'),
-    ],
     ['type matrix', command('node', 'tools/type-matrix.mjs')],
     ['nothing unused', command('npx', 'knip')],
-  ],
-  [
     ['reference documentation', command('npx', 'typedoc', '--emit', 'none')],
     ['OpenAPI documents', openApiDocuments],
     ['OpenAPI clients', command('node', 'tools/openapi-clients.mjs')],
@@ -121,19 +154,20 @@ const CHECKS = [
 
 async function main() {
   const { values } = parseArgs({ options: { only: { type: 'string', default: '' } } })
-  if (!existsSync(join(ROOT, 'dist/index.d.ts'))) {
-    const built = await run('npm', ['run', 'build', '--silent'])
-    if (!built.ok) throw new Error(`the package cannot be built\n${built.all}`)
-  }
+  const built = await run('npm', ['run', 'build', '--silent'])
+  if (!built.ok) throw new Error(`the package cannot be built\n${built.all}`)
   const counts = { passed: 0, failed: 0 }
   await Promise.all(
     CHECKS.map(async (checks) => {
       for (const [name, check] of checks) {
         if (!name.includes(values.only)) continue
         const since = performance.now()
-        const { ok, all, skipped } = await check()
+        const { ok, all, skipped, counts: own = { passed: Number(ok), failed: Number(!ok) } } = await check()
         const said = skipped ? `skipped (does not apply: ${skipped})` : ok ? 'passed' : 'failed'
-        if (!skipped) counts[ok ? 'passed' : 'failed']++
+        if (!skipped) {
+          counts.passed += own.passed
+          counts.failed += own.failed
+        }
         console.log(`${ok ? '' : all}── ${name} ${said}, ${Math.round((performance.now() - since) / 1_000)} s`)
       }
     }),
