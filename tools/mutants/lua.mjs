@@ -400,7 +400,7 @@ export const MUTANTS = [
     ],
     [
       'viewers that cannot be read are not counted',
-      'before === null || isBad || isCut ? null',
+      'before === null || isBad || isTruncated ? null',
       'before === null ? null',
     ],
   ]),

@@ -1,6 +1,7 @@
--- `churn:<minute>`: what happened in it and how often, as `opened <type> <node>` and `ended <reason> <type> <node>`, without a
--- node where there is none. A minute is there once somebody has watched it, were it only to find that nothing happens. What
--- somebody else has written there is no reason to refuse a connection.
+-- Counts connections that open and end, minute by minute. `churn:<minute>` is a sorted set: entries `opened <type>
+-- <node>` and `ended <reason> <type> <node>` by how often, without a node where the connection has none. A minute
+-- exists once a script has run in it, even when nothing happened. If another application has written there, connections
+-- work all the same.
 local function churn_key(at) return K(t, 'churn', string.format('%.0f', math.floor(at / {{MINUTE_MS}}))) end
 
 local function watch()
@@ -8,7 +9,7 @@ local function watch()
   if redis.pcall('ZADD', key, 'NX', 0, 'watched') == 1 then redis.call('PEXPIRE', key, {{CHURN_KEPT_MS}}) end
 end
 
--- What happened at `at`, or is noticed only now where nobody watched that minute.
+-- Counts an event at `at`; in the current minute if no script ran in that one.
 local function churn(what, state, at)
   local key = churn_key(at)
   if redis.call('EXISTS', key) == 0 then key = churn_key(now) end

@@ -1,8 +1,11 @@
--- `current:<user>:<client>`: the connection that holds the client, or held it last; `beats`: connected ones by the time at which they are
--- lost; `ended`: disconnected ones by their end; both of them pools with a part for each user.
+-- `current:<user>:<client>`: the connection that holds the client, or held it last. `beats`: connected ones by the time
+-- at which they are lost without a heartbeat; `ended`: disconnected ones by their end. Both are pools with a part for
+-- each user.
+
 --@include ../store/tables.lua
 --@include ../store/once.lua
 --@include ../store/shares.lua
+
 -- Connections that one write sweeps at most: lost ones, and those whose retention has passed.
 local SWEEP_CONNECTIONS = 16
 
@@ -35,7 +38,9 @@ local function finish(id, state, body, how, reason, at)
   if redis.call('ZCARD', K(t, 'ended')) > tonumber(max_ended) then forget(surplus(t, 'ended')) end
 end
 
-local function lose(id, state, body) finish(id, state, body, 'disconnected', {{HEARTBEAT_LOST}}, state.seen_at + state.lost_after_ms) end
+local function lose(id, state, body)
+  finish(id, state, body, 'disconnected', {{HEARTBEAT_LOST}}, state.seen_at + state.lost_after_ms)
+end
 
 local function sweep_connections()
   watch()
@@ -50,7 +55,7 @@ local function sweep_connections()
   end
 end
 
--- The connection of that id while it is connected.
+-- Returns state and body of a connection that is connected, else nil.
 local function connected(id)
   local state, body = load(t, id)
   if not state or state.ended_at or state.seen_at + state.lost_after_ms <= now then return nil end

@@ -1,4 +1,5 @@
 --@include ./connections.lua
+
 sweep_connections()
 local state, body = connected(id)
 if not state then return 0 end

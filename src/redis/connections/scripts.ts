@@ -1,4 +1,4 @@
-/** The scripts of the connection registry: fencing and signs of life. */
+/** The scripts of the connection registry: connect, heartbeat and disconnect. */
 import {
   CHURN_COMBINATIONS,
   CHURN_MINUTES,
@@ -27,10 +27,11 @@ const CONSTANTS = {
   HEARTBEAT_LOST: REASON.heartbeat_lost,
 }
 
-// A silent connection is lost after `lost_after`; `max_ended` are the disconnected ones that are kept.
+// `lost_after`: ms without a heartbeat until a connection is lost; `max_ended`: disconnected ones that are kept.
 const SWEEP_ARGS = ['lost_after', 'retention', 'max_ended'] as const
 /**
- * Answers the time, and how often the client has been superseded; a second arrival the first one's, and changes nothing.
+ * Returns the time, and how often the client has been superseded. A repeated call returns the first answer and changes
+ * nothing.
  */
 export const CONNECT = defineScript(
   'connections.connect',
@@ -46,8 +47,8 @@ export const CONNECT = defineScript(
 )
 
 /**
- * `content` is the body of what the client says of itself now, or ''. `sent` is who says so and their count: what arrives behind
- * something later of theirs, or again, is a sign of life and no more.
+ * Returns whether the connection is connected. `content`: new metadata from the client, or ''. `sent`: the reporter
+ * and its count: with a repeated or outdated one `content` is ignored.
  */
 export const HEARTBEAT = defineScript(
   'connections.heartbeat',
@@ -55,21 +56,21 @@ export const HEARTBEAT = defineScript(
   heartbeatLua,
 )
 
-/** `reason` may be ''. */
+/** Returns whether the connection was connected. `reason` may be ''. */
 export const DISCONNECT = defineScript(
   'connections.disconnect',
   { args: [...SWEEP_ARGS, 'id', 'reason', 'attempt'], constants: CONSTANTS, answer: parseFlag },
   disconnectLua,
 )
 
-/** What the loop of a node sweeps without a write of this family. Answers whether there is more. */
+/** Ends lost connections and deletes expired ones, for the loop of a node. Returns whether there is more. */
 export const SWEEP_CONNECTIONS = defineScript(
   'connections.sweep',
   { args: SWEEP_ARGS, constants: CONSTANTS, answer: parseFlag, freesMemory: true },
   sweepLua,
 )
 
-/** Answers the instance that holds the client, or nothing. */
+/** Returns the instance that holds the client, or `null`. */
 export const CURRENT_INSTANCE = defineScript(
   'connections.current',
   { args: [...SWEEP_ARGS, 'user', 'client'], constants: CONSTANTS, answer: parseText },

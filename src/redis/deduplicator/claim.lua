@@ -1,4 +1,5 @@
 --@include ../store/fair-share.lua
 --@include ./claims.lua
 --@include ../store/once.lua
+
 return once(attempt, function() return claim(user, message, tonumber(ttl), tonumber(capacity)) end)

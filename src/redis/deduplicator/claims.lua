@@ -1,5 +1,6 @@
--- The share `dedup` holds the messages of each user by time, each `stream\nmessage` or, claimed without a stream, its id
--- (none holds a control character); `seen`: claims of the shard by time, each `user\n` and that; `counts` and `counts:<user>`: counters.
+-- The share `dedup` holds the claims of each user by time: `stream\nmessage`, or the message id where a claim has no
+-- stream (ids contain no control character). `seen`: claims of the shard by time, `user\n` and the same. `counts` and
+-- `counts:<user>`: counters.
 
 -- Expired claims that one claim sweeps at most, of the shard and of its user each.
 local SWEEP_CLAIMS = 64
@@ -12,20 +13,21 @@ local function forget(user, message)
 end
 local function forget_claim(claim)
   local cut = string.find(claim, '\n', 1, true)
-  if cut then forget(string.sub(claim, 1, cut - 1), string.sub(claim, cut + 1)) else redis.call('ZREM', K(d, 'seen'), claim) end
+  if cut then forget(string.sub(claim, 1, cut - 1), string.sub(claim, cut + 1))
+  else redis.call('ZREM', K(d, 'seen'), claim) end
 end
 local function count(user, name, by)
   redis.call('HINCRBY', K(d, 'counts'), name, by)
   redis.call('HINCRBY', K(d, 'counts', user), name, by)
 end
 local function due_of(key, due) return redis.call('ZRANGE', key, '-inf', due, 'BYSCORE', 'LIMIT', 0, SWEEP_CLAIMS) end
--- How many of the shard's have run out, of those that one step looks at.
+-- Deletes expired claims of the shard, up to the limit of one step, and returns how many.
 local function sweep_claims(due)
   local old = due_of(K(d, 'seen'), due)
   for i = 1, #old do forget_claim(old[i]) end
   return #old
 end
--- 1 when it is the first.
+-- Returns 1 for the first claim, 0 for a duplicate.
 local function claim(user, message, ttl, capacity)
   redis.call('HSET', K(d, 'counts'), 'capacity', capacity, 'ttl_ms', ttl)
   local due = now - ttl

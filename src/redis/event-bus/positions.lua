@@ -1,4 +1,5 @@
 --@include ./topic.lua
+
 local found = {}
 for i = 1, #known, 3 do
   local _, epoch, seq, spoilt = standing(known[i], known[i + 1], known[i + 2], fresh .. '-' .. i)

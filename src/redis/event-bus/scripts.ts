@@ -1,16 +1,16 @@
-/** The scripts of the event bus: a topic counts and publishes in one step, and says where it stands. */
+/** The scripts of the event bus: a topic counts and publishes in one step, and returns its position. */
 import { count, listOf } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 import positionsLua from './positions.lua'
 import publishLua from './publish.lua'
 
-/** What a publication answers where the topic has had the event. */
+/** Reply to a publication of an event that the topic has had. */
 const REPEATED = 2
 
 /**
- * `known_epoch` and `known_seq` are the position that the publisher knows, `event_id` is what the topic may have had the
- * event under, or nothing, `published_at` what the event says of itself, and `name` that of this publication. Answers where
- * the event stands, or the topic by now where it had arrived before.
+ * Publishes an event. `known_epoch` and `known_seq`: the position that the publisher knows; `event_id`: detects events
+ * that the topic has had, '' for none; `published_at`: the time in the event; `name`: the name of this publication.
+ * Returns the position of the event, or that of the topic where the publication had arrived before.
  */
 export const PUBLISH = defineScript(
   'event-bus.publish',
@@ -26,7 +26,7 @@ export const PUBLISH = defineScript(
   publishLua,
 )
 
-/** `known` are topic, epoch and seq as the node knows them, again and again. Answers where each topic stands. */
+/** Returns the position of each topic. `known`: topic, epoch and seq that the node knows, for each of them. */
 export const POSITIONS = defineScript(
   'event-bus.stand',
   {

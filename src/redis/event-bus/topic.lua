@@ -1,14 +1,15 @@
--- `bus:topic:<topic>`: a hash, epoch and seq; `bus:on:<topic>`: its channel; `bus:sent:<topic>`: names of publications
--- by time, so that one that arrives twice is one; `bus:of:<user>`: the user's topics by when they were last touched;
--- `bus:last:<user>`: a hash, topic to the newest event's time and position, for whoever looks. A node that has
--- seen more than the store holds tells of a store that has lost something: the count starts again under a new name. So it does when what is held
--- is not a position that we would have written, or the last that a number can carry; `spoilt` says so.
+-- `bus:topic:<topic>`: a hash, epoch and seq. `bus:on:<topic>`: its channel. `bus:sent:<topic>`: names of publications
+-- by time, to publish a repeated one once. `bus:had:<topic>`: ids of events by time. `bus:of:<user>`: topics of a user
+-- by last use. `bus:last:<user>`: a hash, topic to time and position of its newest event.
+--
+-- A topic starts a new epoch when the store has lost data, which is when a node has seen a later position than the
+-- store holds. It also does so when the stored position is invalid or at its maximum; then `spoilt` is 1.
 
 -- How long an unused topic is remembered: nobody publishes to it, and no node asks about it.
 local KEPT_MS = 600000
 -- Topics of one user in a shard. Beyond, the one untouched for longest starts a new epoch.
 local TOPICS_PER_USER = 10000
--- The greatest whole number that a number can hold.
+-- Maximum of a sequence number: the greatest exact integer.
 local SEQ_MAX = 9007199254740991
 
 local function standing(topic, epoch, seq, fresh)
@@ -25,7 +26,7 @@ local function standing(topic, epoch, seq, fresh)
     e, s = fresh, 0
     redis.call('HSET', key, 'epoch', e, 'seq', s)
   end
-  -- First: behind it a full store takes the rest, too.
+  -- Before the writes that need memory: once a script has written, a full store accepts the rest, too.
   redis.call('PEXPIRE', key, KEPT_MS)
   local of = K('bus', 'of', string.match(topic, '^users/([^/]+)/') or '')
   if redis.call('ZADD', of, now, topic) == 1 then

@@ -1,4 +1,5 @@
 --@include ../store/fair-share.lua
 --@include ./history.lua
 --@include ./retain.lua
+
 return retain()

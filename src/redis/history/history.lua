@@ -1,5 +1,6 @@
 --@include ./places.lua
--- How long a caller who received a loose payload has to delete it before the next caller is asked to.
+
+-- How long a caller has to delete a loose payload that it received, before the next caller receives it.
 local LOOSE_MS = 60000
 
 local function loosen(ref, at) redis.call('ZADD', K('spilled', 'loose'), at, ref) end
@@ -29,7 +30,7 @@ local function evict(id, user)
   hold('emptied', state.user_id, stream, redis.call('INCR', K(m, 'seq')), 0)
 end
 
--- The last sequence number of an emptied stream, taken out of their memory.
+-- Removes the last sequence number of an emptied stream, and returns it; 0 for none.
 local function recall(stream)
   local last = redis.call('HGET', K('emptied', 'last'), stream)
   local cut = last and string.find(last, '\n', 1, true)
@@ -39,7 +40,7 @@ local function recall(stream)
   return tonumber(string.sub(last, 1, cut - 1)) or 0
 end
 
--- Loose references for the caller to delete, each handed to one caller at a time.
+-- Returns loose references for the caller to delete, each to one caller at a time.
 local function take_loose(count)
   if count == 0 then return {} end
   local due = redis.call('ZRANGE', K('spilled', 'loose'), '-inf', now, 'BYSCORE', 'LIMIT', 0, count)

@@ -4,7 +4,7 @@ local id = stream .. '\n' .. place
 local known = redis.pcall('GET', K(m, 'row', id))
 if type(known) ~= 'string' then known = nil end
 local earlier = known and load(m, id)
--- What arrives twice is one attempt, and has been done.
+-- The same attempt has arrived before, and was executed.
 local is_again = earlier and earlier.attempt == attempt
 
 local function retain()
@@ -12,7 +12,7 @@ local function retain()
     if ref ~= '' and not is_again then loosen(ref, now) end
     return { is_again and 1 or 0, known, take_loose(tonumber(handed_out)) }
   end
-  -- Given up so long ago that its payload may be gone.
+  -- Given up so long ago that the payload may have been deleted.
   if ref ~= '' and redis.call('ZREM', K('spilled', 'loose'), ref) == 0 then return { {{GIVEN_UP}} } end
   local message = cjson.decode(fields)
   if not state then
@@ -40,9 +40,11 @@ local function retain()
     local leaving = load(m, oldest)
     evict(oldest, leaving and leaving.user_id or state.user_id)
   end
-  local bounds = { entries = max_messages, entries_per_user = max_per_user, bytes = max_bytes, bytes_per_user = max_bytes_per_user }
+  local bounds = { entries = max_messages, entries_per_user = max_per_user }
+  bounds.bytes, bounds.bytes_per_user = max_bytes, max_bytes_per_user
   make_room('history', message.user_id, id, bounds, evict)
-  make_room('spilled', message.user_id, id, { bytes = max_spilled_bytes, bytes_per_user = max_spilled_bytes_per_user }, evict)
+  local spilled_bounds = { bytes = max_spilled_bytes, bytes_per_user = max_spilled_bytes_per_user }
+  make_room('spilled', message.user_id, id, spilled_bounds, evict)
   make_room('emptied', '', '', { entries = max_messages }, recall)
   return { 1, redis.call('GET', K(m, 'row', id)), take_loose(tonumber(handed_out)) }
 end

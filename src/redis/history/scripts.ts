@@ -8,11 +8,11 @@ import forgetPayloadsLua from './forget-payloads.lua'
 import ingestLua from './ingest.lua'
 import prepareLua from './prepare.lua'
 
-/** Where nothing was retained, because the payload may have been deleted by now. */
+/** Reply where nothing was retained, because the payload may have been deleted by now. */
 const GIVEN_UP = -1
 /**
- * Answers the retained row. Where there is none the reference is known as one that no message holds yet, and nobody else
- * deletes its payload for `spared` ms.
+ * Returns the retained row. Where there is none, `ref` is registered as a reference without a message, and no other
+ * node deletes its payload for `spared` ms.
  */
 export const PREPARE_PAYLOAD = defineScript(
   'history.prepare',
@@ -20,14 +20,15 @@ export const PREPARE_PAYLOAD = defineScript(
   prepareLua,
 )
 
-/** References whose payloads have been deleted. */
+/** Removes references whose payloads have been deleted. */
 export const FORGET_PAYLOADS = defineScript(
   'history.forget-payloads',
   { args: [], rest: 'refs', answer: ignoreReply },
   forgetPayloadsLua,
 )
 
-// `ref` is the reference of its payload in the spill store, or nothing; `handed_out` are loose references at most.
+// `ref`: the reference of the payload in the spill store, or ''; `handed_out`: maximum number of loose references to
+// return.
 const RETAIN_ARGS = [
   ...([
     'stream',
@@ -45,7 +46,7 @@ const RETAIN_ARGS = [
   ...(['max_spilled_bytes', 'max_spilled_bytes_per_user'] as const),
 ] as const
 export type RetainArguments = Arguments<(typeof RETAIN_ARGS)[number]>
-/** Whether the message is new, its row, and references of payloads to delete; or that its own was given up. */
+/** Returns whether the message is new, its row, and references of payloads to delete; or that its own was given up. */
 const readRetained = (reply: StoreReply) => {
   const [what, row = null, unreferenced = null] = listOf(reply)
   return { isGivenUp: what === GIVEN_UP, isNew: what === 1, row: parseText(row), unreferenced: strings(unreferenced) }

@@ -1,5 +1,6 @@
 --@include ./key.lua
--- Keys of its own that a claim examines for one that has ended, when the viewer has no place left.
+
+-- Keys of the viewer that a claim examines to replace an ended one, when the limit is reached.
 local LOOKED_AT = 100
 
 if held[1] then

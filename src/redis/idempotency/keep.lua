@@ -1,4 +1,5 @@
 --@include ./key.lua
+
 -- Answers that one write sweeps at most: more than it adds.
 local SWEPT = 16
 
@@ -6,7 +7,7 @@ if held[1] ~= attempt or held[5] then return 0 end
 redis.call('HSET', key, 'ended', 1)
 if answer == '' then return 1 end
 redis.call('HSET', key, 'answer', answer)
--- Of a former life of the key an answer of that size may be counted still.
+-- An earlier answer of the key, of the same size, may already be counted.
 local total = kept_bytes() + redis.call('ZADD', kept, text(now), kept_as(#answer, session, name)) * #answer
 local oldest = redis.call('ZRANGE', kept, 0, SWEPT - 1, 'WITHSCORES')
 for i = 1, #oldest, 2 do
@@ -16,8 +17,8 @@ for i = 1, #oldest, 2 do
   redis.call('ZREM', kept, oldest[i])
   if size then
     total = total - tonumber(size)
-    -- The key stays: what it stood for has run, and does not run again for want of memory. An answer of another size is
-    -- that of its next life.
+    -- The key stays without its answer, so that its action does not run again. An answer of another size belongs to a
+    -- later use of the key.
     local shed = K('idem', 'key', whose, user, which)
     if not isOld and redis.call('HSTRLEN', shed, 'answer') == tonumber(size) then redis.call('HDEL', shed, 'answer') end
   end

@@ -1,7 +1,9 @@
--- `t` is the table. A row leaves after two silences, a closed one after one. Its body holds what only its client says
--- and no script reads, numbers above all: cjson writes no more than 14 digits of one.
+-- Rows of table `t` that expire unless they are reported again: after two intervals, a closed one after one. The body
+-- of a row holds what no script reads, numbers above all: cjson writes no more than 14 digits of one.
+
 --@include ../store/tables.lua
 --@include ../store/once.lua
+
 local function alive()
   local state, body = load(t, id)
   if not state or not state.updated_at or not state.ttl_ms then return nil end

@@ -1,6 +1,7 @@
 --@include ./alive.lua
 --@include ../store/shares.lua
--- The numbers of a body stay text. What is omitted keeps what was reported before.
+
+-- Merges two bodies, with numbers kept as text. Omitted fields keep their earlier values.
 local function merged(body, before)
   local parts, given = {}, {}
   for _, text in ipairs({ body, before }) do
@@ -20,7 +21,7 @@ if was then
   local by, at = string.match(tostring(was.sent), '^(%S+) (%d+)$')
   local own_by, own_at = string.match(state.sent, '^(%S+) (%d+)$')
   if by == own_by and tonumber(own_at) <= tonumber(at) then return shown(was, was_body) end
-  -- What closing said of it does not hold for one that is open again.
+  -- Closing cleared this field; the entry is open again.
   if was.status == 'closed' then was.focused = nil end
   for field, value in pairs(was) do
     if state[field] == nil then state[field] = value end
@@ -30,7 +31,9 @@ if was then
   state.task_id, state.task_assigned_at, state.created_at = was.task_id, was.task_assigned_at, was.created_at
 else
   drop(t, id)
-  if not has_room(K(t, 'live', state.user_id), max_per_user, K(t, 'leaves'), max_entries) then return refuse('capacity_exceeded') end
+  if not has_room(K(t, 'live', state.user_id), max_per_user, K(t, 'leaves'), max_entries) then
+    return refuse('capacity_exceeded')
+  end
   state.created_at = now
 end
 state.ttl_ms = tonumber(ttl)

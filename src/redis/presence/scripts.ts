@@ -1,4 +1,4 @@
-/** The scripts of tables whose rows live by being reported: contexts and browser windows. */
+/** The scripts of tables whose rows expire unless they are reported: contexts and browser windows. */
 import { count, ignoreReply, type StoreReply } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 import assignLua from './assign.lua'
@@ -9,14 +9,14 @@ import reportLua from './report.lua'
 import shortenLua from './shorten.lua'
 import unclaimLua from './unclaim.lua'
 
-/** A row: what scripts know, the time, and what its client alone says; both as JSON. */
+/** A row: the fields that scripts know, the time, and the other fields; both as JSON. */
 export interface Shown {
   state: string
   now: number
   body: string
 }
 
-/** A row as it stands after the write, or nothing. */
+/** Returns the row after the write, or `null`. */
 const readShown = (reply: StoreReply): Shown | null => {
   if (!Array.isArray(reply)) return null
   const [state, now, body] = reply
@@ -24,8 +24,9 @@ const readShown = (reply: StoreReply): Shown | null => {
 }
 
 /**
- * `fields` are those that scripts know, `content` the body; `indexed` is a field with an index of its own or ''. `sent` in a row is who reported last and their count of
- * reports: one that arrives behind a later one of theirs, or again, changes nothing.
+ * Inserts or updates a row. `fields`: those that scripts know; `content`: the body; `indexed`: a field with an index
+ * of its own, or ''. `sent` in a row holds the last reporter and its count of reports: a repeated or outdated report
+ * changes nothing.
  */
 export const REPORT_ENTRY = defineScript(
   'presence.report',
@@ -36,13 +37,13 @@ export const REPORT_ENTRY = defineScript(
   reportLua,
 )
 
-/** When an entry that was closed leaves, and what its last report was sent as. */
+/** When a closed entry expires, and the `sent` of its last report. */
 export interface Closed {
   leaves: number
   sent: string
 }
 
-/** `change` are the fields that closing changes. Answers nothing where there was nothing to close. */
+/** Closes an entry. `change`: the fields that closing changes. Returns `null` where there was none to close. */
 export const CLOSE_ENTRY = defineScript(
   'presence.close',
   {
@@ -68,21 +69,21 @@ export const RELEASE_TASK = defineScript(
   releaseLua,
 )
 
-/** The claim on an id where a deployment has several shards, in the shard of the id. `attempt` is what its report is sent as. */
+/** Claims an id in its own shard, where a deployment has several. `attempt`: the `sent` of the report. */
 export const CLAIM_ID = defineScript(
   'presence.claim',
   { args: ['t', 'id', 'user', 'client', 'ttl', 'attempt'], answer: ignoreReply },
   claimLua,
 )
 
-/** Gives back a claim of a report that was refused, unless another report has made it its own. */
+/** Releases the claim of a report that was refused, unless another report has claimed it since. */
 export const UNCLAIM_ID = defineScript(
   'presence.unclaim',
   { args: ['t', 'id', 'attempt'], answer: ignoreReply },
   unclaimLua,
 )
 
-/** Lets a claim end with its entry, which was closed, unless another report has made it its own. */
+/** Shortens the claim of a closed entry, unless another report has claimed it since. */
 export const SHORTEN_CLAIM = defineScript(
   'presence.shorten',
   { args: ['t', 'id', 'attempt', 'until_ms'], answer: ignoreReply },

@@ -1,4 +1,5 @@
 --@include ../store/tables.lua
+
 local more = 0
 for _, t in ipairs(tables) do
   sweep(t)

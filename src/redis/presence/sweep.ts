@@ -1,9 +1,9 @@
-/** What the loop of a node takes out of the tables of a shard: rows that live by being reported and were not. */
+/** Deletes rows that were not reported in time from the tables of a shard, for the loop of a node. */
 import { parseFlag } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 import sweepLua from './sweep.lua'
 
-/** Answers whether there is more. */
+/** Returns whether there is more. */
 export const SWEEP_TABLES = defineScript(
   'presence.sweep',
   { args: [], rest: 'tables', answer: parseFlag, freesMemory: true },

@@ -1,2 +1,3 @@
 --@include ./calls.lua
+
 drop_reply(name, 'late')

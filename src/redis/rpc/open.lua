@@ -1,6 +1,7 @@
 --@include ./calls.lua
--- Calls of one millisecond that have sequences of their own. A sequence is then a time, which orders the calls of all shards.
--- More calls only put a shard ahead of the others. A script writes no more than 14 digits of a number.
+
+-- Sequence numbers per millisecond. A sequence number is derived from the time, which orders the calls of all shards.
+-- More calls than this put a shard ahead of the others. A script writes no more than 14 digits of a number.
 local PLACES_PER_MS = 10
 
 sweep_calls()
@@ -10,7 +11,7 @@ if was and was.attempt ~= state.attempt then return refuse('command_conflict') e
 if was or redis.call('EXISTS', K(t, 'over', state.attempt)) == 1 then return now end
 if redis.call('ZCARD', K(t, 'all')) >= tonumber(max_pending) then return refuse('capacity_exceeded') end
 if redis.call('ZCARD', K(t, 'user_id', state.user_id)) >= tonumber(max_per_user) then return refuse('capacity_exceeded') end
--- A reply to an earlier call of this id does not answer this one.
+-- Deletes the reply to an earlier call of this id.
 redis.call('DEL', K(t, 'reply', id), K(t, 'reply-to', id), K(t, 'by', id))
 state.started_at, state.deadline_at = now, now + timeout
 state.ix = { { 'user_id', state.user_id } }

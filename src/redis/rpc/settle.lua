@@ -1,5 +1,6 @@
 --@include ./calls.lua
--- How long a reply waits for the node that opened the call, in ms: longer than a lost link and a poll take.
+
+-- How long a reply is kept for the node that opened the call, in ms: longer than a lost connection and a poll take.
 local REPLY_MS = 60000
 
 local function is_foreign(call)

@@ -1,4 +1,4 @@
--- Calls that are examined to find the oldest: the first is, unless something else has written there.
+-- Calls that are read to find the oldest. It is the first one, unless that row is invalid.
 local OLDEST_MAX = 4
 
 local t = 'calls'

@@ -1,4 +1,5 @@
 --@include ./calls.lua
+
 local call = load(t, id)
 if how ~= '' then
   if call and call.attempt == attempt then end_call(id, how) end

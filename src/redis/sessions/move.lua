@@ -1,4 +1,5 @@
 --@include ./sessions.lua
+
 return once(attempt, function()
   local state = state_of(id)
   if not state then return refuse('session_not_found') end

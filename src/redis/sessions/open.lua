@@ -1,9 +1,10 @@
 --@include ./sessions.lua
+
 return once(attempt, function()
   local most = tonumber(max_sessions)
   sweep_sessions(most)
   if not has_room(K(t, 'live-of', owner), max_per_owner, K(t, 'live'), most) then return refuse('capacity_exceeded') end
-  -- A host may use an id again: what is left of the one before is not to end this one, nor to admit anybody to it.
+  -- An id may be reused: deletes what is left of the earlier session, its timers and its shares.
   local before = owner_of(id)
   if before then
     unplace(t, 'live', before, id)

@@ -1,4 +1,4 @@
-/** The scripts of the session registry: each move is checked against the state as it is at that moment. */
+/** The scripts of the session registry: each transition is checked against the current state. */
 import { FINAL_KEPT_MS, SHARES_MAX } from '../../contract/sessions.js'
 import { ignoreReply, listOf, parseFlag, type StoreReply } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
@@ -11,13 +11,13 @@ import unshareLua from './unshare.lua'
 
 const CONSTANTS = { SESSION_FIELDS, FINAL_KEPT_MS }
 
-/** When it was, and the fields of the session. */
+/** Returns the time, and the fields of the session. */
 const readShown = (reply: StoreReply) => {
   const [now, values = null] = listOf(reply)
   return { now: Number(now), values }
 }
 
-/** Sessions are counted that have not ended. `ttl` may be ''; `fields` are names and values. */
+/** Opens a session. The limits count sessions that have not ended. `ttl` may be ''; `fields`: names and values. */
 export const OPEN_SESSION = defineScript(
   'sessions.open',
   {
@@ -29,14 +29,14 @@ export const OPEN_SESSION = defineScript(
   openLua,
 )
 
-/** `from` are the states it may be left from, each between commas. `reason` may be ''. */
+/** Changes the state to `to`. `from`: the states that allow it, each between commas. `reason` may be ''. */
 export const MOVE_SESSION = defineScript(
   'sessions.move',
   { args: ['attempt', 'id', 'node', 'to', 'from', 'reason'], constants: CONSTANTS, answer: readShown },
   moveLua,
 )
 
-/** `until_ms` may be ''. */
+/** Shares a session with a user. `until_ms` may be ''. */
 export const SHARE_SESSION = defineScript(
   'sessions.share',
   {
@@ -47,14 +47,17 @@ export const SHARE_SESSION = defineScript(
   shareLua,
 )
 
-/** Answers whether there was a share that had not run out. */
+/** Returns whether there was a share that had not expired. */
 export const UNSHARE_SESSION = defineScript(
   'sessions.unshare',
   { args: ['attempt', 'id', 'node', 'user'], constants: CONSTANTS, answer: parseFlag },
   unshareLua,
 )
 
-/** What the loop of a node takes out: sessions that have expired, and those that ended an hour ago. Answers whether there is more. */
+/**
+ * Ends expired sessions, and deletes those that ended an hour ago, for the loop of a node. Returns whether there is
+ * more.
+ */
 export const SWEEP_SESSIONS = defineScript(
   'sessions.sweep',
   { args: ['max_sessions'], constants: CONSTANTS, answer: parseFlag, freesMemory: true },

@@ -1,11 +1,12 @@
--- `sessions:session:<id>`: a hash; `sessions:shares:<id>`: a hash, user to the end of the share and its rights;
--- `sessions:wake-ups:<id>`: a channel, on which stands the name of the node that changed something. `sessions:live` and
--- `sessions:final`: pools of ids by when they expire, and by when they are forgotten.
--- For lists: `sessions:all`, `sessions:owner:<owner>` and `sessions:site_id:<site>`, ids by the order in which they were opened;
--- `sessions:at:<owner>:<site>`, those that have not ended by when they expire; `sessions:share-ends:<id>`, users by when their
--- share runs out.
+-- `session:<id>`: a hash, the session. `shares:<id>`: a hash, user to the end of the share and its rights.
+-- `wake-ups:<id>`: a channel for the name of the node that changed something. `live` and `final`: pools of ids, by when
+-- sessions expire and by when they are forgotten. For lists: `all`, `owner:<owner>` and `site_id:<site>`, ids by the
+-- order of opening; `at:<owner>:<site>`, those that have not ended by when they expire; `share-ends:<id>`, users by
+-- when their share expires.
+
 --@include ../store/once.lua
 --@include ../store/shares.lua
+
 -- Sessions that one write sweeps at most of each kind: more than it adds.
 local SWEEP_SESSIONS = 16
 
@@ -22,7 +23,7 @@ local function owner_of(id)
   return type(held) == 'string' and held or nil
 end
 
--- The state as it reads now, or nil where there is no session, or none any more.
+-- Returns the current state; nil for a session that does not exist or is forgotten.
 local function state_of(id)
   local held = redis.pcall('HMGET', session_key(id), 'state', 'expires_at', 'updated_at')
   if held.err or not held[1] then return nil end

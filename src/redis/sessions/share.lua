@@ -1,4 +1,5 @@
 --@include ./sessions.lua
+
 return once(attempt, function()
   local shares = shares_key(id)
   if not state_of(id) then return refuse('session_not_found') end

@@ -1,4 +1,5 @@
 --@include ./sessions.lua
+
 return once(attempt, function()
   if not state_of(id) then return 0 end
   local share = redis.call('HGET', shares_key(id), user)

@@ -1,4 +1,5 @@
 --@include ./sites.lua
+
 return once(attempt, function()
   local old = stored()
   if old and old.owner ~= owner then return refuse('owner_mismatch') end

@@ -1,4 +1,4 @@
-/** The scripts of the site registry: a site belongs to whoever put it first, until it is deleted. */
+/** The scripts of the site registry: a site belongs to its first owner until it is deleted. */
 import { listOf, parseFlag } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 import deleteLua from './delete.lua'
@@ -16,7 +16,7 @@ export const PUT_SITE = defineScript(
   putLua,
 )
 
-/** `owner` may be ''. Answers whether it was deleted. */
+/** Deletes a site, of `owner` unless that is ''. Returns whether it existed. */
 export const DELETE_SITE = defineScript(
   'sites.delete',
   { args: ['attempt', 'site', 'owner'], answer: parseFlag },

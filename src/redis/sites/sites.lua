@@ -1,7 +1,9 @@
--- `sites:site:<id>`: two lines, its owner and times, which scripts read, and the declaration, which only JavaScript
--- writes. `sites:owners`: whose each site of the shard is; `sites:held`: how many each owner has. `sites:all` and
--- `sites:owner:<owner>`: ids by the order in which they were declared, for lists.
+-- `site:<id>`: two lines. Scripts read the first, its owner and times; only JavaScript writes the second, the
+-- declaration. `owners`: a hash, site to owner; `held`: a hash, owner to the number of sites. For lists: `all` and
+-- `owner:<owner>`, ids by the order of declaration.
+
 --@include ../store/once.lua
+
 local key, owners, held = K('sites', 'site', site), K('sites', 'owners'), K('sites', 'held')
 local function stored()
   local value = redis.pcall('GET', key)

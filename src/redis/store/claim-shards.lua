@@ -1,6 +1,8 @@
--- Gives a shard its number of shards where it has none, or an open one. `ends` is the instant at which this is given up.
+-- Gives a shard its number of shards where it has none, or an open one. `ends` is the instant at which this is given
+-- up.
 local key, open = KEYS[1] .. 'shards', KEYS[1] .. 'shards-open'
 --@include ./fence.lua
+
 local held = redis.pcall('GET', key)
 if type(held) == 'table' then return held end
 local isOpen = held and redis.call('EXISTS', open) == 1

@@ -1,8 +1,9 @@
--- Shares of users in a shard: when a limit is exceeded, the user who holds most loses the oldest entry.
--- Of a share `s`: `of:<user>`: ids of a user by arrival; `entries` and `bytes`: users by what they hold; `held`: both totals.
+-- Shares of users in a shard: when a limit is exceeded, the user who holds most loses the oldest entry. Of a share `s`:
+-- `of:<user>`: ids of a user by arrival; `entries` and `bytes`: users by what they hold; `held`: a hash with both
+-- totals.
 
--- Entries that one write evicts at most. It adds one, of at most 64 KiB, and each evicted entry has 512 bytes at least. More
--- is over only where a limit was lowered, and then the next writes continue.
+-- Maximum number of evictions by one write. A write adds one entry of at most 64 KiB, and entries have at least 512
+-- bytes: more is only necessary after a limit was lowered, and then the next writes continue.
 local EVICTIONS = 256
 
 local function hold(s, user, id, at, bytes)
@@ -19,7 +20,7 @@ local function yield(s, user, id, bytes)
   redis.call('HINCRBY', K(s, 'held'), 'entries', -1)
   local left = redis.call('ZCARD', K(s, 'of', user))
   if left == 0 then
-    -- The last entry also resets a sum that something else has changed.
+    -- With the last entry, resets a sum that may be wrong.
     bytes = tonumber(redis.call('ZSCORE', K(s, 'bytes'), user) or 0)
     redis.call('ZREM', K(s, 'bytes'), user)
     redis.call('ZREM', K(s, 'entries'), user)
@@ -36,7 +37,7 @@ local function excess(s, user, added, bounds)
   local function oldest(holder)
     local first = holder and redis.call('ZRANGE', K(s, 'of', holder), 0, 1) or {}
     local id = first[1]
-    -- Within one millisecond the new one may come first. An entry of another user by the same name is another entry.
+    -- Within one millisecond the new entry may come first. The same id of another user is another entry.
     if holder == user and id == added then id = first[2] end
     if id then return holder, id end
   end

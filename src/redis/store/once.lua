@@ -3,8 +3,8 @@
 -- How long the answer of a write is remembered, in ms. Clients send again within seconds of a reconnection.
 local REMEMBERED_MS = 60000
 
--- Does the work when its token arrives for the first time. Later arrivals get the first answer, a refusal too, and change
--- nothing. Answers are kept as they are, so they should be small.
+-- Does the work when its token arrives for the first time. Later arrivals get the first answer, a refusal too, and
+-- change nothing. Answers are kept as they are, so they should be small.
 local function once(token, work)
   local key = K('once', token)
   local before = redis.call('GET', key)

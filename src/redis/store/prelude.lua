@@ -3,9 +3,12 @@
 -- `sender` holds three values: the injected time, if any; the instant from which on the script must do nothing, because
 -- its sender has given it up by then; and the number of shards that the sender uses. Each shard has that number written
 -- down: a store that lost it, or has another one, is not written to before this is cleared up.
+
 --@include ./keys.lua
+
 local frozen, ends, shards = string.match(sender, '^(%S*) (%d+) (%d+)$')
 --@include ./fence.lua
+
 local now = tonumber(frozen) or stored_now
 if redis.pcall('GET', K('shards')) ~= shards then return redis.error_reply('SHARDS are other ones') end
 

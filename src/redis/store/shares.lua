@@ -1,6 +1,6 @@
--- Pools that all users share, each user with a part that others cannot use up. A pool `p` of `t` is a sorted set of ids by
--- an instant; `t:p-of:<user>` is the part of one user. Where a pool evicts its surplus, `t:p-holders` has the users by the
--- size of their part.
+-- Pools that all users share, each user with a part that others cannot use up. A pool `p` of `t` is a sorted set of ids
+-- by an instant; `t:p-of:<user>` is the part of one user. Where a pool evicts its surplus, `t:p-holders` has the users
+-- by the size of their part.
 local function place(t, p, user, id, at)
   redis.call('ZADD', K(t, p), at, id)
   redis.call('ZADD', K(t, p .. '-of', user), at, id)

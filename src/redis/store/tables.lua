@@ -8,7 +8,8 @@
 -- - `t:leaves`: ids by the time at which they expire, `t:live:<user>` the same for one user. Writes delete a few expired
 --   rows each; readers never write, and skip them.
 --
--- `state.seq` is the sequence of the row, `state.ix` its indexes as { name, value } pairs. The first is always the user.
+-- `state.seq` is the sequence of the row, `state.ix` its indexes as { name, value } pairs. The first is always the
+-- user.
 
 -- Expired rows that one write deletes at most: more than it adds, so that a table does not keep growing.
 local SWEEP_ROWS = 16

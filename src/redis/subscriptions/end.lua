@@ -1,3 +1,4 @@
 --@include ../store/tables.lua
+
 for _, id in ipairs(gone) do drop('subscriptions', id) end
 return 1

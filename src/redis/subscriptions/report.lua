@@ -1,4 +1,5 @@
 --@include ../store/tables.lua
+
 -- Values of one stream in the list `streams`.
 local STREAM_PARTS = 5
 

@@ -1,5 +1,5 @@
--- Reads a stretch of `t:all`, or of `t:<field>:<value>`, for a script that has defined `record(id)`. It returns what there is
--- of a record and its bytes: nil for nothing, FOREIGN where `read` has met another type.
+-- Reads a range of `t:all`, or of `t:<field>:<value>`. The script that includes this defines `record(id)`, which
+-- returns a record and its bytes; nil for none, FOREIGN where `read` has met another type.
 local most, left = tonumber(max_entries), tonumber(max_bytes)
 local found = read('ZRANGE', K(t, unpack(index)), from, '+inf', 'BYSCORE', 'LIMIT', 0, most + 1, 'WITHSCORES') or {}
 local entries, records, cut = {}, {}, 0

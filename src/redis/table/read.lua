@@ -1,6 +1,8 @@
 -- What `defineReadScript` puts before every script that only reads.
+
 --@include ../store/keys.lua
--- Keys of a foreign type that one answer names: enough to find them, and no list as long as an index.
+
+-- Maximum number of keys of a wrong type that one answer names.
 local FOREIGN_MAX = 100
 
 local foreign = {}
@@ -13,8 +15,8 @@ local function read(name, key, ...)
   note(key)
   return nil
 end
--- Returns a row; false for none, {{FOREIGN}} for another type. A row that is too long to be one of ours is cut: the reader
--- sees that, and the rest is not sent.
+-- Returns a row; false for none, {{FOREIGN}} for another type. A row that is too long to be one of ours is cut: the
+-- reader sees that, and the rest is not sent.
 local function row(t, id)
   local value = read('GETRANGE', K(t, 'row', id), 0, {{CUT_BYTES}} - 1)
   if not value then return {{FOREIGN}} end
