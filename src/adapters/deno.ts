@@ -6,7 +6,7 @@ import { type MountOptions, namesOf, readMountOptions } from './options.js'
 export type { ConnectionInfo, FetchHandler, HttpReply } from './handler.js'
 export type { HandlerErrorPlace, MountOptions } from './options.js'
 
-/** What is read of `Deno.ServeHandlerInfo`: no `Deno` types are needed. */
+/** The used part of `Deno.ServeHandlerInfo`, so that no `Deno` types are needed. */
 export interface DenoServeInfo {
   readonly remoteAddr: object
 }

@@ -11,8 +11,8 @@ export type { HandlerErrorPlace, MountOptions } from './options.js'
 export type ExpressMiddleware = (req: NodeRequest, res: NodeResponse, next: () => void) => void
 
 /**
- * `handler` as a middleware. It sees the whole public path (`req.originalUrl`), wherever the middleware is mounted, so a
- * router's `prefix` is that whole path; what the handler does not own goes on to `next()`.
+ * Wraps `handler` as Express middleware. It sees the whole public path (`req.originalUrl`) wherever the middleware is
+ * mounted, so a router's `prefix` is that whole path. Paths that the handler does not own go to `next()`.
  *
  * @example
  * ```ts

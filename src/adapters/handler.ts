@@ -1,20 +1,20 @@
-/** What every adapter carries, and the answers and the readings of `Host` and path that they share. */
+/** Types and fixed responses shared by all adapters, and the checks of `Host` and path. */
 import type { GuardRefusal } from '../http/guard.js'
 import { hasDotSegment, isRespelled } from '../http/guard.js'
 
-/** What a host knows about the connection and a `Request` has no place for. */
+/** Connection facts that a `Request` does not carry. */
 export interface ConnectionInfo {
-  /** The socket's remote address, never a forwarding header's; `undefined` where the host does not tell. */
+  /** The socket's remote address, never taken from a forwarding header; `undefined` if the host does not provide it. */
   remoteAddress: string | undefined
 }
 
-/** An answer before it becomes a `Response`. */
+/** A response before it becomes a `Response` object. */
 export interface HttpReply {
   status: number
   headers: Record<string, string>
   /**
-   * The whole text, for HEAD too: the adapter adds `content-length`. Or chunks, each asked for when the one before it
-   * was taken; `return` is called when the client goes away, though a `next` may be waiting. Or nothing at all.
+   * The whole text, for HEAD too: the adapter adds `content-length`. Or chunks, each pulled after the previous one was
+   * written; `return` is called when the client disconnects, even while `next` is pending. Or `null` for no body.
    */
   body: string | AsyncIterator<Uint8Array, unknown> | null
 }
@@ -23,14 +23,14 @@ export interface HttpReply {
 export interface FetchHandler {
   (request: Request, info: ConnectionInfo): Response | Promise<Response>
   /**
-   * Whether a request with this (public, undecoded) path is the handler's to answer; when it is not, hosts with a
-   * `next` go on to it. A handler without it is called for every path without dot segments.
+   * Whether the handler serves this public, undecoded path; if not, hosts with `next` continue there. A handler without
+   * `owns` is called for every path without dot segments.
    */
   owns?(pathname: string): boolean
   /**
-   * The same answer before it becomes a `Response`, to a request whose parts may be made when they are first read:
-   * making these costs more than everything else that a Node host does for a request, and what a stream keeps of them
-   * it keeps for as long as it lives. Hosts that need neither prefer it.
+   * The same response without a `Response` object, for a request whose parts are created on first read. Creating them
+   * costs more than the rest of a Node request, and a stream would keep them for its lifetime. Adapters that need
+   * neither prefer it.
    */
   reply?(request: Request, info: ConnectionInfo): HttpReply | Response | Promise<HttpReply | Response>
 }
@@ -61,14 +61,14 @@ const refused = (status: number, code: string, title: string) =>
 
 /** The target or the `Host` has no single reading, so no handler may see it: the routers' own problem. */
 export const BAD_REQUEST = refused(400, 'bad_request', 'The request has no single reading')
-/** Node drops what is over its bound of header lines, so nobody knows what the request says. */
+/** Node drops header lines over its limit, so the request cannot be trusted. */
 export const TOO_MANY_HEADERS = refused(431, 'too_many_headers', 'The request has too many header lines')
-/** Who asks is led here by a foreign name, or speaks for a page of one. */
+/** The request names a foreign host, or comes from a page of a foreign origin. */
 export const NOT_ALLOWED: Record<GuardRefusal, Fixed> = {
   bad_host: refused(403, 'bad_host', 'The Host is not this server on this machine'),
   bad_origin: refused(403, 'bad_origin', 'The request comes from a web page'),
 }
-/** The handler threw, rejected, or returned no `Response`. Nothing of what it threw is told. */
+/** The handler threw, rejected, or returned no `Response`. The error's message is never sent. */
 export const HANDLER_FAILED = fixed(500, 'Internal Server Error\n')
 
 export const toResponse = ({ status, headers, body }: Fixed): Response => new Response(body, { status, headers })
@@ -76,17 +76,17 @@ export const toResponse = ({ status, headers, body }: Fixed): Response => new Re
 // A name or an IPv4 address, or an IPv6 address in brackets; then a port. Nothing that could start a path or userinfo.
 const HOST = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i
 
-/** Whether `host` is one well-formed `Host`. Two of them arrive joined by a comma and are not. */
+/** Whether `host` is a single well-formed `Host` value. Two values arrive joined by a comma and are refused. */
 export function isHost(host: string): boolean {
   return HOST.test(host) && URL.canParse(`http://${host}`)
 }
 
-/** Whose a path is: the handler's, the host's, or nobody's, because it has another spelling than its one. */
+/** Who serves a path: the handler, the host, or nobody because the path is not in its canonical spelling. */
 export type Ownership = 'handler' | 'host' | 'nobody'
 
 /**
- * Whose a request with this undecoded path is. A path that parsers resolve in different ways is not a handler's: a guard
- * that stands in front of it has read another path than the handler would.
+ * Decides who serves this undecoded path. A path that parsers resolve differently never reaches the handler: a proxy's
+ * access rule may have read another path.
  */
 export function ownershipOf(handler: FetchHandler, path: string): Ownership {
   if (path.startsWith('//') || hasDotSegment(path)) return 'nobody'
@@ -101,12 +101,12 @@ export function ownershipOf(handler: FetchHandler, path: string): Ownership {
 export function pathOf(request: Request): string | undefined {
   const host = request.headers.get('host')
   if ((host !== null && !isHost(host)) || !URL.canParse(request.url)) return undefined
-  // Not of a URL object, which would resolve what the host has left as it was.
+  // Not parsed as a URL object, which would normalise the path.
   const path = /^[a-z]+:\/\/[^/?#]*([^?#]*)/i.exec(request.url)?.[1] || '/'
   return path.includes('\\') ? undefined : path
 }
 
-/** The handler's answer to `request`, or the fixed one of a handler that failed. Never rejects. */
+/** Calls the handler and returns its response, or the fixed 500 if it fails. Never rejects. */
 export async function call(
   handler: FetchHandler,
   request: Request,

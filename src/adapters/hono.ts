@@ -6,7 +6,7 @@ import { type MountOptions, namesOf, readMountOptions } from './options.js'
 export type { ConnectionInfo, FetchHandler, HttpReply } from './handler.js'
 export type { HandlerErrorPlace, MountOptions } from './options.js'
 
-/** What is read of a Hono context: no framework is imported. */
+/** The used part of a Hono context, so that no framework is imported. */
 export interface HonoContext {
   readonly req: { readonly raw: Request }
   readonly env: unknown
@@ -16,8 +16,8 @@ export interface HonoContext {
 export type HonoHandler = (c: HonoContext, next?: () => Promise<void>) => Promise<Response | undefined>
 
 /**
- * `handler` for `app.use`, `app.all` or a sub-application's. It sees the whole public path, so a router's `prefix` is
- * that whole path; what the handler does not own goes on to `next()`, or to the application's not-found.
+ * Wraps `handler` for `app.use`, `app.all` or a sub-application. It sees the whole public path, so a router's `prefix`
+ * is that whole path. Paths that the handler does not own go to `next()`, or to the application's not-found handler.
  *
  * @example
  * ```ts

@@ -1,4 +1,4 @@
-/** A `Request` that makes its costly parts when they are first read. Serves the handlers that answer by `reply`. */
+/** A `Request` that creates its costly parts on first read, for handlers with `reply`. */
 import { type NodeRequest, type NodeResponse, readHeaders, signalOf, toRequest } from './node-request.js'
 
 class LazyRequest {
@@ -33,7 +33,7 @@ class LazyRequest {
   }
 }
 
-// Everything else that a Request has is asked of a whole one.
+// All other members are delegated to a full Request.
 Object.setPrototypeOf(LazyRequest.prototype, Request.prototype)
 for (const [name, { get, value }] of Object.entries(Object.getOwnPropertyDescriptors(Request.prototype))) {
   if (Object.hasOwn(LazyRequest.prototype, name)) continue

@@ -1,4 +1,4 @@
-/** Sends what a handler answers to a Node request, as fast as the client takes it. Serves `node.ts`. */
+/** Writes a handler's response to a Node response with backpressure. Used by `node.ts`. */
 
 import { type FetchHandler, HANDLER_FAILED, type HttpReply } from './handler.js'
 import { lazyRequest } from './lazy-request.js'
@@ -29,7 +29,7 @@ function drained(exchange: Exchange): Promise<void> {
   })
 }
 
-/** `response` taken apart. Not by its own iterator: that one would let a waiting `next` go on after `return`. */
+/** Reads the body with a reader instead of its iterator, which lets a pending `next` continue after `return`. */
 function toAnswer({ status, headers, body }: Response): Answer {
   const plain: Answer['headers'] = Object.fromEntries(headers)
   const cookies = headers.getSetCookie()
@@ -43,7 +43,7 @@ function toAnswer({ status, headers, body }: Response): Answer {
   return { status, headers: plain, body: chunks }
 }
 
-/** Chunks that nobody takes are held by whoever makes them: they must learn of it. */
+/** Cancels a body that will not be read, so that its producer can release resources. */
 function abandon(body: HttpReply['body']): void {
   if (body !== null && typeof body !== 'string') new Promise((resolve) => resolve(body.return?.())).catch(() => {})
 }
@@ -85,11 +85,11 @@ export function writeResponse(exchange: Exchange, { status, headers, body }: Ans
   res.writeHead(status, headers)
   // Known to be short, the head travels with the body; otherwise the first chunk may be long in coming.
   if (length === undefined) res.flushHeaders()
-  // Not awaited, here and by the caller: a frame that waits keeps the request and the response as long as the body.
+  // Not awaited: an async frame would keep the request and response alive as long as the body.
   return pump(exchange, body, length)
 }
 
-/** The handler's answer to the request that `url` names, or the fixed one of a handler that failed. */
+/** Sends the handler's response to the request at `url`, or the fixed 500 if the handler fails. */
 export function sendResponse(
   handler: FetchHandler,
   exchange: Exchange,

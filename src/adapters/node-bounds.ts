@@ -1,11 +1,14 @@
-/** Holds the connections of a Node server within bounds, however many come and whatever they do not read. */
+/** Bounds the connections of a Node server, including pipelined requests and clients that do not read. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 export interface ConnectionBounds {
-  /** Open at once. Beyond it the one that is idle for longest makes room, then one that takes nothing, then one that has sent requests ahead. */
+  /**
+   * Maximum open connections. Beyond it the longest idle one is closed, then one that does not read, then one that has
+   * pipelined requests.
+   */
   connections: number
-  /** Requests of one connection that may wait for their answers; one that sends more is cut off. */
+  /** Maximum pipelined requests per connection; a connection that exceeds it is closed. */
   pipelined: number
   /** How long a connection may take nothing while bytes wait for it. */
   stallMs: number
@@ -14,16 +17,16 @@ export interface ConnectionBounds {
 type Listener = (req: IncomingMessage, res: ServerResponse) => void
 
 interface Connection {
-  /** Requests without their whole answer: the first is being answered, the others wait. */
+  /** Requests without a complete response: the first is being served, the others wait. */
   waiting: (() => void)[]
 }
 
 interface BoundConnections {
-  /** `listener` one request of a connection after the other, so that at most one answer waits to be taken. */
+  /** Serves the requests of a connection one at a time, so that at most one response is buffered. */
   listener: Listener
   /** Destroys every connection that has no request under way, and from now on each one once it has been answered. */
   release(): void
-  /** Destroys what is left. @returns how many connections that were. */
+  /** Destroys the remaining connections. @returns how many there were. */
   cut(): number
 }
 
@@ -64,7 +67,7 @@ export function boundConnections(server: Server, listener: Listener, bounds: Con
     if (waiting.length === 0) {
       open.delete(socket)
       open.set(socket, connection)
-      // In the next round of the event loop: whoever has just come goes first.
+      // In the next event-loop round, so that new requests of other connections go first.
     } else setImmediate(() => socket.destroyed || waiting[0]?.())
   }
 
@@ -72,7 +75,7 @@ export function boundConnections(server: Server, listener: Listener, bounds: Con
     listener(req, res) {
       const { socket } = req
       const connection = open.get(socket)
-      // Node has parsed more of what came in one piece than it could be stopped at.
+      // Node has already parsed further requests from the same chunk.
       if (connection === undefined || socket.destroyed) return
       const { waiting } = connection
       if (waiting.length === pipelined) return void socket.destroy()

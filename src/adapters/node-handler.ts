@@ -8,9 +8,9 @@ import { type MountOptions, readMountOptions } from './options.js'
 export type NodeHandler = (req: NodeRequest, res: NodeResponse, next?: () => void) => void
 
 /**
- * `handler` as a listener for `http.createServer`, Connect, Fastify or Koa; HTTP/1 only. The handler sees the
- * whole public path. `request.signal` aborts when the client goes away. A target or `Host` with more than one reading
- * is 400 and reaches no handler, or goes on to `next` where only its spelling is at fault; a handler that throws or rejects is 500.
+ * Wraps `handler` as a listener for `http.createServer`, Connect, Fastify or Koa; HTTP/1 only. The handler sees the
+ * whole public path. `request.signal` aborts when the client disconnects. An ambiguous target or `Host` gets 400, or
+ * goes to `next` if only its spelling is wrong; a handler that throws or rejects gets 500.
  *
  * @example
  * ```ts

@@ -1,4 +1,4 @@
-/** Listening and closing a server of ours on Node: bounded in every direction, and at an end when it is told to end. */
+/** Starts and closes a Node server with limits on connections, requests and closing time. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import {
@@ -40,7 +40,7 @@ function readOptions(options: ListenOptions) {
   return { host, port: checkBound('port', port, PORT_MAX, 0), ...resolveBounds(options, BOUNDS) }
 }
 
-/** Resolves once `server` listens; names the port that somebody else has. */
+/** Resolves once `server` listens; the error names a port that is in use. */
 function opened(server: Server, port: number, host: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const refuse = (cause: NodeJS.ErrnoException) => {
@@ -67,22 +67,22 @@ export async function listen(
   options: ListenOptions = {},
 ): Promise<Listening> {
   const { host, port, headersMs, requestMs, keepAliveMs, closeTimeoutMs, requests, ...bounds } = readOptions(options)
-  // Asked for only here: the adapter itself loads where there is no Node.
+  // Imported here because the adapter module itself must load without Node.
   const { createServer } = await import('node:http')
   const server = createServer({
     headersTimeout: Math.min(headersMs, requestMs),
     requestTimeout: requestMs,
     connectionsCheckingInterval: Math.min(CHECK_MS, headersMs),
     keepAliveTimeout: keepAliveMs,
-    // Whoever is served refuses a missing Host by an answer of its own.
+    // The handler itself refuses a missing Host.
     requireHostHeader: false,
   })
-  // Over its bound Node drops lines without a word, and with them what a guard must see; 16 KiB bound them all.
+  // Node silently drops header lines over its limit, and a guard must see them all; the 16 KiB header size bounds them.
   server.maxHeadersCount = 0
   server.maxRequestsPerSocket = requests
   const held = boundConnections(server, listener, bounds)
   server.on('request', held.listener)
-  // By itself Node would answer it without an end.
+  // Without a listener Node would leave the response open.
   server.on('checkExpectation', held.listener)
   await opened(server, port, host.replace(/^\[(.*)\]$/, '$1'))
   const address = server.address() as AddressInfo

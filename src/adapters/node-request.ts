@@ -3,7 +3,7 @@
 import { isHost } from './handler.js'
 import { hasResponseEnded, type NodeSocket, onResponseEnd } from './response-end.js'
 
-/** What is read of an `IncomingMessage`. */
+/** The used part of `IncomingMessage`. */
 export interface NodeRequest {
   readonly method?: string | undefined
   readonly url?: string | undefined
@@ -21,7 +21,7 @@ export interface NodeRequest {
   resume(): unknown
 }
 
-/** What is used of a `ServerResponse`. */
+/** The used part of `ServerResponse`. */
 export interface NodeResponse {
   readonly headersSent: boolean
   readonly writableFinished: boolean
@@ -37,8 +37,7 @@ export interface NodeResponse {
   off(event: string, listener: () => void): unknown
 }
 
-// Origin-form, and only what a URI may hold: a backslash, a fragment or a raw byte over 0x7e is read
-// differently by different parsers.
+// Origin-form with URI characters only: parsers disagree on backslashes, fragments and raw bytes over 0x7e.
 const TARGET = /^\/[\x21\x22\x24-\x5b\x5d-\x7e]*$/
 
 export interface Target {
@@ -64,15 +63,15 @@ function readHost({ rawHeaders, httpVersionMajor, httpVersionMinor }: NodeReques
     if (host !== undefined) return undefined
     host = rawHeaders[i + 1] as string
   }
-  // HTTP/1.0 has no Host; no answer depends on the one that stands in.
+  // HTTP/1.0 has no Host; responses do not depend on the placeholder.
   if (host === undefined) return httpVersionMajor === 1 && httpVersionMinor === 0 ? 'localhost' : undefined
   return isHost(host) ? host : undefined
 }
 
-// Node's own bound on header lines, unless the server sets another; 0 is none.
+// Node's default limit of header lines; 0 means unlimited.
 const HEADER_LINES = 1_000
 
-/** Whether Node may have dropped header lines: then a second `Host` or an `Origin` may be among what nobody sees. */
+/** Whether Node may have dropped header lines, such as a second `Host` or an `Origin`. */
 export function hasLostHeaders({ rawHeaders, socket }: NodeRequest): boolean {
   const { server } = socket
   const set = server && 'maxHeadersCount' in server ? server.maxHeadersCount : undefined
@@ -86,7 +85,9 @@ export function readHeaders({ rawHeaders }: NodeRequest): Headers {
   return headers
 }
 
-/** The body as it arrives, pulled: nothing is read before somebody asks. A body that others have read is empty. */
+/**
+ * The request body as a pull stream: nothing is read before it is requested. A body that was already consumed is empty.
+ */
 function readBody(req: NodeRequest, res: NodeResponse): ReadableStream<Uint8Array> {
   let open = true
   let listening = false
@@ -107,7 +108,7 @@ function readBody(req: NodeRequest, res: NodeResponse): ReadableStream<Uint8Arra
       req.pause()
       controller.enqueue(chunk)
     })
-    // Once answered, what is left must flow off, or the connection could carry no further request.
+    // After the response the rest of the body is drained, so that the connection can be reused.
     res.on('finish', () => {
       cut()
       req.resume()
@@ -128,7 +129,7 @@ function readBody(req: NodeRequest, res: NodeResponse): ReadableStream<Uint8Arra
   )
 }
 
-/** Aborts when the client goes away before it has its answer. */
+/** Returns a signal that aborts when the client disconnects before the response is complete. */
 export function signalOf(req: NodeRequest, res: NodeResponse): AbortSignal {
   const left = new AbortController()
   const check = () => {
@@ -139,8 +140,8 @@ export function signalOf(req: NodeRequest, res: NodeResponse): AbortSignal {
   return left.signal
 }
 
-// A Request follows the signal that it was made with by a weak reference: collected, it would never tell the listeners
-// on its own `signal` that the client has left. So it lives as long as its response.
+// A Request holds the signal passed to it by a weak reference: if that is collected, listeners on `request.signal`
+// never fire. So the Request is kept as long as its response.
 const requests = new WeakMap<NodeResponse, Request>()
 
 // The Fetch standard forbids these to scripts; a handler must see them all the same, to refuse them.

@@ -1,4 +1,4 @@
-/** Serves a fetch-style handler by a Node server of its own. */
+/** Serves a fetch-style handler with a Node HTTP server. */
 import { checkOptions, type Shape } from '../contract/checks.js'
 import type { FetchHandler } from './handler.js'
 import { toNodeHandler } from './node-handler.js'

@@ -1,4 +1,4 @@
-/** What every adapter can be told beside its handler. */
+/** Options of the adapters. */
 import { guardErrorHook } from '../async/hook.js'
 import { ANYTHING, checkOptions, HOOK, type Shape, shown } from '../contract/checks.js'
 import { createHostGuard, type HostGuard } from '../http/guard.js'
@@ -6,14 +6,15 @@ import type { FetchHandler } from './handler.js'
 
 export interface MountOptions {
   /**
-   * The names that `Host` and `Origin` may bear; anything else is 403. `loopback` stands for this machine's own names
-   * (`127.0.0.0/8`, `[::1]`, `localhost`), with the port of the socket where the host tells it. What is served on
-   * loopback without a key needs it: a web page's name may resolve to this machine. @default any
+   * Allowed values of `Host` and `Origin`; others get 403. `loopback` stands for this machine's own names
+   * (`127.0.0.0/8`, `[::1]`, `localhost`), with the port of the socket if known. Set it when serving on loopback
+   * without a key: a web page's host name may resolve to this machine. @default any
    */
   allowedHosts?: readonly string[] | undefined
   /**
-   * Told what the handler threw behind a 500, and on which path. Not what is thrown once the client has left. A router of ours
-   * throws nothing: it has a hook of its own. `null` for nobody. @default console.error, with the path and the stack
+   * Called with the error behind a 500 response and the request path. Not called after the client has disconnected. A
+   * diagnostics router never throws; it has its own hook. `null` disables it. @default console.error with the path and
+   * stack
    */
   onError?: ((error: unknown, place: HandlerErrorPlace) => void) | null | undefined
 }
@@ -32,25 +33,25 @@ export interface ListenOptions {
   /** How long a connection may take nothing while bytes wait for it. @default 10000 */
   stallMs?: number | undefined
   /**
-   * Open at once; beyond it the one that is idle for longest makes room, then one that takes nothing, then one that has
-   * sent requests ahead. @default 512
+   * Maximum open connections; beyond it the longest idle one is closed, then one that does not read, then one that has
+   * pipelined requests. @default 512
    */
   connections?: number | undefined
-  /** Requests of one connection, with the last of which it closes: Node's `maxRequestsPerSocket`. @default 1000 */
+  /** Maximum requests per connection, which then closes: Node's `maxRequestsPerSocket`. @default 1000 */
   requests?: number | undefined
-  /** Requests of one connection that may wait for their answers; one that sends more is cut off. @default 16 */
+  /** Maximum pipelined requests per connection; a connection that exceeds it is closed. @default 16 */
   pipelined?: number | undefined
-  /** For what is under way when the server is closed. @default 5000 */
+  /** Time for pending responses when the server closes, in milliseconds. @default 5000 */
   closeTimeoutMs?: number | undefined
 }
 
-/** A server that listens. Here and not beside `listen`, so that the declarations of it need no types of Node. */
+/** A listening server. Declared here so that its declaration needs no Node types. */
 export interface Listening {
   url: string
   port: number
   /**
-   * Ends idle connections at once, lets answers under way out, and cuts off what is left after `closeTimeoutMs`.
-   * Calling it twice is fine. @returns how many connections were cut off.
+   * Closes idle connections immediately, finishes pending responses, and destroys connections that remain after
+   * `closeTimeoutMs`. May be called twice. @returns how many connections were destroyed.
    */
   close(): Promise<{ aborted: number }>
 }
@@ -68,7 +69,7 @@ export type ReportError = (error: unknown, place: HandlerErrorPlace) => void
 
 export const MOUNT_OPTIONS: Shape<MountOptions> = { allowedHosts: ANYTHING, onError: HOOK }
 
-/** @throws TypeError for what is no handler, an option that there is not, and a list that no `Host` could be held against. */
+/** @throws TypeError for an invalid handler, an unknown option, or host names that no `Host` can match. */
 export function readMountOptions(
   handler: FetchHandler,
   options: MountOptions = {},
@@ -81,7 +82,7 @@ export function readMountOptions(
   return { guard, onError: guardErrorHook(options.onError) }
 }
 
-/** The guard's arguments of a request whose headers are joined: two of a name are one that is invalid. */
+/** The `Host` and `Origin` values of a request. Repeated headers are joined and therefore invalid. */
 export function namesOf({ headers }: Request): { hosts: string[]; origins: string[] } {
   const values = (name: string) => [headers.get(name) ?? []].flat()
   return { hosts: values('host'), origins: values('origin') }

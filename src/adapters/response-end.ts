@@ -1,6 +1,6 @@
 /** When the client can get nothing more of a response: its own end, or that of its connection. */
 
-/** What is used of a socket. */
+/** The used part of a socket. */
 export interface NodeSocket {
   readonly remoteAddress?: string | undefined
   readonly localPort?: number | undefined
@@ -35,10 +35,10 @@ function listenersOf(socket: NodeSocket): Set<() => void> {
 }
 
 /**
- * Calls `act` once, when `res` has ended or its connection has: a response that waits behind another one of its
- * connection is told nothing of that by Node.
+ * Calls `act` once the response has ended or its connection has closed. Node does not notify a response that is queued
+ * behind another one of its connection.
  *
- * @returns a function that takes the listener back.
+ * @returns a function that removes the listener.
  */
 export function onResponseEnd({ req, res }: Exchange, act: () => void): () => void {
   const listeners = listenersOf(req.socket)

@@ -9,9 +9,9 @@ interface Waiting {
 const waiting = new WeakMap<AbortSignal, Waiting>()
 
 /**
- * `work`, unless `signal` aborts first; what it still does afterwards is nobody's answer.
+ * Returns the result of `work`, or rejects when `signal` aborts first. Later results of `work` are ignored.
  *
- * @throws what `left` says: the signal's reason.
+ * @throws the value that `left` returns: by default the signal's reason.
  */
 export function raceAbort<T>(
   work: T | PromiseLike<T>,
@@ -24,14 +24,14 @@ export function raceAbort<T>(
   })
 }
 
-/** Calls `act` when `signal` aborts, at once where it has, unless the answer was called before. */
+/** Calls `act` when `signal` aborts, or immediately if it already has. Returns a function that removes the listener. */
 export function onAbort(signal: AbortSignal | undefined, act: () => void): () => void {
   if (signal === undefined || signal.aborted) {
     if (signal) act()
     return () => {}
   }
   const { acts, listener } = waiting.get(signal) ?? listen(signal)
-  // Of its own, so that whoever waits twice is told twice.
+  // A new function each time, so that two registrations of the same callback are two calls.
   const own = () => act()
   acts.add(own)
   return () => {

@@ -1,9 +1,9 @@
-/** The clocks of a process: the wall's, for what is shown, and one that never goes back, for what waits or ages. */
+/** The clocks of a process: wall time for display, monotonic time for timers and ages. */
 
 export interface Clock {
   /** Epoch ms, whole. */
   now(): number
-  /** Ms on a clock that stands still while the wall's goes back: a jump of ten minutes must not stall what is due. */
+  /** Monotonic milliseconds: when the wall clock jumps back by ten minutes, timers must not stall. */
   steady(): number
 }
 
@@ -12,7 +12,7 @@ export function createClock(now: () => number): Clock {
   return { now: wall, steady: monotonic(wall) }
 }
 
-/** `now`, never going back: when it does, this one goes on from where it was. */
+/** Wraps `now` so that it never goes back: after a step back it continues from the highest value seen. */
 export function monotonic(now: () => number): () => number {
   let skew = 0
   let latest = Number.NEGATIVE_INFINITY

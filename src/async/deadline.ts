@@ -1,11 +1,11 @@
-/** One deadline for all that a request does: it aborts what is under way and ends what does not listen. */
+/** One deadline per request: aborts pending work and rejects work that ignores the abort. */
 
-/** The reason with which a signal of ours aborts when time is up. */
+/** The abort reason used when a deadline passes. */
 export class DeadlinePassed extends Error {
   override readonly name = 'DeadlinePassed'
 
   constructor() {
-    super('the time for this answer is over')
+    super('The request deadline has passed')
   }
 }
 
@@ -14,8 +14,8 @@ function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
 }
 
 /**
- * The end of all that one request does. Its signal is made when somebody looks, or when work goes on beyond the turn of
- * the event loop that it began in: an answer that is at hand needs neither signal nor timer.
+ * The deadline of one request. The signal is created on first use, or when work continues past the event-loop turn in
+ * which it started: a response that is available immediately needs neither a signal nor a timer.
  */
 export class Deadline {
   readonly #endsAt: number
@@ -37,7 +37,7 @@ export class Deadline {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController()
-      // Known before it is armed: where the client has left already, those who wait look at this signal at once.
+      // Stored before arming: if the client has already disconnected, waiters read this signal immediately.
       this.#arm(this.#controller)
     }
     // Work that does not let the event loop turn keeps the timer from telling.
@@ -46,9 +46,9 @@ export class Deadline {
   }
 
   /**
-   * `work`, or a rejection with the signal's reason once it aborts. Work that ends because of the abort wins: an
-   * aggregate that looks at the signal can still answer with what it has. Work that blocks until the deadline has
-   * passed and never looks is late.
+   * Returns `work`, or rejects with the signal's reason once it aborts. Work that settles because of the abort wins: an
+   * aggregate that checks the signal can still return a partial result. Work that blocks past the deadline without
+   * checking is late.
    */
   race<T>(work: T | PromiseLike<T>): T | Promise<T> {
     const isLate = () => !this.#controller?.signal.aborted && this.#hasPassed()
@@ -58,7 +58,7 @@ export class Deadline {
     }
     return new Promise<T>((resolve, reject) => {
       work.then((value) => (isLate() ? reject(this.signal.reason) : resolve(value)), reject)
-      // One macrotask of grace: what ends in answer to the abort has been heard by then.
+      // One macrotask of grace, so that work that settles in response to the abort is still used.
       this.#whenEnded(() => setTimeout(reject, 0, this.signal.reason))
     })
   }

@@ -1,28 +1,28 @@
-/** How long an ending may take: what does not end by itself is left behind, and said to be. */
+/** How long closing may take. Work that has not ended by then is abandoned and counted. */
 import { runWithin } from './time-limit.js'
 
-/** For what is under way when something of ours is closed. */
+/** Maximum time that `close()` waits for pending work, in milliseconds. */
 export const CLOSE_TIMEOUT_MS = 5_000
 
-/** What had not ended by itself when the time for an ending was over. */
+/** The result of closing: how much work had to be abandoned. */
 export interface CloseResult {
   aborted: number
 }
 
 /**
- * Waits for all of `work`, at most `ms`.
+ * Waits for all of `work`, at most `ms` milliseconds.
  *
- * @returns how many had not ended by then.
+ * @returns how many had not settled by then.
  */
 export async function endWithin(work: Iterable<unknown>, ms: number): Promise<CloseResult> {
   let aborted = 0
   const ends = [...work].map(async (each) => {
     aborted++
-    // One that fails has ended, too.
+    // Rejected work has ended, too.
     await Promise.allSettled([each])
     aborted--
   })
-  // None of them rejects: only the time can be over.
+  // The settled promises never reject; only the time limit can.
   await runWithin(() => Promise.all(ends), { ms, late: () => undefined }).catch(() => {})
   return { aborted }
 }

@@ -1,10 +1,10 @@
-/** The guard of every hook by which a host is told something: what a hook does wrong is its own affair. */
+/** Guards host callbacks: an error in a callback never reaches the library. */
 
 /**
- * `hook`, which is called at once and never throws. What it throws, and what it rejects with should it be async, goes to
- * `failed` and no further: a rejection that nobody hears ends the host's process.
+ * Wraps `hook` so that it never throws. Synchronous errors and rejections go to `failed`; an unhandled rejection would
+ * end the host's process.
  *
- * @param failed must itself be guarded. Default: nobody is told.
+ * @param failed must not throw itself. Default: errors are dropped.
  */
 export function guardHook<Args extends unknown[]>(
   hook: ((...args: Args) => unknown) | undefined,
@@ -14,10 +14,10 @@ export function guardHook<Args extends unknown[]>(
   return (...args) => void (async () => hook(...args))().catch(failed)
 }
 
-// Whatever goes wrong with every request, or with every pass of a loop, must not fill a log by itself.
+// Limits the log when every request or every pass of a loop fails.
 const PER_SECOND = 10
 
-/** What is told where a host has named no hook: with its stack, where a host looks first. */
+/** The default error hook: writes the error with its stack to the console. */
 function createConsoleHook() {
   let second = 0
   let told = 0
@@ -33,9 +33,9 @@ function createConsoleHook() {
 }
 
 /**
- * The hook for errors that nobody is shown, guarded: without one they go to the console, at most ten a second.
+ * Returns a guarded error hook. Without `hook`, errors go to the console, at most ten a second.
  *
- * @param hook is told the error, and after it where it came from; `null` for nobody.
+ * @param hook is called with the error and where it occurred; `null` disables reporting.
  */
 export const guardErrorHook = <Args extends unknown[]>(
   hook: ((error: unknown, ...place: Args) => unknown) | null | undefined,

@@ -1,4 +1,4 @@
-/** A semaphore: permits in the order of asking, as many at a time as there are, and only while there is a link. */
+/** A FIFO semaphore that grants permits only while a connection is available. */
 
 /** Who waits for a permit, or has had one. */
 interface Waiter {
@@ -11,15 +11,15 @@ interface Waiter {
 
 interface Semaphore {
   /**
-   * Calls `start` once there is a permit for it, at once where there is. Nothing is kept, and `undefined` answered, beyond
-   * the bound of sizes. A `start` that answers `false` takes no permit: the next one has its turn.
+   * Calls `start` once a permit is available, immediately if possible. Returns `undefined` and queues nothing when the
+   * queued sizes would exceed the bound. If `start` returns `false`, no permit is used and the next waiter runs.
    */
   acquire(size: number, start: () => unknown): Waiter | undefined
-  /** Leaves the queue at once. Nothing for one who has started. */
+  /** Removes the waiter from the queue. Does nothing if it has started. */
   leave(waiter: Waiter): void
   /** One who has started is done. */
   release(): void
-  /** Whether no permit is left. */
+  /** Whether all permits are in use. */
   readonly isFull: boolean
 }
 
@@ -65,7 +65,7 @@ export function createSemaphore(
     }
   }
 
-  // One reaction for all who wait, so that a link that stays away gathers none of those who have given up.
+  // One reaction for all waiters, so that a connection that stays down does not collect reactions of cancelled waiters.
   function watch(link: Promise<void> | null): void {
     if (link === null || link === watched) return
     watched = link

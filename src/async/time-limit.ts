@@ -1,21 +1,24 @@
-/** Work that ends in time or is given up: what it still does afterwards is nobody's answer any more. */
+/** Runs work with a time limit. Results that arrive later are ignored. */
 import { Refusal, type RefusalCode } from '../refusal.js'
 import { onAbort, raceAbort } from './abort.js'
 
-/** How long an authenticator, a store or the policy may take before the caller is told to come back. */
+/** Time limit for an authenticator, a store or a policy, in milliseconds. */
 export const DEADLINE_MS = 5_000
 
 interface TimeLimit {
   ms: number
-  /** What is thrown when time is up. */
+  /** Creates the error thrown when the time limit passes. */
   late: () => unknown
   /** Gives up early. */
   signal?: AbortSignal | undefined
-  /** What is thrown then. @default its reason */
+  /** Creates the error thrown when the signal aborts. @default the signal's reason */
   left?: (() => unknown) | undefined
 }
 
-/** A signal that aborts with what the limit throws, until `clear`. No `AbortSignal.any`: it may be collected before it aborts. */
+/**
+ * A signal that aborts at the time limit, until `clear` is called. `AbortSignal.any` is not used: it may be
+ * garbage-collected before it aborts.
+ */
 export function limitTime({ ms, late, signal, left = () => signal?.reason }: TimeLimit) {
   const controller = new AbortController()
   const timer = setTimeout(() => controller.abort(late()), ms)

@@ -1,4 +1,4 @@
-/** Timers: a pause, one that ends with a signal, and those that keep no process alive. */
+/** Timers: a sleep, a sleep that a signal ends, and tickers that do not keep the process alive. */
 import { onAbort } from './abort.js'
 
 type Timer = ReturnType<typeof setTimeout>
@@ -61,9 +61,9 @@ interface Ticker {
 }
 
 /**
- * `tick` must not reject. One that is still under way when the next is due stands for it, too.
+ * Calls `tick` every `everyMs`. `tick` must not reject; a tick that is still running when the next is due replaces it.
  *
- * @param keepsAlive Whether it is a reason for a process to live.
+ * @param keepsAlive Whether the timer keeps the process alive.
  */
 export function createTicker(tick: () => unknown, everyMs: number, keepsAlive = false): Ticker {
   let timer: Timer | undefined

@@ -1,4 +1,4 @@
-/** Long work in slices: between two of them the event loop has its turn, and with it every other request. */
+/** Splits long synchronous work into slices, so that the event loop can serve other requests between them. */
 
 /** The most that all such work together takes of one turn of the event loop, in ms. */
 const SLICE_MS = 10
@@ -14,7 +14,7 @@ let startedAt: number | undefined
 let slice = 0
 /** Work that waits for a turn, the longest first, with when its timer last fired. */
 const waiting = new Map<object, number>()
-/** A timer that is late by this is lost: a runtime that ends a request cancels the timers of that request. */
+/** A timer this late is considered lost: some runtimes cancel a request's timers when the request ends. */
 const LOST_MS = 1_000
 
 function begin(): void {
@@ -25,7 +25,7 @@ function begin(): void {
   }, 0)
 }
 
-/** Starts the slice of this turn, unless it has begun: what comes from here on counts. */
+/** Starts the slice of this event-loop turn, unless it has already started. */
 export function beginSlice(): void {
   if (startedAt === undefined) begin()
 }
@@ -49,8 +49,8 @@ function isNext(waiter: object): boolean {
 }
 
 /**
- * Resolves in a later turn of the event loop, after those that wait already; each turn resumes one, so that several do not
- * add up. Each waits by its own timer: some runtimes cancel those of a request with that request.
+ * Resolves in a later event-loop turn, after earlier waiters; each turn resumes one waiter, so that their slices do not
+ * add up. Each waiter has its own timer because some runtimes cancel a request's timers with the request.
  */
 function nextTurn(): Promise<void> {
   const waiter = {}
@@ -98,8 +98,8 @@ export async function mapInTurns<T, U>(items: readonly T[], map: (item: T) => U,
 export type Steps<T> = Generator<undefined, T, undefined>
 
 /**
- * Runs `steps` to their end in slices; at once where they fit into one, and where the signal has aborted before: what there
- * is by then is still returned in time. @throws the signal's reason where it aborts while it waits for a turn.
+ * Runs `steps` to completion in slices; synchronously if they fit into one, or if the signal has already aborted: the
+ * partial result is then still returned in time. @throws the signal's reason if it aborts while waiting for a turn.
  */
 export function inTurns<T>(steps: Steps<T>, ending: Ending): T | Promise<T> {
   for (let step = steps.next(); ; step = steps.next()) {

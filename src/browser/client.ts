@@ -1,4 +1,4 @@
-/** The browser end of a cooperative session: two operations over HTTP, for whoever shows a relayed site. */
+/** The browser client of a cooperative session: subscribe to events and invoke actions over HTTP. */
 
 import { onAbort, raceAbort } from '../async/abort.js'
 import { sleep } from '../async/timer.js'
@@ -30,7 +30,7 @@ import {
   toError,
 } from './invoke.js'
 
-// What a viewer is told: the frames of a session's event stream, as its subscriber receives them.
+// The frames of a session's event stream, as a subscriber receives them.
 
 /** The stream lives. Nothing from before is replayed: refetch what you show. */
 export interface ReadyFrame {
@@ -43,7 +43,7 @@ export interface ReadyFrame {
   heartbeat_ms: number
 }
 
-/** Events were lost; numbers are exact, or `null` where nobody knows. Refetch what you show. */
+/** Events were lost. The numbers are exact, or `null` if unknown. Refetch what you show. */
 export interface GapFrame {
   reason: GapReason
   dropped: number | null
@@ -52,13 +52,13 @@ export interface GapFrame {
   last_seq: number | null
 }
 
-/** Why a stream ended. After `shutdown` the client reconnects by itself; every other reason is final. */
+/** Why a stream ended. After `shutdown` the client reconnects automatically; every other reason is final. */
 export type EndFrame =
   | { reason: 'session_closed' | 'session_expired' | 'policy_revoked' | 'shutdown'; error?: undefined }
   /** The relay refused the stream, for good. */
   | { reason: 'refused'; error: CooperativeSiteError }
 
-/** Who listens. A callback that throws is reported like an uncaught error, and the stream goes on. */
+/** Callbacks of a subscription. A callback that throws is reported as an uncaught error, and the stream continues. */
 export interface Subscriber {
   /** An invalidation or notification, never the state itself: refetch the resource that it names. */
   onEvent(event: SiteEvent): void
@@ -104,27 +104,27 @@ const isEnd = isRecordOf<Pick<Exclude<EndFrame, { reason: 'refused' }>, 'reason'
 const HEARTBEAT_DEFAULT_MS = 15_000
 // Two heartbeats may be late; after two and a half without a byte the connection is taken for dead.
 const HEARTBEATS_MISSED = 2.5
-// Beyond this a timer overflows and fires at once.
+// A longer delay overflows the timer and fires immediately.
 const HEARTBEAT_MAX_MS = 600_000
-// What else a stream carries is a newer relay's affair.
+// Unknown frames of a newer relay are ignored.
 const FRAMES: ReadonlySet<string> = new Set(['site_event', 'gap', 'ready', 'end'])
 // An id travels back as a header: anything else would make every further request throw.
 const ID = /^[\x21-\x7e]{1,256}$/
 
-/** Statuses after which asking again may help: the host is busy, restarting, or behind a proxy that lost it. */
+/** Statuses worth retrying: the host is busy, restarting, or unreachable behind a proxy. */
 const isPassing = (status: number) => status >= 500 || status === 408 || status === 429
 
-/** As an uncaught error is: for `window.onerror` where there is one, else for the console. */
+/** Reports an uncaught error: to `window.onerror` if available, else to the console. */
 function throwUncaught(error: unknown): void {
   if (typeof reportError === 'function') reportError(error)
   else console.error(error)
 }
 
 /**
- * Listens until `signal` aborts or the stream ends for good; then it resolves.
+ * Receives events until `signal` aborts or the stream ends for good; then it resolves.
  *
- * @throws CooperativeSiteError when the relay refuses the stream (401, 403, 404 and every other answer that asking
- * again would not change), redirects it, or answers with something that is not an event stream.
+ * @throws CooperativeSiteError when the relay refuses the stream (401, 403, 404 and other responses that a retry would
+ * not change), redirects it, or responds with something other than an event stream.
  */
 async function subscribe(send: Send, subscriber: Subscriber, signal: AbortSignal): Promise<void> {
   let lastEventId = ''
@@ -221,7 +221,10 @@ export interface CooperativeSiteClientOptions {
   sessionId: string
   /** @default the platform's */
   fetch?: typeof globalThis.fetch | undefined
-  /** Sent with every request, e.g. a viewer's token; a function is asked before each. Cookies go to the page's own origin. */
+  /**
+   * Headers for every request, e.g. the viewer's token; a function is called before each request. Cookies are sent to
+   * the page's own origin.
+   */
   headers?: ClientHeaders | undefined
 }
 
@@ -232,7 +235,7 @@ const OPTIONS: Shape<CooperativeSiteClientOptions> = {
   headers: ANYTHING,
 }
 
-/** Who listens, by names that a misspelt one is none of. Without `onEvent` a stream would be held open for nobody. */
+/** Known callback names, so that a misspelt one is refused: without `onEvent` a stream would be opened for nothing. */
 const SUBSCRIBER = { onEvent: needed(FUNCTION), onGap: FUNCTION, onReady: FUNCTION, onEnd: FUNCTION, signal: ANYTHING }
 
 const INVOKE: Shape<InvokeOptions> = { signal: ANYTHING, idempotencyKey: TEXT, timeoutMs: ANYTHING }
@@ -240,24 +243,24 @@ const INVOKE: Shape<InvokeOptions> = { signal: ANYTHING, idempotencyKey: TEXT, t
 /** Exactly two operations. It opens no session, renders nothing, recovers no missed event and interprets no payload. */
 export interface CooperativeSiteClient {
   /**
-   * Listens to the session's events until `signal` aborts, reconnecting with jittered backoff.
+   * Receives the session's events until `signal` aborts, reconnecting with jittered backoff.
    *
-   * @returns a promise that resolves when the stream has ended for good (`onEnd` knows why) or was aborted. It rejects
-   * with `CooperativeSiteError` when the relay refuses (401, 403, 404 …) or redirects; `onEnd` hears that too, so the
-   * promise may be left alone.
+   * @returns a promise that resolves when the stream has ended for good (`onEnd` gets the reason) or was aborted. It
+   * rejects with `CooperativeSiteError` when the relay refuses (401, 403, 404 …) or redirects; `onEnd` is called then,
+   * too, so the promise may be ignored.
    */
   subscribe(subscription: Subscriber & { signal?: AbortSignal | undefined }): Promise<void>
   /**
    * Invokes one allowed action, once.
    *
-   * @returns the relay's 200 answer; `status: 'failed'` is the application's own no.
-   * @throws CooperativeSiteError with `code`, `status` and, where the action may have run, `outcome: 'unknown'`.
+   * @returns the relay's 200 response; `status: 'failed'` means that the application refused or failed.
+   * @throws CooperativeSiteError with `code`, `status` and, if the action may have run, `outcome: 'unknown'`.
    */
   invoke(action: string, parameters?: JsonObject, options?: InvokeOptions): Promise<Invocation>
 }
 
 /**
- * The viewer's client of one session. Redirects are never followed: credentials would travel.
+ * Creates the viewer's client of one session. Redirects are never followed, because credentials would be forwarded.
  *
  * @throws TypeError for a session id that is not one path segment.
  *
@@ -283,7 +286,7 @@ export function createCooperativeSiteClient(options: CooperativeSiteClientOption
       checkOptions(given, SUBSCRIBER)
       const { signal = new AbortController().signal, ...subscriber } = given
       const ended = subscribe(send, subscriber, signal)
-      // Whoever listens to onEnd alone must not be met by an unhandled rejection.
+      // Callers that only use `onEnd` must not get an unhandled rejection.
       ended.catch(() => {})
       return ended
     },

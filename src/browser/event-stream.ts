@@ -2,7 +2,7 @@
 
 /** One dispatched event of the stream. */
 export interface StreamEvent {
-  /** The `event` field; `message` where there was none. */
+  /** The `event` field; `message` if absent. */
   type: string
   data: string
   /** The last `id` of the stream so far. */
@@ -56,7 +56,7 @@ export function createEventStreamDecoder(
     // A line feed that opens a piece belongs to the carriage return that closed the one before.
     const lines = (afterCarriageReturn && text.startsWith('\n') ? text.slice(1) : text).split(/\r\n|\n|\r/)
     if (text !== '') afterCarriageReturn = text.endsWith('\r')
-    // Only what is new was searched: a long line in small pieces costs what it is long.
+    // Only the new part is searched, so a long line that arrives in small pieces costs linear time.
     lines[0] = rest + lines[0]
     rest = lines.pop() as string
     for (const line of lines) readLine(line)
@@ -65,11 +65,11 @@ export function createEventStreamDecoder(
   }
 }
 
-// When the subscription comes back: never before the relay said, never all viewers at once.
+// Reconnect delay: not before the relay's `retry`, and not all viewers at once.
 
 /** The wait before the relay has named one with `retry`. */
 export const RETRY_DEFAULT_MS = 1_000
-// A relay that says 0 would be met by a loop, and a timer beyond this overflows into one.
+// A `retry` of 0 would cause a loop, and a longer delay than this overflows the timer into one.
 const RETRY_MIN_MS = 100
 const RETRY_MAX_MS = 600_000
 // Doubling ends here: a host that was away for an hour is found again within half a minute.
@@ -78,8 +78,8 @@ const BACKOFF_MAX_MS = 30_000
 const JITTER = 0.5
 
 /**
- * Milliseconds until the next attempt: `retryMs` doubled per attempt that failed since the stream last lived, plus up
- * to half of it.
+ * Returns the milliseconds until the next attempt: `retryMs` doubled for each failure since the last open stream, plus
+ * up to half of it.
  *
  * @param random from 0 to below 1.
  */

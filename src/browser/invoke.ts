@@ -1,4 +1,4 @@
-/** The invocation: one allowed action of the session, asked for once. */
+/** Invokes one allowed action of the session, without retries. */
 import type { Invocation, InvocationError } from '../contract/invocations.js'
 import type { Json, JsonObject } from '../contract/json.js'
 import {
@@ -18,21 +18,21 @@ import {
   UNEXPECTED,
 } from '../relay-client/wire.js'
 
-// The one error of the browser client: what the relay refused, or why nothing can be said.
+// The one error class of the browser client.
 
-/** What went wrong, in words a program can act on. */
+/** The relay refused a request, or the outcome is unknown. `code` is machine-readable. */
 export class CooperativeSiteError extends Error {
   override readonly name = 'CooperativeSiteError'
   /**
-   * The problem code of the relay, e.g. `session_not_found` or `action_not_allowed`; or the client's own:
-   * `unreachable` (no answer), `redirected` (never followed), `unexpected_answer` (not what a relay sends).
+   * The relay's problem code, e.g. `session_not_found` or `action_not_allowed`; or a code of the client: `unreachable`
+   * (no response), `redirected` (redirects are never followed), `unexpected_answer` (not a relay response).
    */
   readonly code: string
-  /** The HTTP status, or `null` where there was no answer. */
+  /** The HTTP status, or `null` without a response. */
   readonly status: number | null
   /** `unknown`: the action may or may not have run. */
   readonly outcome: 'unknown' | undefined
-  /** What in the request was not valid: the first eight, where the relay said so. The message has the first of them. */
+  /** Invalid request fields, at most eight, if the relay named them. The error message contains the first. */
   readonly errors: readonly FieldError[] | undefined
 
   constructor(
@@ -50,7 +50,7 @@ export class CooperativeSiteError extends Error {
   }
 }
 
-// A problem is at most 2 KiB and a result at most 1 MiB; beyond this it is not an answer of a relay.
+// A problem is at most 2 KiB and a result at most 1 MiB; anything larger is not a relay response.
 const ANSWER_BYTES = 2_097_152
 
 /** The JSON object that `response` carries, or `undefined` when it carries anything else or is cut short. */
@@ -58,9 +58,9 @@ const readAnswer = (response: Response): Promise<Record<string, unknown> | undef
   readObject(response, ANSWER_BYTES).catch(() => undefined)
 
 /**
- * The error that an answer other than 200 is. In a browser a redirect that was not followed has no status.
+ * Converts a response other than 200 to an error. In a browser an unfollowed redirect has no status.
  *
- * @param unsaid The outcome where the answer leaves it open and the relay has said nothing: for a call that may have run.
+ * @param unsaid The outcome to use if the response does not tell it: `unknown` for a call that may have run.
  */
 export async function toError(response: Response, unsaid?: 'unknown'): Promise<CooperativeSiteError> {
   const { status } = response
@@ -69,7 +69,7 @@ export async function toError(response: Response, unsaid?: 'unknown'): Promise<C
     return new CooperativeSiteError('redirected', status || null)
   }
   const problem = await readAnswer(response)
-  // A success is no refusal, whatever it carries; and whoever stands in between may fail after the relay has been asked.
+  // A 2xx response is not a refusal, whatever its body; and a proxy may fail after the relay has received the request.
   const isOpen = response.ok || (status >= 500 && !isText(problem?.code))
   const outcome = problem?.outcome === 'unknown' ? 'unknown' : isOpen ? unsaid : undefined
   return new CooperativeSiteError(codeOf(problem), status, outcome, { errors: fieldErrorsOf(problem) })
@@ -78,13 +78,13 @@ export async function toError(response: Response, unsaid?: 'unknown'): Promise<C
 export interface InvokeOptions {
   /** Hangs up, which cancels the call at the relay. */
   signal?: AbortSignal | undefined
-  /** Makes it safe to ask again: the same key and parameters are the same call (10 minutes). */
+  /** Makes retries safe: the same key with the same parameters is the same call for 10 minutes. */
   idempotencyKey?: string | undefined
   /** How long the relay waits for the application, 1 to 120,000 ms. @default the relay's, 30,000 */
   timeoutMs?: number | undefined
 }
 
-// Whatever was parsed is JSON; only that it is there can be missing.
+// A parsed value is always JSON; it can only be missing.
 const isJson = (value: unknown): value is Json => value !== undefined
 
 const isInvocation: Check<Invocation> = isRecordOf<Invocation>({
@@ -98,11 +98,11 @@ const isInvocation: Check<Invocation> = isRecordOf<Invocation>({
 })
 
 /**
- * Invokes `action` once; nothing is retried.
+ * Invokes `action` once, without retries.
  *
- * @returns the relay's answer; `status: 'failed'` means that the application said no.
- * @throws CooperativeSiteError with the relay's code. `outcome: 'unknown'`: it may have run. An abort rejects with the
- * signal's reason.
+ * @returns the relay's response; `status: 'failed'` means that the application refused or failed.
+ * @throws CooperativeSiteError with the relay's code. `outcome: 'unknown'`: the action may have run. An abort rejects
+ * with the signal's reason.
  */
 export async function invoke(
   send: Send,
@@ -135,10 +135,10 @@ export async function invoke(
 
 // How both operations of the client reach their session at the relay.
 
-/** Headers for every request, or a function that is asked before each: a token may be renewed between two. */
+/** Headers for every request, or a function called before each request, e.g. to renew a token. */
 export type ClientHeaders = HeaderFields | (() => HeaderFields | Promise<HeaderFields>)
 
-/** Sends a request to a path below the session. A redirect is an answer, never a way. */
+/** Sends a request to a path below the session. A redirect is returned, never followed. */
 export type Send = (
   path: string,
   request: { method?: string; headers: Record<string, string>; body?: string; signal: AbortSignal },

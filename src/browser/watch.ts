@@ -1,19 +1,22 @@
-/** Watches lists of a diagnostics router: keeps their rows by id, and says how far they can be believed. */
+/** Watches lists of a diagnostics router: keeps their rows by id, and reports how complete and how old they are. */
 import { onAbort, raceAbort } from '../async/abort.js'
 import { sleep } from '../async/timer.js'
 import { isObject, parseObject } from '../relay-client/wire.js'
 import { createEventStreamDecoder, RETRY_DEFAULT_MS, reconnectDelay } from './event-stream.js'
 import type { ClientHeaders } from './invoke.js'
 
-/** A record of a list, as the router answers it. */
+/** A record of a list, as the router returns it. */
 export type WatchedRow = Readonly<Record<string, unknown>>
 
-/** The router refuses the watch, and asking again would not change that. */
+/** The router refused the watch, and a retry would not change that. */
 export class WatchRefused extends Error {
   override readonly name = 'WatchRefused'
 
   constructor(
-    /** 401, 403, 404, 422, 501 and the like; of what is no stream 200, and of a redirect 3xx, or 0 in a browser. */
+    /**
+     * 401, 403, 404, 422, 501 and the like; 200 for a response that is not a stream; for a redirect 3xx, or 0 in a
+     * browser.
+     */
     readonly status: number,
   ) {
     super(`refused: ${status}`)
@@ -24,22 +27,24 @@ export class WatchRefused extends Error {
 export interface WatchedList {
   /** In the order of the page. */
   readonly items: readonly WatchedRow[]
-  /** The page without its items: `has_more`, `next_cursor`, and what the route adds. */
+  /** The page without its items: `has_more`, `next_cursor`, and fields that the route adds. */
   readonly page: WatchedRow
   /** When the router last looked; `null` before it first did. */
   readonly asOf: string | null
   /** Milliseconds between two readings by the router; `null` before the first. More than 1,000 where watches cost too much. */
   readonly refreshMs: number | null
-  /** Nobody knows whether it is so still: the connection is lost, or nobody has looked for half a minute. */
+  /**
+   * Whether the rows may be outdated: the connection is lost, or the router has not read the list for half a minute.
+   */
   readonly stale: boolean
-  /** Whether these are all there are, as far as the page says. */
+  /** Whether these are all rows, as far as the page reports it. */
   readonly complete: boolean
 }
 
 export interface WatchOptions {
   /** Paths and queries of lists below the router's prefix: `/connections?status=connected`. At most 8. */
   views: readonly string[]
-  /** With the key. A function is asked before each connection. */
+  /** Request headers, including the key. A function is called before each connection attempt. */
   headers?: ClientHeaders
   /** Called with all lists by their views, after each change of any, of its age or of its staleness. */
   onChange(lists: Readonly<Record<string, WatchedList>>): void
@@ -48,9 +53,9 @@ export interface WatchOptions {
   fetch?: typeof globalThis.fetch
 }
 
-// Twice what a router lets pass between two signs of life, and some.
+// More than twice the router's heartbeat interval.
 const SILENCE_MS = 25_000
-// An answer of a router has at most 16 MiB, and escaping may grow it.
+// A response of a router has at most 16 MiB, and escaping may enlarge it.
 const FRAME_LENGTH = 33_554_432
 
 /** What ends a connection: a frame of a state that is not the one here, or the last one. */
@@ -69,7 +74,7 @@ interface State {
 const idOf = (row: WatchedRow, fields: string[]) =>
   fields.length === 1 ? String(row[fields[0] as string]) : JSON.stringify(fields.map((field) => row[field]))
 
-/** Puts `upsert` into what is there, takes `remove` out, and orders it. */
+/** Adds or replaces the rows of `upsert`, deletes those of `remove`, and applies `order`. */
 function apply(state: State, upsert: WatchedRow[], remove: string[], order?: string[] | null): void {
   for (const id of remove) state.rows.delete(id)
   for (const row of upsert) state.rows.set(idOf(row, state.rowId), row)
@@ -83,12 +88,12 @@ const isComplete = (page: WatchedRow) =>
   (page.completeness as { complete?: boolean } | undefined)?.complete !== false
 
 /**
- * Watches until `signal` aborts or the router says that it is over; then it resolves. After a lost connection it begins
- * anew, and so from a snapshot.
+ * Watches until `signal` aborts or the router ends the watch; then it resolves. After a lost connection it reconnects
+ * and starts with a snapshot.
  *
- * @throws WatchRefused where the router refuses the watch.
- * @example
- * await watch('/ops/diagnostics/watch', { views: ['/connections'], headers: { 'x-admin-key': key }, onChange: draw })
+ * @throws WatchRefused if the router refuses the watch.
+ * @example await watch('/ops/diagnostics/watch', { views: ['/connections'], headers: { 'x-admin-key': key }, onChange:
+ * draw })
  */
 export async function watch(url: string, options: WatchOptions): Promise<void> {
   const { views, headers, onChange, signal, fetch = globalThis.fetch } = options
@@ -98,7 +103,7 @@ export async function watch(url: string, options: WatchOptions): Promise<void> {
       { version: -1, rowId: [], rows: new Map(), page: {}, asOf: null, refreshMs: null, stale: true },
     ]),
   )
-  /** Of each list, since others of the same watch may be heard of, and of the connection as a whole. */
+  /** One timer per list, since lists are updated separately, and one for the connection. */
   const silences = new Map<unknown, ReturnType<typeof setTimeout>>()
   let failures = 0
   let isOver = false
@@ -111,12 +116,12 @@ export async function watch(url: string, options: WatchOptions): Promise<void> {
     try {
       onChange(Object.fromEntries(lists))
     } catch (error) {
-      // As an uncaught error is, where there is a place for it.
+      // Reports an uncaught error where the platform supports it.
       ;(globalThis.reportError ?? console.error)(error)
     }
   }
 
-  /** `of` was heard of just now: `act` is called once it has not been for too long. */
+  /** Restarts the silence timer of `of`: `act` is called when nothing arrives for too long. */
   function hear(of: unknown, act: () => void): void {
     clearTimeout(silences.get(of))
     silences.set(of, setTimeout(act, SILENCE_MS))
@@ -127,7 +132,7 @@ export async function watch(url: string, options: WatchOptions): Promise<void> {
     tell()
   }
 
-  /** Takes one frame in. @throws for what does not follow from what is there. */
+  /** Applies one frame. @throws if it does not follow from the current state. */
   function take(type: string, data: string): void {
     const frame = parseObject(data)
     if (type === 'end') {
@@ -140,7 +145,7 @@ export async function watch(url: string, options: WatchOptions): Promise<void> {
       version,
       observed_at: asOf,
       refresh_ms: refreshMs,
-      // A `sync` says of the version that it names that it still is.
+      // A `sync` confirms the version that it names.
       from = version,
       row_id,
       page,
@@ -160,7 +165,7 @@ export async function watch(url: string, options: WatchOptions): Promise<void> {
       state.page = rest
       apply(state, upsert as WatchedRow[], remove as string[], order as string[] | null | undefined)
     }
-    // A `sync` of the same instant, where the router reads less often, says that it has not read since.
+    // A `sync` with an unchanged time means that the router has not read the list again.
     const isRead = type !== 'sync' || refreshMs === 1_000 || asOf !== state.asOf
     Object.assign(state, { version, asOf, refreshMs })
     if (isRead) {
@@ -178,7 +183,7 @@ export async function watch(url: string, options: WatchOptions): Promise<void> {
     let reader: ReadableStreamDefaultReader<string> | undefined
     try {
       hear(states, end)
-      // Neither the headers of a host nor a `fetch` of its own need ever come.
+      // The host's headers function or its `fetch` may never settle.
       const fields = await raceAbort(typeof headers === 'function' ? headers() : headers, connection.signal)
       const search = new URLSearchParams(views.map((view) => ['view', view]))
       const asked = {
@@ -190,7 +195,7 @@ export async function watch(url: string, options: WatchOptions): Promise<void> {
       const response = await raceAbort(fetch(`${url}?${search}`, asked), connection.signal)
       const { status } = response
       if (!response.ok || !response.headers.get('content-type')?.startsWith('text/event-stream')) {
-        // As of a subscription; 501 is the router's word for what is no part of it.
+        // Retry as for a subscription; 501 means that the route is not part of the deployment.
         isOver = !/^(4(08|29)|5(?!01))/.test(`${status}`)
         throw new WatchRefused(status)
       }
@@ -202,7 +207,7 @@ export async function watch(url: string, options: WatchOptions): Promise<void> {
       while (reader) {
         const { done, value } = await raceAbort(reader.read(), connection.signal)
         if (done) return
-        // A large snapshot comes in pieces, and each of them is a sign of life.
+        // A large snapshot arrives in pieces, and each piece counts as a sign of life.
         hear(states, end)
         decode(value)
       }

@@ -10,27 +10,27 @@ import type {
   TakeEvents,
 } from '../contract/event-bus.js'
 
-/** An event in the ring, with what every iterating reader of it is answered: made once, shared by all. */
+/** An event in the ring with its iterator result: created once and shared by all readers. */
 export interface Slot {
   readonly event: SiteEvent
   readonly result: IteratorResult<BusItem>
   resolved: Promise<IteratorResult<BusItem>> | undefined
 }
 
-/** What a cursor reads. */
+/** The view of a topic that a cursor reads. */
 export interface Ring {
   readonly size: number
   readonly epoch: string
   /** The newest position of the epoch. */
   readonly head: number
-  /** What whoever subscribes now reads first. */
+  /** The sequence number at which a new subscriber starts reading. */
   readonly start: number
   /** The first position of the epoch. */
   readonly first: number
   readonly closed: boolean
   /** What stops the readers that listen to a signal from listening to it. */
   readonly releases: Set<() => void>
-  /** The event at `seq`, or `undefined` for a hole and for one that was dropped. */
+  /** The event at `seq`, or `undefined` if it was skipped or dropped. */
   at(seq: number): Slot | undefined
   /** The events from `from`, which is not a hole, to the head or the next hole. Level readers get the very same run. */
   run(from: number): EventRun
@@ -60,7 +60,7 @@ interface Rare {
   wake?: (() => void) | undefined
   /** Stops listening to the signal. */
   release?: () => void
-  /** Calls of `next()` behind the first one that waits. */
+  /** Calls of `next()` queued after the first pending one. */
   queue?: Resolve[]
 }
 
@@ -100,7 +100,7 @@ export class Cursor implements Subscription {
     return this.place === CLOSED || this.ring.closed
   }
 
-  /** Its place, known late; it may know by then what it is not to read. */
+  /** Sets the start position when it becomes known after subscribing; the end may be known already. */
   begin({ epoch, first }: Ring): void {
     this.ahead = this.epoch === epoch ? Math.max(this.ahead, first) : first
     this.epoch = epoch
@@ -193,12 +193,12 @@ export class Cursor implements Subscription {
     const run = this.ring.around(this.ahead)
     const from = this.ahead - (run.events[0] as SiteEvent).seq
     const count = portion(run.events, from)
-    // Readers that keep up take all there is: no array for each of them.
+    // Readers that keep up take the whole run: no array per reader.
     if (from === 0 && count >= run.events.length) return run
     return { type: 'run', events: run.events.slice(from, from + count) }
   }
 
-  /** Whether it goes on; a topic that was closed ends it here, so that closing needs no list of readers. */
+  /** Whether the cursor is open. A closed topic ends it here, so that closing needs no list of readers. */
   private isOpen(): boolean {
     if (this.ring.closed) this.close()
     return this.place !== CLOSED
@@ -221,7 +221,7 @@ export class Cursor implements Subscription {
     return this.epoch === this.ring.epoch ? Math.max(this.ahead, this.ring.head - this.ring.size + 1) : this.ahead
   }
 
-  /** What was lost between the last event received and the next one there is. */
+  /** Returns the gap between the last event received and the next available one. */
   private gap(): EventGap | undefined {
     const { ring } = this
     if (this.epoch !== ring.epoch) {

@@ -13,9 +13,9 @@ import { CLOSED, Cursor, type Ring, type Slot } from './cursor.js'
 interface TopicOptions {
   /** Events kept for readers that lag. */
   queueSize: number
-  /** Where the topic stands; `null` while nobody knows: then `begin` says so. */
+  /** The position of the topic; `null` until `begin` provides it. */
   position: StreamPosition | null
-  /** Called when the last reader has gone. */
+  /** Called when the last reader has unsubscribed. */
   onUnread?: (() => void) | undefined
 }
 
@@ -25,13 +25,19 @@ export interface Topic {
   readonly readers: number
   /** Everything up to here has been appended, or is known to be lost. */
   readonly position: StreamPosition
-  /** Adds the event after `position`. A `seq` that skips some leaves a hole, one that is not ahead or no safe integer is ignored. */
+  /**
+   * Appends the event after `position`. A skipped `seq` leaves a hole; a `seq` that is not ahead or not a safe integer
+   * is ignored.
+   */
   append(event: SiteEvent): void
-  /** Says where a topic made without a position stands: whoever has subscribed since starts there, without a gap. */
+  /** Sets the position of a topic created without one: earlier subscribers start there, without a gap. */
   begin(position: StreamPosition): void
-  /** Says where the topic stands: ahead in the same epoch leaves a hole, another epoch loses an unknown number. As `append`. */
+  /**
+   * Moves the topic to `position`: ahead in the same epoch leaves a hole, another epoch means an unknown number of lost
+   * events. Validated like `append`.
+   */
   moveTo(position: StreamPosition): void
-  /** Says what has been published from here: whoever subscribes from now on begins behind it, whether or not it has come yet. */
+  /** Records what this process has published: later subscribers start after it, even if it has not arrived back yet. */
   published(position: StreamPosition): void
   /** @throws Refusal `invalid_input`. */
   subscribe(options?: SubscribeOptions): Subscription
@@ -55,7 +61,7 @@ class TopicRing implements Topic, Ring {
   readonly releases = new Set<() => void>()
   readonly size: number
   private readonly onUnread: (() => void) | undefined
-  /** Event `seq` stands at `seq % size`; a slot that holds another seq is a hole. */
+  /** Event `seq` is stored at `seq % size`; a slot with another seq is a hole. */
   private slots: Slot[] = []
   private shared: EventRun | undefined
   /** Who found nothing and waits. Each knows its place, so that leaving is O(1). */
@@ -139,7 +145,7 @@ class TopicRing implements Topic, Ring {
     try {
       return parseInput(SubscribeInput, options)
     } catch (error) {
-      // A topic that was made for whom it refuses is as unread as one that they have left.
+      // A topic created for a refused subscriber is as unread as one whose readers have left.
       if (this.readers === 0) this.onUnread?.()
       throw error
     }
@@ -147,7 +153,7 @@ class TopicRing implements Topic, Ring {
 
   close(): void {
     this.closed = true
-    // A reader that does not look again never learns of it, and a signal may outlive the bus by far.
+    // A reader that never polls again would never notice, and a signal may outlive the bus.
     for (const release of this.releases) release()
     this.wake()
   }
@@ -182,7 +188,7 @@ class TopicRing implements Topic, Ring {
   }
 
   leave(cursor: Cursor): void {
-    // While a wake is under way a cursor may still stand in the list of that wake, under the same number.
+    // While a wake is in progress a cursor may still be in its list, under the same index.
     if (this.parked[cursor.place] === cursor) {
       const last = this.parked.pop() as Cursor
       if (last !== cursor) this.parked[cursor.place] = last
@@ -214,7 +220,7 @@ class TopicRing implements Topic, Ring {
         try {
           cursor.woken()
         } catch (error) {
-          // A mistake of its host's: it surfaces by itself, and keeps nobody else from being woken.
+          // A bug in the host's callback surfaces as an uncaught error and does not prevent other readers from waking.
           queueMicrotask(() => {
             throw error
           })

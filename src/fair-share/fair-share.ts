@@ -1,7 +1,7 @@
-/** Bounds that many users share, without one being able to take another's part: what must go goes from whoever holds most. */
+/** Shared bounds with per-user fairness: evictions always come from the user who holds the most. */
 import { MaxHeap } from './max-heap.js'
 
-/** What is kept at most. Absent: without bound. */
+/** Maximum entries and bytes. Absent: unlimited. */
 export interface ShareBounds {
   entries?: number | undefined
   entriesPerUser?: number | undefined
@@ -18,7 +18,7 @@ export interface Place<E> {
   newer: Place<E> | undefined
 }
 
-/** What one user holds, oldest first. */
+/** The entries of one user, oldest first. */
 interface Holder<E> {
   readonly user: string
   entries: number
@@ -28,8 +28,8 @@ interface Holder<E> {
 }
 
 /**
- * Entries by user in the order of arrival. It removes nothing by itself: `excess` names what has to go, one after
- * another, and every step costs the same however much is kept (the logarithm of the number of users).
+ * Entries by user in arrival order. Nothing is removed automatically: `excess` names the next entry to evict. Each step
+ * costs O(log users), independent of the number of entries.
  */
 export class FairShare<E> {
   readonly #bounds: ShareBounds
@@ -51,7 +51,7 @@ export class FairShare<E> {
     return this.#bytes
   }
 
-  /** Whether an entry of so many bytes fits at all. */
+  /** Whether an entry of this size can fit at all. */
   fits(bytes: number): boolean {
     const { bytes: all = Number.POSITIVE_INFINITY, bytesPerUser = all } = this.#bounds
     return bytes <= Math.min(all, bytesPerUser)
@@ -87,13 +87,13 @@ export class FairShare<E> {
     if (holder.entries === 0) this.#holders.delete(holder.user)
   }
 
-  /** What has to go next for `added`, which fits, to stay: never that itself. */
+  /** Returns the next entry to evict so that `added` can stay; never `added` itself. */
   excess(added: Place<E>): E | undefined {
     const { entries, entriesPerUser, bytes, bytesPerUser } = this.#bounds
     const { holder } = added
     const isOver = (held: number, bound: number | undefined) => bound !== undefined && held > bound
     if (isOver(holder.entries, entriesPerUser) || isOver(holder.bytes, bytesPerUser)) return holder.oldest?.entry
-    // Whoever holds nothing but what was added is passed over.
+    // Skips a user whose only entry is the one just added.
     const sparing = holder.entries === 1 ? holder : undefined
     if (isOver(this.#entries, entries)) return this.#byEntries.top(sparing)?.oldest?.entry
     if (isOver(this.#bytes, bytes)) return this.#byBytes.top(sparing)?.oldest?.entry

@@ -1,6 +1,6 @@
-/** Who holds how many of something that all share, for stores that take from whoever holds most. */
+/** Counts per user, for stores that evict from the user who holds the most. */
 
-/** Counts per user. Every answer costs the same however many users there are: users of one count are kept together. */
+/** Counts per user. Every operation is O(1): users with the same count are kept together. */
 export class Holders {
   readonly #counts = new Map<string, number>()
   readonly #byCount = new Map<number, Set<string>>()
@@ -10,7 +10,7 @@ export class Holders {
     return this.#counts.get(user) ?? 0
   }
 
-  /** Who holds most; of several, any of them. */
+  /** The user with the highest count; any of them on a tie. */
   get fullest(): string | undefined {
     return this.#byCount.get(this.#most)?.values().next().value
   }

@@ -1,11 +1,11 @@
-/** Which of many weighs most while their weights change, for bounds that take from whoever holds most. */
+/** A max-heap with changing weights, for bounds that evict from the largest holder. */
 
-/** A binary heap that knows where each member stands. A change costs the logarithm of the number of members. */
+/** A binary heap that tracks the position of each member. An update is O(log members). */
 export class MaxHeap<M extends object> {
   readonly #members: M[] = []
   readonly #weights = new Map<M, { weight: number; at: number }>()
 
-  /** Whoever weighs most; of equals any. `except` is passed over. */
+  /** The heaviest member; any of them on a tie. `except` is skipped. */
   top(except?: M): M | undefined {
     const [first, left, right] = this.#members
     if (first !== except || first === undefined) return first

@@ -1,4 +1,4 @@
-/** How many of something each user has, where nobody needs to know who has most. */
+/** Counts per user without ranking. */
 
 /** Who has none takes no room. */
 export function createTally() {

@@ -1,4 +1,4 @@
-/** Tells the relay that something of a site has changed: for the application that owns the site. */
+/** Publishes events of a site to the relay, for the application that owns the site. */
 import { runWithin } from '../async/time-limit.js'
 import { sleep } from '../async/timer.js'
 import { ANYTHING, checkOptions, checkParts, FUNCTION, needed, OBJECT, type Shape, TEXT } from '../contract/checks.js'
@@ -28,17 +28,17 @@ import {
 
 // The one error of the application's end: what the relay refused, or that it did not answer.
 
-/** Why a relay did not do what it was asked. */
+/** The error of all publisher calls: the relay refused the request or did not respond. */
 export class RelayError extends Error {
   override readonly name = 'RelayError'
   /**
-   * The problem code of the relay, e.g. `stale_instance`, `unauthenticated`, `owner_mismatch`; or `unreachable` and
-   * `timeout` (no answer), `redirected` (never followed), `unexpected_answer` (not what a relay sends).
+   * The relay's problem code, e.g. `stale_instance`, `unauthenticated`, `owner_mismatch`; or `unreachable` and
+   * `timeout` (no response), `redirected` (redirects are never followed), `unexpected_answer` (not a relay response).
    */
   readonly code: string
-  /** The HTTP status, or `null` where there was no answer: the relay may or may not have taken it in. */
+  /** The HTTP status, or `null` without a response: the relay may or may not have accepted the message. */
   readonly status: number | null
-  /** What in the request was not valid: the first eight, where the relay said so. The message has the first of them. */
+  /** Invalid request fields, at most eight, if the relay named them. The error message contains the first. */
   readonly errors: readonly FieldError[] | undefined
 
   constructor(code: string, status: number | null, options?: ErrorOptions, errors?: readonly FieldError[]) {
@@ -49,10 +49,10 @@ export class RelayError extends Error {
   }
 }
 
-/** For a relay that did not answer in time. */
+/** The error for a relay that did not respond in time. */
 const late = () => new RelayError('timeout', null)
 
-/** The error that an answer is which is not the wanted one. */
+/** Converts a response other than the expected one to an error. */
 function toError(answer: { status: number; body: Record<string, unknown> | undefined }, fallback?: string): RelayError {
   const { status, body } = answer
   const code = isRedirect(answer) ? 'redirected' : codeOf(body, fallback)
@@ -66,11 +66,11 @@ function toError(answer: { status: number; body: Record<string, unknown> | undef
  * instance fencing, so nothing here ever makes one.
  */
 export interface PublisherRuntime {
-  /** The current identity; asked at each attempt, because a reconnect changes `instance_id`. */
+  /** Returns the current identity. Called for each attempt, because a reconnect changes `instance_id`. */
   identity(): Awaitable<{ client_id: string; instance_id: string }>
   /** Where the relay's routes begin, with its prefix: an http(s) URL. */
   baseUrl: string
-  /** Puts the runtime's credentials on the headers of a request, or returns headers to add. */
+  /** Adds the runtime's credentials to the request headers, or returns headers to add. */
   // biome-ignore lint/suspicious/noConfusingVoidType: `headers.set` returns nothing, and that is the usual body
   authorize(headers: Headers): Awaitable<HeaderFields | void>
   /** @default the platform's */
@@ -84,16 +84,16 @@ const RUNTIME: Shape<PublisherRuntime> = {
   fetch: FUNCTION,
 }
 
-/** Refuses what publisher and registry cannot be made with. A runtime may have more than they ask of it. */
+/** Validates the runtime. Extra members are allowed. */
 function checkRuntime(options: { runtime: PublisherRuntime }): void {
   checkOptions(options, { runtime: needed(OBJECT) })
   checkParts(options.runtime, RUNTIME, 'runtime.')
 }
 
-/** A site record is at most 64 KiB and a problem 2 KiB; beyond this it is not an answer of a relay. */
+/** A site record is at most 64 KiB and a problem 2 KiB; anything larger is not a relay response. */
 const ANSWER_BYTES = 131_072
 
-/** An answer of the relay; `body` is `undefined` where it is not JSON object. */
+/** A response of the relay; `body` is `undefined` unless it is a JSON object. */
 interface RelayAnswer {
   status: number
   body: Record<string, unknown> | undefined
@@ -130,7 +130,7 @@ async function request(
 }
 
 const ATTEMPTS = 3
-// Three of them and the longest waits between them are 9.9 s, within the promised 10.
+// Three attempts and the longest waits between them take 9.9 s, within the documented 10 s.
 const ATTEMPT_MS = 3_000
 const BACKOFF_MS = 200
 // Applications that lost one relay at one moment come back over half as much time again.
@@ -146,13 +146,13 @@ const PUBLISH: Shape<PublishOptions> = { messageId: TEXT, signal: ANYTHING }
 
 export interface CooperativeSitePublisher {
   /**
-   * Publishes one event of a site. Transport errors and 503 are tried again, 3 attempts within 10 s, always with the
-   * same `message_id` and each with the runtime's identity of that moment.
+   * Publishes one event of a site. Transport errors and 503 are retried, 3 attempts within 10 s, with the same
+   * `message_id` and the runtime's identity at that moment.
    *
-   * @returns the relay's answer. The message is retained; `published: false` names why it reached no event bus. After
-   * a lost reply it may read `duplicate`: then an earlier attempt was taken in.
-   * @throws RelayError with the relay's code (`stale_instance` at once), or `unreachable` or `timeout` when it never
-   * answered; the reason of `signal`; whatever the runtime's own functions throw.
+   * @returns the relay's response. The message is retained; `published: false` says why it reached no event bus. After
+   * a lost reply the result may be `duplicate`: an earlier attempt was accepted.
+   * @throws RelayError with the relay's code (`stale_instance` immediately), or `unreachable` or `timeout` without a
+   * response; the reason of `signal`; errors thrown by the runtime's own functions.
    */
   publish(siteId: string, name: string, data?: Json, options?: PublishOptions): Promise<SiteMessageAnswer>
 }
@@ -177,7 +177,7 @@ const isPassing = (error: unknown) =>
   error instanceof RelayError && (error.status === 503 || error.code === 'unreachable' || error.code === 'timeout')
 
 /**
- * The publisher of a connected runtime. It makes no identity and no connection of its own.
+ * Creates a publisher for a connected runtime. It uses the runtime's identity and connection.
  *
  * @example
  * ```ts
@@ -226,9 +226,9 @@ export function createCooperativeSitePublisher(options: CooperativeSitePublisher
   }
 }
 
-// A site registry whose sites live at the relay: what a control server registers with.
+// A site registry whose sites are stored at the relay, for a control server.
 
-// One attempt: a DELETE that is sent twice could not say whether it was there.
+// One attempt only: a repeated DELETE could not tell whether the site existed.
 const REGISTER_MS = 10_000
 
 const isSite = isRecordOf<Site>({
@@ -243,10 +243,10 @@ const isSite = isRecordOf<Site>({
   updated_at: isText,
 })
 
-/** That the relay has no such site. Any other 404 is of a route that there is not, or of somebody else's server. */
+/** Whether the relay has no such site. Any other 404 comes from an unknown route or another server. */
 const isNoSite = ({ status, body }: RelayAnswer) => status === 404 && codeOf(body) === 'not_found'
 
-/** A `SiteRegistry` over HTTP. The owner is the host that the relay authenticates, never what is put. */
+/** A `SiteRegistry` over HTTP. The owner is the host that the relay authenticates, never a field of the request. */
 export interface RemoteSiteRegistry {
   get(siteId: string): Promise<Site | null>
   /** @throws RelayError with the relay's code, e.g. `owner_mismatch` or `generic_action_name`. */
@@ -260,8 +260,8 @@ export interface RemoteSiteRegistryOptions {
 }
 
 /**
- * The sites of the runtime's host at its relay (`GET`, `PUT`, `DELETE /sites/{site_id}`). Each call is one request of
- * at most 10 s. All methods reject with `RelayError`.
+ * Creates a registry for the sites of the runtime's host at its relay (`GET`, `PUT`, `DELETE /sites/{site_id}`). Each
+ * call is one request of at most 10 s. All methods reject with `RelayError`.
  */
 export function createRemoteSiteRegistry(options: RemoteSiteRegistryOptions): RemoteSiteRegistry {
   checkRuntime(options)

@@ -1,6 +1,6 @@
-/** How an answer of a relay is read at the other end: bounded, never followed elsewhere, its problem by its code. */
+/** Reads responses of a relay: bounded in size, redirects never followed, errors mapped to their problem code. */
 
-// What an answer must be like before it is believed: small checks, for the ends that carry no schema library.
+// Small type checks for clients that do not bundle a schema library.
 
 export type Check<T> = (value: unknown) => value is T
 
@@ -15,7 +15,7 @@ export const isOneOf =
   (value): value is T =>
     values.some((each) => each === value)
 
-/** A word of a list that a newer relay may have made longer: refused, an answer would be lost for the sake of its reason. */
+/** A value of an enumeration that a newer relay may have extended: rejecting it would lose the whole response. */
 export const isName = <T extends string>(value: unknown): value is T => isText(value)
 
 export const isListOf =
@@ -28,22 +28,22 @@ export const nullable =
   (value): value is T | null =>
     value === null || is(value)
 
-/** A record with all of `fields`, which the compiler holds to be those of `T`; what else it has is a newer relay's affair. */
+/** A record with all of `fields` (the compiler checks that they are those of `T`); extra fields are allowed. */
 export const isRecordOf =
   <T>(fields: { [Name in keyof Required<T>]: Check<T[Name]> }): Check<T> =>
   (value): value is T =>
     isObject(value) && Object.entries<Check<unknown>>(fields).every(([name, is]) => is(value[name]))
 
-/** The code of whatever is not what a relay sends. */
+/** The error code for a response that no relay sends. */
 export const UNEXPECTED = 'unexpected_answer'
 
 /** Whether it leads elsewhere. Where a browser hides that, the status is 0. */
 export const isRedirect = ({ status }: { status: number }): boolean => status === 0 || (status >= 300 && status < 400)
 
 /**
- * The JSON object that `response` carries, or `undefined` when it carries anything else or more than `maxBytes`.
+ * Returns the JSON object in `response`, or `undefined` for anything else or more than `maxBytes`.
  *
- * Rejects where the connection is lost in the middle of it.
+ * Rejects if the connection is lost while reading.
  */
 export async function readObject(response: Response, maxBytes: number): Promise<Record<string, unknown> | undefined> {
   const text = new TextDecoder()
@@ -83,9 +83,9 @@ export function toSegment(name: string, value: string): string {
 /** Where a relay's routes begin, without the slash that a path brings along. */
 export const toBase = (url: string): string => url.replace(/\/+$/, '')
 
-// The rules for the option that says where routes begin.
+// Validation of the base URL option.
 
-/** Whether paths can be put behind it as it stands, to reach what answers by HTTP. What is relative is read against `page`. */
+/** Whether paths can be appended to it to form an HTTP URL. Relative values are resolved against `page`. */
 function isBaseUrl(value: unknown, page?: string): boolean {
   if (typeof value !== 'string' || /[?#]/.test(value)) return false
   try {
@@ -107,10 +107,10 @@ const baseUrl = (said: string, page?: string) => ({
 
 /** Where routes begin. */
 export const BASE_URL = /* @__PURE__ */ baseUrl('an http(s) URL')
-/** The same for a page, which knows what a path is relative to. */
+/** The same for a browser page, where a relative path is allowed. */
 export const BASE_URL_OR_PATH = /* @__PURE__ */ baseUrl('a path or an http(s) URL', 'http://page')
 
-// What in a request was not valid, as the problem of a relay names it.
+// An invalid field of a request, as the relay's problem document names it.
 
 /** One thing in the request that the relay could not read. */
 export interface FieldError {
@@ -121,7 +121,7 @@ export interface FieldError {
   reason: string
 }
 
-// A problem has the first eight, in at most 2 KiB; what is longer is not of a relay.
+// A problem document has at most eight errors in 2 KiB; anything longer is not from a relay.
 const ERRORS_SHOWN = 8
 const PROBLEM_LENGTH = 2_048
 
@@ -134,11 +134,11 @@ const isFieldErrors = /* @__PURE__ */ isListOf(
 export const fieldErrorsOf = (problem: Record<string, unknown> | undefined): readonly FieldError[] | undefined =>
   isFieldErrors(problem?.errors) ? problem.errors.slice(0, ERRORS_SHOWN) : undefined
 
-/** A problem in one line: its code, its status where there is one, and the first of what was not valid. */
+/** A problem in one line: code, status if known, and the first invalid field. */
 export function messageOf(code: string, status: number | null, errors: readonly FieldError[] | undefined): string {
   const said = status === null ? code : `${code} (${status})`
   return errors?.[0] ? `${said}: ${errors[0].name} ${errors[0].reason}` : said
 }
 
-/** Headers as whoever speaks to a relay gives them: spelled out, since only the DOM's library names what `fetch` takes. */
+/** Headers accepted by relay clients. Spelled out because only the DOM library names the input type of `fetch`. */
 export type HeaderFields = Headers | Record<string, string> | [name: string, value: string][]

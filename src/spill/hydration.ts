@@ -1,4 +1,6 @@
-/** Brings externalised payloads back into the messages of one history answer, bounded in bytes, time and concurrency. */
+/**
+ * Loads externalised payloads back into the messages of one history response, bounded in bytes, time and concurrency.
+ */
 import { raceAbort } from '../async/abort.js'
 import { limitTime } from '../async/time-limit.js'
 import type { HistoryMessage, SpillStore } from '../contract/history.js'
@@ -6,16 +8,17 @@ import { utf8Length } from '../contract/ids.js'
 import type { Json } from '../contract/json.js'
 import { HYDRATION_BYTES } from '../contract/limits.js'
 
-/** Bytes of all hydrated payloads of one answer together. */
+/** Maximum bytes of all hydrated payloads in one response. */
 const ANSWER_BYTES = 8 * HYDRATION_BYTES
-/** Reads of the spill store at once: enough to hide its latency, too few to flood it. */
+/** Concurrent reads of the spill store: enough to hide its latency, few enough not to overload it. */
 const CONCURRENCY = 8
 
 type Outcome = Pick<HistoryMessage, 'payload'> & { hydration: 'hydrated' | 'missing' | 'error' }
 
 /**
- * `messages` with their externalised payloads, as far as they come. When bytes are short the newest have them. What
- * did not come in `withinMs` says `error`, so that a slow store costs a payload and never the answer.
+ * Returns `messages` with their externalised payloads where available. When the byte budget is short, newer messages
+ * get it first. Payloads that do not arrive within `withinMs` are marked `error`, so a slow store costs a payload,
+ * never the response.
  */
 export async function hydrate(
   messages: readonly HistoryMessage[],
@@ -64,7 +67,7 @@ async function fetchPayload(
     signal.throwIfAborted()
     const text = await raceAbort(spill.get(ref, { signal, maxBytes: HYDRATION_BYTES }), signal)
     if (text === null || text === undefined) return { payload: null, hydration: 'missing' }
-    // A text of another length is not the one that was put, even where it still parses.
+    // A text of another length is not the stored payload, even if it parses.
     if (utf8Length(text) !== bytes) return { payload: null, hydration: 'error' }
     return { payload: JSON.parse(text) as Json, hydration: 'hydrated' }
   } catch {

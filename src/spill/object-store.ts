@@ -6,21 +6,21 @@ import { encodePart } from '../contract/ids.js'
 import { HYDRATION_BYTES } from '../contract/limits.js'
 import { Refusal } from '../refusal.js'
 
-/** Object storage as S3 has it, reduced to what is needed. A client of a vendor fits with three one-line functions. */
+/** A minimal S3-like object store. A vendor client fits with three one-line functions. */
 export interface Bucket {
   putObject(input: { key: string; body: string }): Promise<void>
-  /** `null` where there is none. Rejects for an object over `maxBytes` rather than read it. */
+  /** Returns the object or `null` if it does not exist. Rejects for an object over `maxBytes` instead of reading it. */
   getObject(input: { key: string; maxBytes: number; signal: AbortSignal }): Promise<string | null>
   deleteObject(input: { key: string }): Promise<void>
 }
 
 export interface ObjectSpillStoreOptions {
   bucket: Bucket
-  /** What the key of every object starts with, unchanged; two deployments in one bucket need two. @default '' */
+  /** Prefix of every object key. Two deployments in one bucket need different prefixes. @default '' */
   prefix?: string
 }
 
-/** What a host may leave out when it reads a payload itself: it then has as much of one as a reader of the history. */
+/** Options a host may omit when it reads a payload directly: the limits are then those of a history reader. */
 type ReadOptions = Parameters<SpillStore['get']>[1]
 
 const OPTIONS: Shape<ObjectSpillStoreOptions> = {
@@ -29,17 +29,17 @@ const OPTIONS: Shape<ObjectSpillStoreOptions> = {
 }
 
 /**
- * A spill store in a bucket. A reference is percent-encoded, so that what somebody wrote into the store of the messages
- * names an object below the prefix and nothing else.
+ * Creates a spill store in a bucket. References are percent-encoded, so that a reference written into the message store
+ * by someone else can only name an object below the prefix.
  *
- * @example
- * const spill = createObjectSpillStore({ bucket: createFileBucket({ directory: '/var/spill' }), prefix: 'prod-' })
+ * @example const spill = createObjectSpillStore({ bucket: createFileBucket({ directory: '/var/spill' }), prefix:
+ * 'prod-' })
  */
 export function createObjectSpillStore(options: ObjectSpillStoreOptions): SpillStore {
   checkOptions(options, OPTIONS)
   const { bucket, prefix = '' } = options
   const keyOf = (ref: string) => prefix + encodePart(ref)
-  // Async, so that a reference that cannot be one, and a client that throws at once, are rejections as all else is.
+  // Async, so that invalid references and synchronous errors of the client become rejections.
   return {
     put: async (ref, body) => bucket.putObject({ key: keyOf(ref), body }),
     get: async (ref, options: Partial<ReadOptions> = {}) => {
@@ -61,7 +61,7 @@ const NAME = /^[A-Za-z0-9_%-]+$/
 
 const isAbsent = (error: unknown) => (error as { code?: unknown }).code === 'ENOENT'
 
-/** A bucket of files. Node, Bun and Deno; the file system is asked for with the first call. */
+/** Creates a bucket of files for Node, Bun and Deno. The file system module is loaded on the first call. */
 export function createFileBucket(options: FileBucketOptions): Bucket {
   checkOptions(options, { directory: needed(TEXT) } satisfies Shape<FileBucketOptions>)
   const { directory } = options
@@ -78,7 +78,7 @@ export function createFileBucket(options: FileBucketOptions): Bucket {
       const path = pathOf(key)
       const { mkdir, rename, writeFile } = await files()
       await mkdir(directory, { recursive: true })
-      // Whoever reads meanwhile sees the whole text or none.
+      // Written to a draft and renamed, so that readers see the whole text or nothing.
       const draft = `${path}.${crypto.randomUUID()}.draft`
       await writeFile(draft, body, { mode: 0o600 })
       await rename(draft, path)

@@ -1,4 +1,4 @@
-/** How a message history puts large payloads aside, whatever its spill store does meanwhile. */
+/** Moves large payloads of a message history to a spill store, with time limits for a slow store. */
 
 import { runWithin } from '../async/time-limit.js'
 import type { SpillStore } from '../contract/history.js'
@@ -7,7 +7,7 @@ import { Refusal } from '../refusal.js'
 interface SpillingOptions {
   spill?: SpillStore | undefined
   inlineBytes: number
-  /** Longest wait for one payload to be put. */
+  /** Time limit for storing one payload, in milliseconds. */
   spillMs: number
 }
 
@@ -28,17 +28,17 @@ export function createSpilling({ spill, inlineBytes, spillMs }: SpillingOptions)
     remove,
     discard,
     async put(ref, text) {
-      if (!spill) throw new Refusal('payload_too_large', `over ${inlineBytes} bytes, and there is no spill store`)
+      if (!spill) throw new Refusal('payload_too_large', `over ${inlineBytes} bytes, and no spill store is configured`)
       let putting: Promise<void> | undefined
       const put = (signal: AbortSignal) => {
         putting = (async () => spill.put(ref, text, { signal }))()
         return putting
       }
-      const late = () => new Refusal('unavailable', `not put within ${spillMs} ms`)
+      const late = () => new Refusal('unavailable', `not stored within ${spillMs} ms`)
       try {
         await runWithin(put, { ms: spillMs, late })
       } catch (cause) {
-        // Now, and once more when it has ended: what was given up may arrive all the same.
+        // Discard now and again after the write has settled: an abandoned write may still arrive.
         discard(ref)
         putting?.then(
           () => discard(ref),

@@ -30,7 +30,7 @@ export interface RelayClient {
 }
 
 const DEPLOYMENT = 'simulated'
-const UNREACHABLE = /unavailable|closed|timeout|the time for this answer is over/
+const UNREACHABLE = /unavailable|closed|timeout|The request deadline has passed/
 
 export class Stage {
   readonly nodes: SimulatedNode[]
