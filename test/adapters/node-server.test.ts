@@ -178,7 +178,7 @@ describe('its end', () => {
     await new Promise((resolve) => stalled.socket.once('data', resolve))
     const closing = server.close()
     expect(server.close()).toBe(closing)
-    expect(await closing).toEqual({ cut: 1 })
+    expect(await closing).toEqual({ aborted: 1 })
     await Promise.all([idle.closed, stalled.closed])
     await expect(fetch(server.url)).rejects.toThrow()
   })
@@ -186,7 +186,7 @@ describe('its end', () => {
   it('cuts off nobody who has an answer in time', async () => {
     const server = await startNodeServer(() => new Response('in'))
     expect((await exchange(server.port, requestText(server.port, 'GET /')))?.body).toBe('in')
-    expect(await server.close()).toEqual({ cut: 0 })
+    expect(await server.close()).toEqual({ aborted: 0 })
   })
 
   it('names the port that somebody else has, and refuses options that are none', async () => {

@@ -100,11 +100,11 @@ describe('work within a time', () => {
 describe('an ending', () => {
   it('counts what has not ended by then, takes failures for ends, and leaves no timer', async () => {
     useFakeTimers()
-    expect(await endWithin([Promise.resolve(), Promise.reject(new Error('failed'))], 100)).toEqual({ cut: 0 })
+    expect(await endWithin([Promise.resolve(), Promise.reject(new Error('failed'))], 100)).toEqual({ aborted: 0 })
     expect(ourTimers()).toEqual([])
     const ending = endWithin([Promise.resolve(), never(), never()], 100)
     await vi.advanceTimersByTimeAsync(100)
-    expect(await ending).toEqual({ cut: 2 })
+    expect(await ending).toEqual({ aborted: 2 })
     expect(ourTimers()).toEqual([])
   })
 })

@@ -254,7 +254,7 @@ describe('close', () => {
     const head = ['PUT /sites/x HTTP/1.1', `Host: localhost:${server.port}`, AUTHORIZED, 'Expect: 100-continue']
     stalled.socket.write(`${[...head, 'Content-Type: application/json', 'Content-Length: 9'].join('\r\n')}\r\n\r\n{`)
     await new Promise((resolve) => stalled.socket.once('data', resolve))
-    expect(await server.close()).toEqual({ cut: 1 })
+    expect(await server.close()).toEqual({ aborted: 1 })
     await stalled.closed
   })
 })

@@ -54,7 +54,7 @@ describe('closing the relay', () => {
     const world = await createWorld({ ...options(hang), closeTimeoutMs: 20 })
     void world.ask(...request(world))
     await asked
-    expect(await world.relay.close()).toEqual({ cut: 1 })
+    expect(await world.relay.close()).toEqual({ aborted: 1 })
   })
 
   it('ends while a body does not come, and says so', async () => {
@@ -65,7 +65,7 @@ describe('closing the relay', () => {
     const init = { method: 'POST', headers, body, duplex: 'half' }
     void world.relay(new Request('http://relay.test/relay/messages', init as RequestInit))
     await asked
-    expect(await world.relay.close()).toEqual({ cut: 1 })
+    expect(await world.relay.close()).toEqual({ aborted: 1 })
   })
 
   it('waits for what ends in time, and has nothing to say', async () => {
@@ -84,7 +84,7 @@ describe('closing the relay', () => {
     const closing = world.relay.close()
     answer({ archived: true })
     expect((await asked).status).toBe(200)
-    expect(await closing).toEqual({ cut: 0 })
+    expect(await closing).toEqual({ aborted: 0 })
   })
 
   it('does not wait for a viewer who takes nothing of a stream', async () => {
@@ -92,7 +92,7 @@ describe('closing the relay', () => {
     const stream = await world.ask('bob', 'GET', `/sessions/${world.session_id}/events`)
     expect(stream.status).toBe(200)
     expect(world.relay.streams).toBe(1)
-    expect(await world.relay.close()).toEqual({ cut: 0 })
+    expect(await world.relay.close()).toEqual({ aborted: 0 })
     expect(world.relay.streams).toBe(0)
   })
 })

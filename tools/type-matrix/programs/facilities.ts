@@ -20,7 +20,7 @@ export function write(facilities: MemoryFacilities | RedisFacilities): void {
   deduplicator.claim({ ...client, stream: 's', message_id: 'm' }).catch(console.error)
   history.append(message).catch(console.error)
   dispatcher.attach(instance, () => {}).then((waiter) => waiter.detach().catch(console.error), console.error)
-  dispatcher.close().then(({ cut }) => console.log(cut), console.error)
+  dispatcher.close().then(({ aborted }) => console.log(aborted), console.error)
   ingest(message).catch(console.error)
 }
 
