@@ -1,4 +1,5 @@
 /** What a host is told of options that it cannot have meant: one sentence each, when the thing is made. */
+
 import { describe, expect, it } from 'vitest'
 import { toDenoHandler } from '../../src/adapters/deno.js'
 import { toExpressMiddleware } from '../../src/adapters/express.js'
@@ -6,6 +7,7 @@ import { toHonoHandler } from '../../src/adapters/hono.js'
 import { startNodeServer, toNodeHandler } from '../../src/adapters/node.js'
 import { createCooperativeSiteClient } from '../../src/browser/index.js'
 import * as checks from '../../src/contract/checks.js'
+import { HistoryOptions } from '../../src/contract/history.js'
 import {
   defineOptions,
   func,
@@ -318,4 +320,9 @@ describe('the options of a factory', () => {
     expect(readParts(schema, { sites, another: 1 })).toEqual({ sites })
     expect(() => readParts(schema, { another: 1 })).toThrow('Missing required option "sites"')
   })
+})
+
+it('a message that does not fit into a record is no bound of the options of a history', () => {
+  expect(() => readOptions(HistoryOptions, { inlineBytes: 65_537 })).toThrow(RangeError)
+  expect(readOptions(HistoryOptions, { inlineBytes: 65_536 }).inlineBytes).toBe(65_536)
 })

@@ -192,4 +192,40 @@ describe('a connector whose facilities do not answer', () => {
     expect(await result).toBe(1)
     expect(told).toEqual([expect.objectContaining({ code: 'payload_too_large' })])
   })
+
+  it('records no command of which nobody can tell that it was admitted', async () => {
+    const { facilities } = await createWorld()
+    const appended: unknown[] = []
+    const connector = createDispatchConnector({
+      ...facilities,
+      history: {
+        append(input) {
+          appended.push(input)
+          return facilities.history.append(input)
+        },
+      },
+      dispatcher: {
+        ...facilities.dispatcher,
+        async dispatch() {
+          throw new Refusal('unavailable', 'the reply is lost', { outcome: 'unknown' })
+        },
+      },
+    })
+    const call = { action: 'archive_note', parameters: {}, timeout_ms: 50, signal: ask.signal }
+    const client = { user_id: 'alice', client_id: 'laptop' }
+    await expect(connector.call(client, call)).rejects.toMatchObject({ code: 'timeout' })
+    expect(appended).toEqual([])
+  })
+
+  it('settles no command by a reply to a call that it cannot ask about', async () => {
+    const { facilities } = await createWorld()
+    const { inspector: _, ...rpc } = facilities.rpc
+    const connector = createDispatchConnector({ ...facilities, rpc })
+    await facilities.dispatcher.attach(laptop, () => {})
+    const key = { user_id: 'alice', client_id: 'laptop', command_id: 'no-action' }
+    await facilities.dispatcher.dispatch({ ...key, action: 'wake_up', payload: null })
+    const reply = { ...laptop, correlation_id: key.command_id, outcome: { ok: true as const, result: 1 } }
+    expect(await connector.reply(reply)).toBe(false)
+    expect(await facilities.dispatcher.inspector.status(key, ask)).toMatchObject({ terminal: null })
+  })
 })

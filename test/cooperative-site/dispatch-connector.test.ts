@@ -368,4 +368,26 @@ describe('the connector over dispatcher and correlator', () => {
     )
     await expect(large).rejects.toMatchObject({ name: 'ActionFailure', code: 'parameters_too_large' })
   })
+
+  it('hands nothing to a client that the registry does not know, whoever waits at the dispatcher', async () => {
+    const { facilities } = await createWorld()
+    const delivered: unknown[] = []
+    await facilities.dispatcher.attach(laptop, (command) => void delivered.push(command))
+    const dispatched: unknown[] = []
+    const connector = createDispatchConnector({
+      ...facilities,
+      connections: { currentInstance: async () => null },
+      dispatcher: {
+        ...facilities.dispatcher,
+        dispatch(input) {
+          dispatched.push(input)
+          return facilities.dispatcher.dispatch(input)
+        },
+      },
+    })
+    const call = { action: 'archive_note', parameters: {}, timeout_ms: 50, signal: ask.signal }
+    const client = { user_id: 'alice', client_id: 'laptop' }
+    await expect(connector.call(client, call)).rejects.toMatchObject({ code: 'connector_unavailable' })
+    expect([dispatched, delivered]).toEqual([[], []])
+  })
 })

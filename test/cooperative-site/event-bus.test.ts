@@ -330,6 +330,15 @@ describe('the event bus of one process', () => {
     expect(drain(reader)).toHaveLength(1)
   })
 
+  it('keeps the place of a topic whose user has few of them, however many another has', () => {
+    const bus = createCooperativeSiteEventBus()
+    bus.publish('users/bob/sites/notes/events', event(1))
+    for (let n = 0; n < 10_050; n++) bus.publish(`users/mallory/sites/s${n}/events`, event(1))
+    expect(bus.subscribe('users/bob/sites/notes/events').position.seq).toBe(1)
+    expect(bus.subscribe('users/mallory/sites/s0/events').position.seq).toBe(0)
+    expect(bus.subscribe('users/mallory/sites/s10049/events').position.seq).toBe(1)
+  })
+
   it('refuses a queue size that is none, and everything once it is closed', async () => {
     expect(() => createCooperativeSiteEventBus({ queueSize: 0 })).toThrow(RangeError)
     const bus = createCooperativeSiteEventBus()

@@ -159,3 +159,62 @@ describe('the event stream asks again whether the viewer may read', () => {
     expect(viewer.frames.at(-1)).toMatchObject({ event: 'end', data: { reason: 'shutdown' } })
   })
 })
+
+describe('a live stream', () => {
+  it.each([1, 'yes', {}])('ends when the policy answers %j', async (said) => {
+    let answer: unknown = true
+    const world = await createWorld({ policy: { check: async () => answer as boolean } })
+    const viewer = await watch(world)
+    await viewer.read()
+    answer = said
+    publish(world, 1, 1)
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect((await viewer.drain()).at(-1)).toMatchObject({ event: 'end', data: { reason: 'policy_revoked' } })
+  })
+
+  it('of a token that was revoked ends, and that of another token of the same user goes on', async () => {
+    const revoked = new Set<string>()
+    const world = await createWorld({
+      authenticateViewer: (request) => ({ user_id: 'bob', key: request.headers.get('x-token') as string }),
+      policy: { check: async ({ viewer }) => !revoked.has(viewer.key as string) },
+    })
+    const [first, second] = [
+      await watch(world, 'bob', { 'x-token': 'a' }),
+      await watch(world, 'bob', { 'x-token': 'b' }),
+    ]
+    await Promise.all([first.read(), second.read()])
+    revoked.add('a')
+    await vi.advanceTimersByTimeAsync(1_000)
+    publish(world, 1, 1)
+    expect((await first.drain()).at(-1)).toMatchObject({ event: 'end', data: { reason: 'policy_revoked' } })
+    await second.read()
+    expect(second.frames.at(-1)).toMatchObject({ event: 'site_event' })
+  })
+
+  it('without a key shows the policy a user id and nothing else', async () => {
+    const seen: object[] = []
+    const world = await createWorld({
+      authenticateViewer: () => ({ user_id: 'bob', token: 'secret' }) as { user_id: string },
+      policy: { check: async ({ viewer }) => seen.push(viewer) > 0 },
+    })
+    await watch(world)
+    expect(seen[0]).toEqual({ user_id: 'bob' })
+  })
+
+  it('is asked for again, and has its heartbeats, when the wall clock is set back', async () => {
+    const world = await createWorld({ heartbeatMs: 2_000 })
+    const viewer = await watch(world)
+    await viewer.read()
+    const beat = viewer.read()
+    await vi.advanceTimersByTimeAsync(1_000)
+    vi.setSystemTime(START - 600_000)
+    await vi.advanceTimersByTimeAsync(2_000)
+    await beat
+    expect(viewer.comments).toHaveLength(1)
+    await world.sites.delete('notes')
+    publish(world, 1, 1)
+    const last = viewer.drain()
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect((await last).at(-1)).toMatchObject({ event: 'end', data: { reason: 'session_closed' } })
+  })
+})

@@ -198,4 +198,16 @@ describe('the event stream of a session', () => {
     expect(stalled.comments).toEqual([])
     expect(stalled.frames.at(-1)?.event).toBe('site_event')
   })
+
+  it('shows of an event what its schema names, whatever was published past the ingest', async () => {
+    const world = await createWorld()
+    const viewer = await watch(world)
+    await viewer.read()
+    const name = 'note_changed'
+    const published = { ...event(1), site_id: 'notes', name, secret: 'for nobody' }
+    world.bus.publish('users/alice/sites/notes/events', published)
+    await viewer.read()
+    expect(viewer.frames.at(-1)).toMatchObject({ event: 'site_event', data: { name } })
+    expect(JSON.stringify(viewer.frames)).not.toContain('for nobody')
+  })
 })

@@ -72,6 +72,13 @@ describe('approval of an action', () => {
       'action_not_allowed',
     ],
     [
+      'the site was deleted',
+      (w) => {
+        w.site = null
+      },
+      'site_not_cooperative',
+    ],
+    [
       'the right was taken back',
       (w) => {
         w.rights = ['view']

@@ -99,4 +99,36 @@ describe('the action gate', () => {
     world.session = { ...(world.session as Session), connector: { user_id: 'mallory', client_id: 'pc' } }
     await expect(invoke()).rejects.toMatchObject(refusal('connector_unavailable'))
   })
+
+  it.each([1, 'yes', {}, [], 'true'])('takes a policy that answers %j for a no', async (said) => {
+    const none = createWorld({ policy: { check: () => said as never } })
+    await expect(none.invoke()).rejects.toMatchObject(refusal('session_not_found'))
+    const views = createWorld({ policy: { check: ({ right }) => (right === 'view' ? true : (said as never)) } })
+    await expect(views.invoke()).rejects.toMatchObject(refusal('forbidden'))
+    const approved = createWorld({ approve: () => said as never })
+    await expect(approved.invoke()).rejects.toMatchObject(refusal('approval_denied'))
+  })
+
+  it('asks for an absent session what it asks for a foreign one', async () => {
+    const count = async (session_id: string) => {
+      const asked: string[] = []
+      const { invoke } = createWorld({
+        sessions: {
+          get: async (id) => {
+            asked.push('session')
+            return id === 's1' ? createWorld().world.session : null
+          },
+        },
+        policy: {
+          check: () => {
+            asked.push('policy')
+            return false
+          },
+        },
+      })
+      await expect(invoke({ session_id })).rejects.toMatchObject(refusal('session_not_found'))
+      return asked
+    }
+    expect(await count('guessed')).toEqual(await count('s1'))
+  })
 })

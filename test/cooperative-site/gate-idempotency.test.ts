@@ -1,5 +1,8 @@
 /** The idempotency keys of a gate: one key runs one call of one viewer once. */
+
 import { describe, expect, it } from 'vitest'
+import type { IdempotencyClaim } from '../../src/contract/invocations.js'
+import { createIdempotencyStore } from '../../src/cooperative-site/index.js'
 import { Refusal } from '../../src/refusal.js'
 import { deferred } from './deferred.js'
 import { createWorld, refusal, START } from './gate-world.js'
@@ -108,5 +111,40 @@ describe('an idempotency key', () => {
     expect(world.calls).toHaveLength(1_001)
     await invoke({ idempotency_key: 'k0' })
     expect(world.calls).toHaveLength(1_002)
+  })
+
+  it('is kept with a digest of its call, however much that says', async () => {
+    const claims: IdempotencyClaim[] = []
+    const memory = createIdempotencyStore()
+    const { invoke } = createWorld({
+      idempotency: {
+        ...memory,
+        claim(claim) {
+          claims.push(claim)
+          return memory.claim(claim)
+        },
+      },
+    })
+    await invoke({ idempotency_key: 'k', parameters: { text: 'x'.repeat(200_000) } })
+    expect(claims[0]?.fingerprint).toMatch(/^[0-9a-f]{64}$/)
+  })
+
+  it('is given back when its claim was not answered, because it may have come through', async () => {
+    const memory = createIdempotencyStore()
+    let isLost = true
+    const { world, invoke } = createWorld({
+      idempotency: {
+        ...memory,
+        async claim(claim) {
+          const claimed = await memory.claim(claim)
+          if (!isLost) return claimed
+          isLost = false
+          throw new Refusal('unavailable')
+        },
+      },
+    })
+    await expect(invoke({ idempotency_key: 'k' })).rejects.toMatchObject(refusal('unavailable'))
+    expect(await invoke({ idempotency_key: 'k' })).toMatchObject({ status: 'succeeded' })
+    expect(world.calls).toHaveLength(1)
   })
 })

@@ -26,6 +26,7 @@ describe('parameters of an action', () => {
     ['a list without an end', { list: new Array(4_294_967_295) }],
     ['32,769 objects', { list: Array.from({ length: 32_768 }, () => ({})) }],
     ['a text over 256 KiB', { text: 'x'.repeat(262_144) }],
+    ['a text over 256 KiB in bytes, though not in characters', { text: 'é'.repeat(150_000) }],
     [
       'what throws when it is read',
       { list: [Object.defineProperty({}, 'a', { enumerable: true, get: () => Symbol() })] },

@@ -312,4 +312,15 @@ describe('the action handlers of an application', () => {
     })
     await flushPromises()
   })
+
+  it('get a lease back when the handler fails', async () => {
+    const handlers = createActionHandlers({ onError: null })
+    let runs = 0
+    handlers.handle('archive_note', { parameters: z.looseObject({}), lease: true }, () => {
+      if (++runs === 1) throw new Error('x')
+      return runs
+    })
+    await handlers.execute({ action: 'archive_note' })
+    expect(await handlers.execute({ action: 'archive_note' })).toEqual({ ok: true, result: 2 })
+  })
 })

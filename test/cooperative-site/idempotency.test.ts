@@ -72,4 +72,11 @@ describe('the idempotency keys of one process', () => {
   it.each([0, 1.5, Number.NaN])('have no bound of %s', (maxBytes) => {
     expect(() => createIdempotencyStore({ maxBytes })).toThrow(RangeError)
   })
+
+  it('find no room among as many as there may be that are all under way', async () => {
+    const store = createIdempotencyStore({ maxKeys: 2 })
+    await store.claim(claimOf({ user_id: 'ann' }))
+    await store.claim(claimOf({ user_id: 'bob' }))
+    await expect(store.claim(claimOf({ user_id: 'carol' }))).rejects.toMatchObject({ code: 'capacity_exceeded' })
+  })
 })

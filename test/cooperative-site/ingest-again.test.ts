@@ -1,7 +1,10 @@
 /** A message of a site that comes again: on the bus once, or said not to be. */
+
 import { describe, expect, it } from 'vitest'
+import { publishOnce } from '../../src/cooperative-site/events/publish-once.js'
 import { ingestCooperativeSiteMessage } from '../../src/cooperative-site/index.js'
 import { Refusal } from '../../src/refusal.js'
+import { event } from '../contract/event-bus.js'
 import { changed, createWorld, TOPIC } from './world.js'
 
 describe('a message of a site that comes again', () => {
@@ -56,5 +59,43 @@ describe('a message of a site that comes again', () => {
   it('does not write into the streams of the relay', async () => {
     const { send } = await createSender()
     await expect(send(changed(1, { stream: 'clients/laptop/commands' }))).rejects.toMatchObject({ code: 'forbidden' })
+  })
+})
+
+describe('a bus that does not know what it has had', () => {
+  const createBus = () => {
+    const published: unknown[] = []
+    let isDown = false
+    const bus = {
+      async publish(_: string, given: unknown) {
+        if (isDown) throw new Error('down')
+        return published.push(given)
+      },
+    }
+    const publish = (n: number, owner = 'ann') => publishOnce(bus, { owner, topic: `t-${owner}`, event: event(n) })
+    return {
+      published,
+      publish,
+      set isDown(value: boolean) {
+        isDown = value
+      },
+    }
+  }
+
+  it('has an event whose publication failed when it comes again', async () => {
+    const bus = createBus()
+    bus.isDown = true
+    await expect(bus.publish(1)).rejects.toThrow('down')
+    bus.isDown = false
+    expect([await bus.publish(1), await bus.publish(1)]).toEqual([true, false])
+    expect(bus.published).toHaveLength(1)
+  })
+
+  it('is remembered ten thousand events of, and of others those of whoever has few', async () => {
+    const bus = createBus()
+    await bus.publish(0, 'bob')
+    for (let n = 0; n <= 10_000; n++) await bus.publish(n)
+    expect([await bus.publish(0, 'bob'), await bus.publish(10_000)]).toEqual([false, false])
+    expect(await bus.publish(0)).toBe(true)
   })
 })

@@ -7,6 +7,7 @@ import { HYDRATION_BYTES } from '../../src/contract/limits.js'
 import { createMemorySpillStore } from '../../src/memory/index.js'
 import { createRedisMessageHistory } from '../../src/redis/history/facility.js'
 import { createFileBucket, createFileSpillStore, createObjectSpillStore } from '../../src/spill/object-store.js'
+import { createSpilling } from '../../src/spill/spilling.js'
 import { createObserver, get } from './router.js'
 import { clients, describeRedis, startServer } from './server.js'
 
@@ -135,5 +136,29 @@ describeRedis('an observer of spilled payloads', () => {
     expect(await read({ spill })).toEqual(['m', undefined, 'missing'])
     await close()
     await rm(directory, { recursive: true })
+  })
+})
+
+describe('a payload that is put aside', () => {
+  it('has so long, and is deleted at once and when it has arrived all the same', async () => {
+    const deleted: string[] = []
+    let arrive = () => {}
+    let given: AbortSignal | undefined
+    const spill = {
+      put(_ref: string, _text: string, options?: { signal: AbortSignal }) {
+        given = options?.signal
+        return new Promise<void>((resolve) => {
+          arrive = resolve
+        })
+      },
+      get: () => null,
+      delete: (ref: string) => void deleted.push(ref),
+    }
+    const { put } = createSpilling({ spill, inlineBytes: 1, spillMs: 5 })
+    await expect(put('r', 'text')).rejects.toMatchObject({ name: 'Refusal', code: 'unavailable' })
+    expect([given?.aborted, deleted]).toEqual([true, ['r']])
+    arrive()
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(deleted).toEqual(['r', 'r'])
   })
 })
