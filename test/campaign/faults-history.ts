@@ -81,8 +81,6 @@ export type Entry =
       now: string
       shards: number
       tracked_commands: number
-      /** Commands in the indexes of what has ended. */
-      ended: number
       tenants: { scope_id: string; reserved_commands: number; oldest_deadline_at: string | null }[]
     }
 

@@ -15,8 +15,6 @@ export interface ReaderOptions {
   client: RedisClient
   deploymentId: string
   shards: number
-  /** One command to the server of its key, over a connection of its own. */
-  command: (name: string, key: string) => Promise<unknown>
 }
 
 /** Messages of one stream that a campaign sends at most. */
@@ -33,7 +31,7 @@ function inspectorsOf(options: Parameters<typeof redisComposition>[0]) {
   return { delivery, history: { ...history, listStreams }, deduplicator: { userSummary } }
 }
 
-export function createReader({ client, deploymentId, shards, command }: ReaderOptions): Reader {
+export function createReader({ client, deploymentId, shards }: ReaderOptions): Reader {
   const { delivery, history, deduplicator } = inspectorsOf({
     client,
     deploymentId,
@@ -82,10 +80,7 @@ export function createReader({ client, deploymentId, shards, command }: ReaderOp
         })),
       ]
       const { tracked_commands, observed_at: now } = await delivery.summary(ASK)
-      let ended = 0
-      for (let shard = 0; shard < shards; shard++)
-        ended += Number(await command('ZCARD', `relayscope:{${deploymentId}:${shard}}:delivery:ended`))
-      const left = { type: 'delivery', now, shards, tracked_commands, ended, tenants: await tenants() } as const
+      const left = { type: 'delivery', now, shards, tracked_commands, tenants: await tenants() } as const
       return [...entries, left]
     },
   }

@@ -1,6 +1,5 @@
 // Crashes, stops and cuts over a store of its own: `node test/campaign/faults.mjs [--seconds 60] [--seed n] [--nodes 4]
-// [--shards 1] [--client node-redis|ioredis] [--cluster] [--history file]`; with `--check file` it only checks a history that was
-// written before. Prints its report; exits 1 where something is wrong.
+// [--shards 1] [--client node-redis|ioredis] [--cluster]`. Prints its report; exits 1 where something is wrong.
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { build } from 'esbuild'

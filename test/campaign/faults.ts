@@ -6,14 +6,12 @@ import { build } from 'esbuild'
 import { createStore } from '../../src/redis/store/store.js'
 import { esbuildLua } from '../../tools/lua.mjs'
 import { startCluster, startServer, clients as storeClients } from '../redis/server.js'
-import { checkHistory } from './faults-checker.js'
+import { checkHistory } from './faults-check.js'
 import { createClients, pause } from './faults-clients.js'
-import { figuresOf } from './faults-figures.js'
 import type { Entry } from './faults-history.js'
 import { startNemesis } from './faults-nemesis.js'
 import { startNodes } from './faults-nodes.js'
 import { createReader } from './faults-read.js'
-import type { Violation } from './faults-rules.js'
 import { createSenders, type Senders } from './faults-senders.js'
 import type { ClientKind } from './faults-words.js'
 import { createRandom } from './fuzz-random.js'
@@ -30,13 +28,13 @@ export interface FaultsOptions {
   cluster?: boolean
   /** Where the sources of the campaign are: a program that was built of them is somewhere else. */
   folder: string
-  /** Told every entry as it is written down. */
-  record?: (entry: Entry) => void
 }
 
-export interface FaultsReport extends Omit<FaultsOptions, 'folder' | 'record'> {
-  figures: ReturnType<typeof figuresOf>
-  violations: Violation[]
+export interface FaultsReport extends Omit<FaultsOptions, 'folder'> {
+  /** How many entries of each kind the history has; faults by what they were. */
+  figures: Record<string, number>
+  /** What is wrong, a sentence each. */
+  violations: string[]
 }
 
 const CLIENTS = 12
@@ -62,13 +60,10 @@ async function until(check: () => Promise<boolean> | boolean, isOver: () => bool
   while (!isOver() && !(await check())) await pause(100)
 }
 
-export async function runFaults({ folder, record, ...options }: FaultsOptions): Promise<FaultsReport> {
+export async function runFaults({ folder, ...options }: FaultsOptions): Promise<FaultsReport> {
   const { seed, seconds, shards, client, cluster, nodes: count } = options
   const history: Entry[] = []
-  const write = (entry: Entry) => {
-    history.push(entry)
-    record?.(entry)
-  }
+  const write = (entry: Entry) => void history.push(entry)
   const began = performance.now()
   const now = () => Math.round(performance.now() - began)
   const deploymentId = `faults${seed}`
@@ -111,12 +106,7 @@ export async function runFaults({ folder, record, ...options }: FaultsOptions): 
     const isOver = () => performance.now() > end
     await senders.stop()
     await senders.probe(isOver)
-    const reader = createReader({
-      client: direct.client,
-      deploymentId,
-      shards,
-      command: (...args) => store.command(args, args[1]),
-    })
+    const reader = createReader({ client: direct.client, deploymentId, shards })
     await until(async () => nodes.open === 0 && clients.areIdle && (await reader.tracked()) === 0, isOver)
     await until(async () => !(await reader.holds()), isOver)
     await senders.catchUp(isOver)
@@ -124,5 +114,10 @@ export async function runFaults({ folder, record, ...options }: FaultsOptions): 
   } finally {
     for (const close of closing.reverse()) await close()
   }
-  return { ...options, figures: figuresOf(history), violations: checkHistory(history) }
+  const figures: Record<string, number> = {}
+  for (const entry of history) {
+    const kind = entry.type === 'fault' ? (entry.fault.split(' ')[0] as string) : entry.type
+    figures[kind] = (figures[kind] ?? 0) + 1
+  }
+  return { ...options, figures, violations: checkHistory(history) }
 }
