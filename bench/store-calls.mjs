@@ -1,6 +1,6 @@
 /**
  * What one call of the store costs from Lua, CPU µs of the store, thirty-two in a script as in a run of the dispatcher: what an
- * admission is made of (docs/architecture.md). Needs redis-server. Run with `node bench/store-calls.mjs`.
+ * admission is made of (docs/performance.md). Needs redis-server. Run with `node bench/store-calls.mjs`.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

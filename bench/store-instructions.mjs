@@ -1,6 +1,6 @@
 /**
  * What a command costs a store in instructions, which are the same however busy the machine is: admitted, and from there to its
- * recorded end, beside BullMQ's `add` and its whole life, twenty-five at once and one alone (docs/architecture.md). Each is the
+ * recorded end, beside BullMQ's `add` and its whole life, twenty-five at once and one alone (docs/performance.md). Each is the
  * difference of two runs under callgrind, so that what the server takes to start counts for nothing. Build first; needs
  * redis-server and valgrind. Run with `node bench/store-instructions.mjs [commands]`.
  */

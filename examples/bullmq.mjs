@@ -1,4 +1,4 @@
-/** Looks into queues of BullMQ. `REDIS_URL=redis://127.0.0.1:6379 node examples/bullmq.mjs [port]` */
+/** Shows BullMQ queues. `REDIS_URL=redis://127.0.0.1:6379 node examples/bullmq.mjs [port]` */
 import { Queue, Worker } from 'bullmq'
 import { createDiagnosticsRouter, resolveAdminAuth } from 'relayscope'
 import { startNodeServer } from 'relayscope/node'
@@ -8,7 +8,7 @@ const emails = new Queue('emails', { connection })
 const worker = new Worker('emails', async () => {}, { connection, name: 'mailer' })
 await emails.add('welcome', { user: 'ada' })
 
-/** Whose a job is, which its payload says here. */
+/** Returns the user of a job, here from its payload. */
 const whose = ({ data }) => ({ user_id: data?.user })
 
 // #region plug
@@ -16,7 +16,7 @@ import { createBullmqInspectors } from 'relayscope/bullmq'
 
 const inspectors = createBullmqInspectors({
   queues: [emails],
-  identify: whose, // says whose a job is; without it nobody knows
+  identify: whose, // returns the user of a job; without it the user is unknown
 })
 // #endregion
 

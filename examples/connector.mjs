@@ -30,7 +30,7 @@ actions.handle('add_note', { parameters: z.object({ text: z.string() }) }, (para
 // #region signal
 actions.handle('export_notes', { parameters: z.looseObject({}) }, async (_parameters, { signal }) => {
   for (let page = 1; ; page++) {
-    signal.throwIfAborted() // the viewer has disconnected, or the time is up
+    signal.throwIfAborted() // the viewer disconnected, or the time is up
     await exportPage(page, { signal })
   }
 })

@@ -1,4 +1,4 @@
-/** A cooperative site whole: a host, an application with one event and two actions, a page. `node examples/cooperative-site.mjs` */
+/** A complete cooperative site: a host, an application with one event and two actions, a page. `node examples/cooperative-site.mjs` */
 
 // #region site
 import { readFile } from 'node:fs/promises'
@@ -15,7 +15,7 @@ import { startNodeServer } from 'relayscope/node'
 import { createCooperativeSitePublisher } from 'relayscope/publisher'
 import * as z from 'zod'
 
-// The host. `grace` runs the application and `vera` looks at it; your own authentication stands in place of `users`.
+// The host. `grace` runs the application, `vera` views it. Replace `users` by your own authentication.
 const facilities = createMemoryFacilities()
 const { sites, sessions, subscriptions, bus, ingest, connections, dispatcher } = facilities
 const users = new Map(Object.entries({ 'token-of-grace': 'grace', 'token-of-vera': 'vera' }))
@@ -25,15 +25,15 @@ function authenticate(request) {
 }
 const connector = createDispatchConnector(facilities) // an action becomes a command for the application
 const ports = { sites, sessions, subscriptions, bus, ingest, connector, policy: createSessionPolicy({ sessions }) }
-const who = { authenticateHost: authenticate, authenticateViewer: authenticate }
-const relay = createCooperativeSiteRouter({ ...ports, ...who, prefix: '/relay' })
+const authenticators = { authenticateHost: authenticate, authenticateViewer: authenticate }
+const relay = createCooperativeSiteRouter({ ...ports, ...authenticators, prefix: '/relay' })
 const auth = resolveAdminAuth({ strict: true, host: '127.0.0.1' })
-// Only what is fed here. `contexts` and `browserWindows` are not, so they answer 501 instead of an empty list.
+// Only what this program feeds. `contexts` and `browserWindows` are not fed, so their routes return 501, not an empty list.
 const { rpc, history, deduplicator } = facilities
 const fed = { connections, dispatcher, rpc, history, deduplicator, sites, sessions, subscriptions }
 const diagnostics = createDiagnosticsRouter({ ...memoryComposition(fed), auth, prefix: '/ops/diagnostics' })
 
-// The one file of `relayscope/browser` imports nothing: a page may have it as it is, or by a bundler.
+// `relayscope/browser` is one file without imports: serve it as it is, or bundle it.
 const browser = await readFile(new URL(import.meta.resolve('relayscope/browser')))
 const server = await startNodeServer(serve, { host: '127.0.0.1', port: Number(process.env.PORT ?? 8080) })
 function serve(request, info) {
@@ -56,7 +56,7 @@ const { session_id } = await sessions.open({ site_id: 'notes', owner: 'grace', c
 await sessions.activate(session_id)
 await sessions.share(session_id, { user_id: 'vera', rights: ['view', 'invoke'] })
 
-// The application, here in the host's process. In one of its own, its commands come over the connection that it has.
+// The application, here in the host's process. In its own process, commands arrive over its connection.
 const notes = new Map(['milk', 'bread'].map((text, id) => [id, text]))
 const client = { ...application, instance_id: crypto.randomUUID() }
 const publisher = createCooperativeSitePublisher({
@@ -69,47 +69,47 @@ const publisher = createCooperativeSitePublisher({
 const actions = createActionHandlers()
 actions.handle('list_notes', { parameters: z.strictObject({}) }, () => [...notes])
 actions.handle('archive_note', { parameters: z.strictObject({ id: z.int() }) }, async ({ id }) => {
-  if (!notes.delete(id)) throw new ActionFailure('no_such_note', 'Somebody else has archived it')
+  if (!notes.delete(id)) throw new ActionFailure('no_such_note', 'The note is already archived')
   publisher.publish('notes', 'note_changed', { id }).catch(console.error)
   return { id }
 })
 const { connection_id } = await connections.connect({ ...client, client_type: 'console', actions: actions.names })
 setInterval(() => connections.heartbeat(connection_id).catch(console.error), 30_000)
-// Each command is acknowledged, runs its handler, and is replied to. `context.signal` of a handler aborts when the viewer disconnects.
+// For each command: acknowledge, run the handler, reply. `context.signal` of a handler aborts when the viewer disconnects.
 await dispatcher.attach(client, actions.deliver(client, connector))
 
-// The page. It looks again at whatever it is told; the token comes behind `#`, which no server is sent.
+// The page. It fetches the list again on every event. The token is after `#`, which is not sent to a server.
 function page() {
   return `<!doctype html><meta charset="utf-8"><title>Notes</title><ul id="notes"></ul><p id="said"></p>
 <script type="module">
 import { createCooperativeSiteClient } from '/relayscope.js'
 const headers = { authorization: 'Bearer ' + location.hash.slice(1) }
 const site = createCooperativeSiteClient({ baseUrl: '/relay', sessionId: '${session_id}', headers })
-async function ask(action, parameters) {
+async function invoke(action, parameters) {
   try {
     const { status, result, error } = await site.invoke(action, parameters)
-    said.textContent = status === 'succeeded' ? '' : error.code // the application's own no
+    said.textContent = status === 'succeeded' ? '' : error.code // the application's own error
     return result
   } catch ({ code, outcome }) {
-    said.textContent = outcome === 'unknown' ? code + ': it may have happened' : code // the relay's
+    said.textContent = outcome === 'unknown' ? code + ': it may have happened' : code // the relay's error
   }
 }
-async function look() {
-  const items = ((await ask('list_notes')) ?? []).map(([id, text]) => {
+async function refresh() {
+  const items = ((await invoke('list_notes')) ?? []).map(([id, text]) => {
     const item = document.createElement('li')
     item.textContent = text
-    item.onclick = () => ask('archive_note', { id })
+    item.onclick = () => invoke('archive_note', { id })
     return item
   })
   notes.replaceChildren(...items)
 }
-site.subscribe({ onReady: look, onEvent: look, onGap: look, onEnd: ({ reason }) => (said.textContent = reason) })
+site.subscribe({ onReady: refresh, onEvent: refresh, onGap: refresh, onEnd: ({ reason }) => (said.textContent = reason) })
 </script>`
 }
 
 console.log(`open ${server.url}/#token-of-vera, click a note, and look at ${server.url}/ops/diagnostics/sessions`)
 process.once('SIGTERM', async () => {
-  await relay.close() // streams end with `shutdown`, and calls under way have their end
+  await relay.close() // streams end with `shutdown`, pending calls end
   await connections.disconnect(connection_id, 'shutdown')
   await server.close()
   await facilities.close()

@@ -6,8 +6,8 @@ import { createDiagnosticsRouter, noopAuth, Refusal } from 'relayscope'
 const SEQUENCE = /^[1-9][0-9]{0,14}$/
 
 /**
- * Looks at `calls`, a host's own map from ids to `{ sequence, user, client, action, startedAt }` in the order of their
- * sequence, which only grows: a position in it is a cursor that survives deletes.
+ * Reads `calls`, the host's own map from ids to `{ sequence, user, client, action, startedAt }` in the order of their
+ * sequence. The sequence only grows, so a position in it is a cursor that survives deletes.
  */
 export function inspectCalls(calls, now = Date.now) {
   const toRecord = (id, { user, client, action, startedAt }) => ({
@@ -29,7 +29,7 @@ export function inspectCalls(calls, now = Date.now) {
       let position = Number(cursor)
       for (const [id, call] of calls) {
         if (call.sequence <= position) continue
-        // The page is full and something is left: go on behind its last item.
+        // The page is full and more follows: continue after its last item.
         if (items.length === limit) return { items, next_cursor: String(position), has_more: true }
         const record = toRecord(id, call)
         if (!Object.entries(filter).every(([name, value]) => record[name] === value)) continue

@@ -1,4 +1,4 @@
-/** The page for operators beside the router that it looks at. `node examples/dashboard.mjs [port]` */
+/** The dashboard next to the router that it reads. `node examples/dashboard.mjs [port]` */
 
 // #region mount
 import { createServer } from 'node:http'
@@ -15,8 +15,8 @@ const diagnostics = createDiagnosticsRouter({
 })
 const dashboard = createDashboard({ api: '/ops/diagnostics', prefix: '/dashboard' })
 
-const [ask, look] = [toNodeHandler(diagnostics), toNodeHandler(dashboard)]
-const server = createServer((req, res) => look(req, res, () => ask(req, res)))
+const [serveDashboard, serveApi] = [toNodeHandler(dashboard), toNodeHandler(diagnostics)]
+const server = createServer((req, res) => serveDashboard(req, res, () => serveApi(req, res)))
 server.listen(Number(process.argv[2] ?? 8080), '127.0.0.1')
 // #endregion
 

@@ -14,7 +14,7 @@ const onListen = (bound) => console.log(`http://127.0.0.1:${bound.port}${diagnos
 // #region mount
 import { toDenoHandler } from 'relayscope/deno'
 
-// The adapter stands first: it looks at Host before anybody reads the URL that Deno made of it.
+// The adapter comes first: it checks Host before anything uses the URL that Deno built from it.
 const handle = toDenoHandler((request, info) =>
   diagnostics.owns(new URL(request.url).pathname) ? diagnostics(request, info) : new Response('the host’s own'),
 )

@@ -6,22 +6,22 @@ import { test } from 'node:test'
 import { apiKeyAuth, createDiagnosticsRouter, Refusal } from 'relayscope'
 import { createFakeInspectors } from 'relayscope/testing'
 
-/** A relay with one connection, whose registry lists its connections by `listConnections`. */
+/** A router over one connection whose registry uses `listConnections`. */
 function relay(listConnections) {
   const { registry, ...others } = createFakeInspectors({ connections: [{ user_id: 'ada' }] })
-  assert(registry) // there, because its world has connections
+  assert(registry) // present, because the world has connections
   const inspectors = { ...others, registry: { ...registry, listConnections } }
   return createDiagnosticsRouter({ inspectors, auth: apiKeyAuth('test-key'), deadlineMs: 500, onError: null })
 }
-const ask = (router) => router(new Request('http://relay/connections', { headers: { 'x-admin-key': 'test-key' } }))
+const get = (router) => router(new Request('http://relay/connections', { headers: { 'x-admin-key': 'test-key' } }))
 
-test('a source that fails', async () => {
+test('returns 503 if a source fails', async () => {
   const fails = () => Promise.reject(new Refusal('unavailable'))
-  assert.equal((await ask(relay(fails))).status, 503)
+  assert.equal((await get(relay(fails))).status, 503)
 })
 
-test('a source that hangs', async () => {
+test('returns 504 if a source hangs', async () => {
   const hangs = () => new Promise(() => {})
-  assert.equal((await ask(relay(hangs))).status, 504)
+  assert.equal((await get(relay(hangs))).status, 504)
 })
 // #endregion

@@ -1,21 +1,20 @@
-/** The smallest whole relay that can be looked at: one client, one router, one server. `node examples/first-look.mjs` */
+/** The smallest relay that you can look at: one client, the router, the dashboard, one server. `node examples/first-look.mjs` */
 
 // #region readme
 import { createDiagnosticsRouter, resolveAdminAuth } from 'relayscope'
+import { createDashboard } from 'relayscope/dashboard'
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
 import { startNodeServer } from 'relayscope/node'
 
-const { connections } = createMemoryFacilities() // your relay writes into it
-const diagnostics = createDiagnosticsRouter({
-  // Only what your relay feeds: the rest answers 501, and not zero.
-  ...memoryComposition({ connections }),
-  auth: resolveAdminAuth({ strict: true, host: '127.0.0.1' }),
-  prefix: '/ops/diagnostics',
-  onError: (error, { route }) => console.error(route, error),
-})
-const { url } = await startNodeServer(diagnostics, { host: '127.0.0.1', port: Number(process.env.PORT ?? 8080) })
-console.log(`open ${url}/ops/diagnostics/users`)
-
+const { connections } = createMemoryFacilities() // your relay writes to these
+const auth = resolveAdminAuth({ strict: true, host: '127.0.0.1' }) // without a key: this machine only
+const router = createDiagnosticsRouter({ ...memoryComposition({ connections }), auth, prefix: '/diagnostics' })
+const dashboard = createDashboard({ api: '/diagnostics', prefix: '/dashboard' })
+const { url } = await startNodeServer(
+  (request, info) => (dashboard.owns(new URL(request.url).pathname) ? dashboard : router)(request, info),
+  { host: '127.0.0.1' },
+)
 const ada = await connections.connect({ user_id: 'ada', client_id: 'laptop', instance_id: 'run-1', client_type: 'web' })
-setInterval(() => connections.heartbeat(ada.connection_id), 30_000) // after 90 s without one, ada is gone
+setInterval(() => connections.heartbeat(ada.connection_id), 30_000)
+console.log(`Open ${url}/dashboard/`)
 // #endregion

@@ -18,7 +18,7 @@ import { toHonoHandler } from 'relayscope/hono'
 const app = new Hono()
 app.use(toHonoHandler(diagnostics))
 app.get('/', (c) => c.text('the host’s own'))
-// Any server of Hono's does; `toNodeHandler` carries its `fetch` as it carries ours.
+// Any Hono server works. Here `toNodeHandler` serves `app.fetch`.
 const server = createServer(toNodeHandler(app.fetch))
 server.listen(Number(process.argv[2] ?? 8080), '127.0.0.1')
 // #endregion

@@ -13,11 +13,11 @@ const diagnostics = createDiagnosticsRouter({
   auth: resolveAdminAuth({ strict: true, host: '127.0.0.1' }),
   prefix: '/ops/diagnostics',
 })
-// Who the router answers may come in, by the names of this machine; a host that others reach says its own.
+// Callers that the router accepts, by the names of this machine. A host that others reach passes its own names.
 const mcp = createMcp({ router: diagnostics, prefix: '/mcp', allowedHosts: ['loopback'] })
 
-const [ask, agents] = [toNodeHandler(diagnostics), toNodeHandler(mcp)]
-const server = createServer((req, res) => agents(req, res, () => ask(req, res)))
+const [serveApi, serveMcp] = [toNodeHandler(diagnostics), toNodeHandler(mcp)]
+const server = createServer((req, res) => serveMcp(req, res, () => serveApi(req, res)))
 server.listen(Number(process.argv[2] ?? 8080), '127.0.0.1')
 // #endregion
 

@@ -9,7 +9,7 @@ import { startNodeServer } from 'relayscope/node'
 const { connections, dispatcher } = createMemoryFacilities()
 const metrics = createMetrics({
   ...memoryComposition({ connections, dispatcher }), // only what your relay feeds
-  // Without a key of yours nobody can scrape.
+  // Without a configured key this random one refuses every scrape.
   auth: bearerAuth(process.env.SERVICE_ADMIN_KEY ?? crypto.randomUUID()),
   labels: { scopes: ['billing', 'exports'] },
 })

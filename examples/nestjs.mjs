@@ -26,7 +26,7 @@ Module({ controllers: [HostController] })(AppModule)
 import { toExpressMiddleware } from 'relayscope/express'
 
 const app = await NestFactory.create(AppModule)
-// Before `listen`, and so before Nest's own parsers of bodies.
+// Before `listen`, and so before the body parsers of Nest.
 app.use(toExpressMiddleware(diagnostics))
 await app.listen(Number(process.argv[2] ?? 8080), '127.0.0.1')
 // #endregion

@@ -1,4 +1,4 @@
-/** A browser that is driven, and what plugs it in. `CHROMIUM=/usr/bin/chromium node examples/playwright.mjs` */
+/** A browser that you drive, with the Playwright integration. `CHROMIUM=/usr/bin/chromium node examples/playwright.mjs` */
 import { chromium } from 'playwright-core'
 import { createDiagnosticsRouter, resolveAdminAuth } from 'relayscope'
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
@@ -6,7 +6,7 @@ import { startNodeServer } from 'relayscope/node'
 
 const { contexts, browserWindows } = createMemoryFacilities()
 const diagnostics = createDiagnosticsRouter({
-  ...memoryComposition({ contexts, browserWindows }), // only what the plug feeds
+  ...memoryComposition({ contexts, browserWindows }), // only what the integration feeds
   auth: resolveAdminAuth({ strict: true, host: '127.0.0.1' }),
   prefix: '/ops/diagnostics',
 })
@@ -17,7 +17,7 @@ const browser = await chromium.launch({
 })
 
 const crawler = { user_id: 'ada', client_id: 'crawler', ownership: 'worker' }
-/** What each page works on. */
+/** The task of each page. */
 const tasks = new Map()
 
 // #region plug

@@ -1,4 +1,4 @@
-/** A Socket.IO server that exists, and what plugs it in. `node examples/socket-io.mjs` */
+/** An existing Socket.IO server with the Socket.IO integration. `node examples/socket-io.mjs` */
 import { createServer } from 'node:http'
 import { createDiagnosticsRouter, resolveAdminAuth } from 'relayscope'
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
@@ -7,7 +7,7 @@ import { Server } from 'socket.io'
 
 const { connections } = createMemoryFacilities()
 const diagnostics = createDiagnosticsRouter({
-  ...memoryComposition({ connections }), // only what the plug feeds
+  ...memoryComposition({ connections }), // only what the integration feeds
   auth: resolveAdminAuth({ strict: true, host: '127.0.0.1' }),
   prefix: '/ops/diagnostics',
 })
@@ -15,7 +15,7 @@ const server = createServer(toNodeHandler(diagnostics))
 const io = new Server(server)
 io.on('connection', (socket) => socket.join('everybody'))
 
-/** Whom your cookie or token belongs to; this example believes what every client says in `auth`. */
+/** Look up the user of your cookie or token here. This example trusts `auth` of the handshake. */
 function whoIs({ handshake: { auth } }) {
   return { user_id: auth.user, client_id: auth.client, instance_id: auth.instance, client_type: 'web' }
 }
@@ -25,7 +25,7 @@ import { followSocketIo } from 'relayscope/socket.io'
 
 followSocketIo(io, {
   connections,
-  identify: (socket) => whoIs(socket), // by your own authentication
+  identify: (socket) => whoIs(socket), // your own authentication
 })
 // #endregion
 

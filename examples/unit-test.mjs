@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { apiKeyAuth, createDiagnosticsRouter } from 'relayscope'
 import { createFakeInspectors } from 'relayscope/testing'
 
-/** What a dashboard of the host asks, and what it makes of the answers: the code under test. */
+/** The code under test: it requests the backlog and turns the answer into a sentence. */
 async function backlogOf(fetch, key) {
   const response = await fetch(
     new Request('http://relay/ops/diagnostics/delivery/summary', { headers: { 'x-admin-key': key } }),
@@ -23,11 +23,11 @@ const relay = (world) =>
     prefix: '/ops/diagnostics',
   })
 
-test('names the commands that are due', async () => {
+test('returns the number of due commands', async () => {
   assert.equal(await backlogOf(relay({ delivery: { summary: { due_commands: 3 } } }), 'test-key'), '3 commands are due')
 })
 
-test('tells a relay without delivery from a wrong key', async () => {
+test('distinguishes a relay without delivery from a wrong key', async () => {
   assert.equal(await backlogOf(relay({}), 'test-key'), 'this relay has no delivery')
   assert.equal(await backlogOf(relay({}), 'other'), 'refused: forbidden')
 })

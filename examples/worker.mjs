@@ -11,7 +11,7 @@ let diagnostics
 
 export default {
   fetch(request, env) {
-    // A worker's settings come with a request, so the router is made with the first one.
+    // Settings of a worker arrive with a request, so the first request creates the router.
     diagnostics ??= createDiagnosticsRouter({
       inspectors: { deduplicator },
       auth: resolveAdminAuth({ strict: true, env }),

@@ -1,4 +1,4 @@
-/** A WebSocket server whose sockets take commands: the plug, and the dispatcher beside it. `node examples/ws-commands.mjs` */
+/** A WebSocket server whose sockets take commands: the ws integration and the dispatcher. `node examples/ws-commands.mjs` */
 import { createServer } from 'node:http'
 import { createDiagnosticsRouter, resolveAdminAuth } from 'relayscope'
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
@@ -8,7 +8,7 @@ import { WebSocketServer } from 'ws'
 const facilities = createMemoryFacilities()
 const { connections, dispatcher } = facilities
 const diagnostics = createDiagnosticsRouter({
-  ...memoryComposition({ connections, dispatcher }), // only what is fed below
+  ...memoryComposition({ connections, dispatcher }), // only what you feed
   auth: resolveAdminAuth({ strict: true, host: '127.0.0.1' }),
   prefix: '/ops/diagnostics',
 })
@@ -16,7 +16,7 @@ const mount = toNodeHandler(diagnostics)
 const server = createServer((req, res) => mount(req, res, () => work(req, res)))
 const sockets = new WebSocketServer({ server })
 
-/** Whom your cookie or token belongs to; this example believes everybody who comes to `/user/client/instance`. */
+/** Look up the user of your cookie or token here. This example trusts the path `/user/client/instance`. */
 function whoIs(request) {
   const [, user_id, client_id, instance_id] = request.url.split('/')
   return instance_id ? { user_id, client_id, instance_id, client_type: 'web' } : null
@@ -26,64 +26,64 @@ function whoIs(request) {
 import { promisify } from 'node:util'
 import { followWebSockets } from 'relayscope/ws'
 
-const complain = (error) => console.error(error) // over Redis every call can reject, and Node ends for one that nobody catches
+const logError = (error) => console.error(error) // in Redis every call can reject; Node ends on an unhandled rejection
 
 const follower = followWebSockets(sockets, {
   connections,
-  identify: (_socket, request) => (request ? whoIs(request) : null), // by your own authentication
+  identify: (_socket, request) => (request ? whoIs(request) : null), // your own authentication
   onSuperseded: (socket) => socket.close(1008, 'superseded'),
   async onConnected(socket, connection) {
     const send = promisify(socket.send.bind(socket))
-    const tell = (type, body) => send(JSON.stringify({ type, ...body }))
+    const sendMessage = (type, body) => send(JSON.stringify({ type, ...body }))
     function deliver(command, { signal }) {
       const { command_id } = command
-      signal.addEventListener('abort', () => tell('cancel', { command_id }).catch(() => {}), { once: true })
-      return tell('command', command)
+      signal.addEventListener('abort', () => sendMessage('cancel', { command_id }).catch(() => {}), { once: true })
+      return sendMessage('command', command)
     }
     try {
-      const waiter = await dispatcher.attach(connection, deliver) // in place of the waiter before, if there was one
-      if (socket.readyState !== socket.OPEN) return await waiter.detach() // it has closed meanwhile
-      socket.once('close', () => waiter.detach().catch(complain))
+      const waiter = await dispatcher.attach(connection, deliver) // replaces an earlier waiter of this client
+      if (socket.readyState !== socket.OPEN) return await waiter.detach() // it closed while attaching
+      socket.once('close', () => waiter.detach().catch(logError))
     } catch (error) {
-      complain(error)
-      socket.close(1011) // connected, it would get no commands: it is to come back
+      logError(error)
+      socket.close(1011) // without a waiter it gets no commands: let it reconnect
     }
   },
 })
 
 sockets.on('connection', (socket, request) => {
-  socket.on('error', () => {}) // 'close' follows
+  socket.on('error', () => {}) // 'close' follows every error
   const client = whoIs(request)
-  if (!client) return socket.close(1008, 'nobody')
-  const said = {
+  if (!client) return socket.close(1008, 'unauthenticated')
+  const handlers = {
     ack: ({ command_id }) => dispatcher.acknowledge({ ...client, command_id }),
     result: ({ command_id, ok }) => dispatcher.settle({ ...client, command_id, state: ok ? 'resulted' : 'failed' }),
   }
-  async function hear(data) {
+  async function receive(data) {
     const { type, ...body } = JSON.parse(data)
-    if (Object.hasOwn(said, type)) await said[type](body)
+    if (Object.hasOwn(handlers, type)) await handlers[type](body)
   }
-  socket.on('message', (data) => hear(data).catch(complain))
+  socket.on('message', (data) => receive(data).catch(logError))
 })
 // #endregion
 
 // #region ending
 process.once('SIGTERM', async () => {
-  server.close() // nobody new comes
+  server.close() // accept no new connections
   const ended = [...sockets.clients].map((socket) => new Promise((resolve) => socket.once('close', resolve)))
   for (const socket of sockets.clients) socket.close(1001) // shown as `going_away`
-  const impatient = setTimeout(() => {
-    for (const socket of sockets.clients) socket.terminate() // who does not answer
+  const timeout = setTimeout(() => {
+    for (const socket of sockets.clients) socket.terminate() // sockets that do not answer
   }, 2_000)
   await Promise.all(ended)
-  clearTimeout(impatient)
-  await follower.close() // their ends are written
-  await facilities.close() // and the node leaves
+  clearTimeout(timeout)
+  await follower.close() // write their disconnects
+  await facilities.close() // stop the loops and release the store
   process.exit()
 })
 // #endregion
 
-/** `POST /sync/ada/laptop` gives that client something to do. */
+/** `POST /sync/ada/laptop` sends a command to that client. */
 function work(req, res) {
   const [, action, user_id, client_id] = req.url.split('/')
   const command = { user_id, client_id, action, command_id: crypto.randomUUID(), deadlineMs: 60_000 }

@@ -1,4 +1,4 @@
-/** A WebSocket server that exists, and what plugs it in. `node examples/ws.mjs` */
+/** An existing WebSocket server with the ws integration. `node examples/ws.mjs` */
 import { createServer } from 'node:http'
 import { createDiagnosticsRouter, resolveAdminAuth } from 'relayscope'
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
@@ -10,7 +10,7 @@ const sockets = new WebSocketServer({ server })
 sockets.on('connection', (socket) => socket.send('hello'))
 const { connections } = createMemoryFacilities()
 
-/** Whom your cookie or token belongs to; this example believes everybody who comes to `/user/client/instance`. */
+/** Look up the user of your cookie or token here. This example trusts the path `/user/client/instance`. */
 function whoIs(request) {
   const [, user_id, client_id, instance_id] = request.url.split('/')
   return { user_id, client_id, instance_id, client_type: 'web' }
@@ -21,12 +21,12 @@ import { followWebSockets } from 'relayscope/ws'
 
 followWebSockets(sockets, {
   connections,
-  identify: (_socket, request) => (request ? whoIs(request) : null), // by your own authentication
+  identify: (_socket, request) => (request ? whoIs(request) : null), // your own authentication
 })
 // #endregion
 
 const diagnostics = createDiagnosticsRouter({
-  ...memoryComposition({ connections }), // only what the plug feeds
+  ...memoryComposition({ connections }), // only what the integration feeds
   auth: resolveAdminAuth({ strict: true, host: '127.0.0.1' }),
   prefix: '/ops/diagnostics',
 })

@@ -4,30 +4,19 @@
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { openApiDocument } from 'relayscope'
-import { optionsDocument } from './options-doc.mjs'
-import { routesDocument, routeTable } from './routes-doc.mjs'
+import { optionsDocuments } from './options-doc.mjs'
+import { routesDocuments } from './routes-doc.mjs'
 import { fillSnippets } from './snippets.mjs'
 
 const ROOT = new URL('../', import.meta.url)
-const ROUTES = 'docs/routes.md'
-const OPTIONS = 'docs/options.md'
-const TABLE = /<!-- routes -->\n[\s\S]*?<!-- \/routes -->/
-
 const check = process.argv.includes('--check')
-const document = openApiDocument()
-
-function generated(path, text) {
-  if (path === ROUTES) return routesDocument(document)
-  if (path === OPTIONS) return optionsDocument(ROOT)
-  const table = `<!-- routes -->\n${routeTable(document)}\n<!-- /routes -->`
-  return fillSnippets(text, ROOT).replace(TABLE, () => table)
-}
+const whole = new Map([...routesDocuments(openApiDocument()), ...optionsDocuments(ROOT)])
 
 const names = readdirSync(new URL('docs/', ROOT)).filter((name) => name.endsWith('.md'))
-const stale = [...new Set(['README.md', ROUTES, OPTIONS, ...names.map((name) => `docs/${name}`)])].filter((path) => {
+const stale = [...new Set(['README.md', ...whole.keys(), ...names.map((name) => `docs/${name}`)])].filter((path) => {
   const file = new URL(path, ROOT)
   const now = existsSync(file) ? readFileSync(file, 'utf8') : ''
-  const then = generated(path, now)
+  const then = whole.get(path) ?? fillSnippets(now, ROOT)
   if (then !== now && !check) writeFileSync(file, then)
   return then !== now
 })

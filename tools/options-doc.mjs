@@ -1,73 +1,118 @@
-/** Renders `docs/options.md` from the declarations of options and their comments, so that the page says what the types say. */
+/** Renders the pages of options from the declarations of options and their comments, so that the pages say what the types say. */
 import { readdirSync, readFileSync } from 'node:fs'
 import ts from 'typescript'
 
 const NOTE = '<!-- Generated from the declarations of options by tools/docs.mjs: do not edit. -->'
 
-/** What stands on the page: a heading, the declaration below it, and further names under which it is referred to. */
-const SECTIONS = [
-  ['## The diagnostics router', '`createDiagnosticsRouter(options)` of `relayscope`.', 'DiagnosticsRouterOptions'],
-  ['### Limits', 'A host may lower each, never raise it.', 'RouterLimits'],
-  [
-    '### Authentication',
-    '`resolveAdminAuth(options)`: [security](security.md#authentication).',
-    'ResolveAdminAuthOptions',
-  ],
-  ['## Metrics', '`createMetrics(options)` of `relayscope/metrics`: [metrics](metrics.md).', 'MetricsOptions'],
-  ['### Their labels', '', 'MetricLabels'],
-  [
-    '## Queues of BullMQ',
-    '`createBullmqInspectors(options)` of `relayscope/bullmq`: [plugs](plugs.md#queues-of-bullmq).',
-    'BullmqOptions',
-  ],
-  ['## Agents', '`createMcp(options)` of `relayscope/mcp`: [agents](agents.md).', 'McpOptions'],
-  ['## Adapters', 'Beside the handler: [mounting](mounting.md).', 'MountOptions'],
-  ['### A server of its own', '`startNodeServer(handler, options)`; `allowedHosts` too.', 'ListenOptions'],
-  [
-    '## Following WebSockets',
-    '`followWebSockets(server, options)` of `relayscope/ws`: [plugs](plugs.md).',
-    'FollowWebSocketsOptions',
-  ],
-  [
-    '## Following Socket.IO',
-    '`followSocketIo(io, options)` of `relayscope/socket.io`: [plugs](plugs.md).',
-    'FollowSocketIoOptions',
-  ],
-  [
-    '## Following a browser',
-    '`followBrowser(browser, options)` of `relayscope/playwright`: [plugs](plugs.md).',
-    'FollowBrowserOptions',
-  ],
-  ['## Facilities in memory', '`createMemoryFacilities(options)` of `relayscope/memory`.', 'MemoryFacilitiesOptions'],
-  [
-    '## Facilities in a shared store',
-    '`createRedisFacilities(options)` of `relayscope/redis`.',
-    'RedisFacilitiesOptions',
-  ],
-  ['### An observer', '`redisComposition(options)`: [shared store](shared-store.md).', 'RedisCompositionOptions'],
-  ['### Watching a link', '`watchLink(client, options)`.', 'WatchLinkOptions'],
-  ['## Connections', '', 'ConnectionOptions', 'ConnectionRegistryOptions'],
-  ['## Contexts and browser windows', '', 'PresenceOptions', 'ContextRegistryOptions', 'BrowserWindowRegistryOptions'],
-  ['## History', '', 'HistoryOptions', 'MessageHistoryOptions'],
-  ['## Calls', '', 'RpcOptions', 'RpcCorrelatorOptions'],
-  ['## Deduplicator', '', 'ClaimOptions', 'DeduplicatorOptions'],
-  [
-    '## Dispatcher',
-    'A command may name its own `maxAttempts`, at most 100, and its own `deadlineMs`.',
-    'DispatcherOptions',
-    'CommandDispatcherOptions',
-    'RedisDispatcherOptions',
-  ],
-  ['## The relay router', '`createCooperativeSiteRouter(options)`.', 'CooperativeSiteRouterOptions'],
-  ['### Sites', '`createSiteRegistry(options)`, over a store `createRedisSiteRegistry`.', 'SiteOptions'],
-  ['### Sessions', '`createSessionRegistry(options)`, over a store `createRedisSessionRegistry`.', 'SessionOptions'],
-  ['### Event bus', '`createCooperativeSiteEventBus(options)`, over a store `createRedisEventBus`.', 'EventBusOptions'],
-  ['### Idempotency keys', '`createIdempotencyStore(options)`.', 'IdempotencyStoreOptions'],
-  ['## The control server', '`startCooperativeSiteControlServer(options)`.', 'CooperativeSiteControlServerOptions'],
-  ['### Its timeouts', '', 'ControlServerTimeouts'],
-].map(([heading, text, name, ...aliases]) => ({ heading, text, name, aliases }))
+/**
+ * The pages, each with its file, title, first sentence and sections. A section is a heading, a text, the declaration that it
+ * renders, and further names of the same options.
+ */
+const PAGES = [
+  {
+    path: 'docs/options-router.md',
+    title: 'Options: router, metrics, MCP and servers',
+    sections: [
+      ['## Diagnostics router', '`createDiagnosticsRouter(options)` of `relayscope`.', 'DiagnosticsRouterOptions'],
+      ['### Limits', 'You can lower each limit, never raise it.', 'RouterLimits'],
+      [
+        '### Authentication',
+        '`resolveAdminAuth(options)`: [security](security.md#authentication).',
+        'ResolveAdminAuthOptions',
+      ],
+      ['## Metrics', '`createMetrics(options)` of `relayscope/metrics`: [metrics](metrics.md).', 'MetricsOptions'],
+      ['### Metric labels', '', 'MetricLabels'],
+      ['## MCP', '`createMcp(options)` of `relayscope/mcp`: [agents over MCP](mcp.md).', 'McpOptions'],
+      ['## Adapters', 'The second argument of each adapter: [adapters](adapters.md).', 'MountOptions'],
+      [
+        '### Node server',
+        '`startNodeServer(handler, options)` of `relayscope/node`. It also takes `allowedHosts`.',
+        'ListenOptions',
+      ],
+    ],
+  },
+  {
+    path: 'docs/options-integrations.md',
+    title: 'Options: integrations',
+    sections: [
+      ['## ws', '`followWebSockets(server, options)` of `relayscope/ws`: [ws](ws.md).', 'FollowWebSocketsOptions'],
+      [
+        '## Socket.IO',
+        '`followSocketIo(io, options)` of `relayscope/socket.io`: [Socket.IO](socketio.md).',
+        'FollowSocketIoOptions',
+      ],
+      [
+        '## Playwright',
+        '`followBrowser(browser, options)` of `relayscope/playwright`: [Playwright](playwright.md).',
+        'FollowBrowserOptions',
+      ],
+      ['## BullMQ', '`createBullmqInspectors(options)` of `relayscope/bullmq`: [BullMQ](bullmq.md).', 'BullmqOptions'],
+    ],
+  },
+  {
+    path: 'docs/options-facilities.md',
+    title: 'Options: facilities in memory and in Redis',
+    sections: [
+      [
+        '## Facilities in memory',
+        '`createMemoryFacilities(options)` of `relayscope/memory`: [compositions](compositions.md).',
+        'MemoryFacilitiesOptions',
+      ],
+      [
+        '## Facilities in Redis',
+        '`createRedisFacilities(options)` of `relayscope/redis`: [shared store](shared-store.md).',
+        'RedisFacilitiesOptions',
+      ],
+      ['### Observer', '`redisComposition(options)`: [shared store](shared-store.md).', 'RedisCompositionOptions'],
+      ['### Link watcher', '`watchLink(client, options)`.', 'WatchLinkOptions'],
+      ['## Connections', '', 'ConnectionOptions', 'ConnectionRegistryOptions'],
+      [
+        '## Contexts and browser windows',
+        '',
+        'PresenceOptions',
+        'ContextRegistryOptions',
+        'BrowserWindowRegistryOptions',
+      ],
+      ['## History', '', 'HistoryOptions', 'MessageHistoryOptions'],
+      ['## Calls', '', 'RpcOptions', 'RpcCorrelatorOptions'],
+      ['## Deduplicator', '', 'ClaimOptions', 'DeduplicatorOptions'],
+      [
+        '## Dispatcher',
+        'A command can set its own `maxAttempts`, at most 100, and its own `deadlineMs`.',
+        'DispatcherOptions',
+        'CommandDispatcherOptions',
+        'RedisDispatcherOptions',
+      ],
+    ],
+  },
+  {
+    path: 'docs/options-cooperative-sites.md',
+    title: 'Options: cooperative sites and the control server',
+    sections: [
+      [
+        '## Relay router',
+        '`createCooperativeSiteRouter(options)` of `relayscope/cooperative-site`: [host a relay](site-hosts.md).',
+        'CooperativeSiteRouterOptions',
+      ],
+      ['### Sites', '`createSiteRegistry(options)`; in Redis `createRedisSiteRegistry`.', 'SiteOptions'],
+      ['### Sessions', '`createSessionRegistry(options)`; in Redis `createRedisSessionRegistry`.', 'SessionOptions'],
+      ['### Event bus', '`createCooperativeSiteEventBus(options)`; in Redis `createRedisEventBus`.', 'EventBusOptions'],
+      ['### Idempotency keys', '`createIdempotencyStore(options)`.', 'IdempotencyStoreOptions'],
+      [
+        '## Control server',
+        '`startCooperativeSiteControlServer(options)` of `relayscope/control-server`: [control server](control-server.md).',
+        'CooperativeSiteControlServerOptions',
+      ],
+      ['### Control server timeouts', '', 'ControlServerTimeouts'],
+    ],
+  },
+].map(({ path, title, sections }) => ({
+  path,
+  title,
+  sections: sections.map(([heading, text, name, ...aliases]) => ({ heading, text, name, aliases })),
+}))
 
-const PLACES = { memory: 'In memory only.', redis: 'Over a shared store only.' }
+const PLACES = { memory: 'In memory only.', redis: 'In Redis only.' }
 
 /** Interfaces of the sources by name, and what constants are set to by `typeof` theirs. */
 function declarationsOf(root) {
@@ -159,11 +204,17 @@ const VALUE = /^(?:\d+|true|false|null|'[^']*'|\{.*\}|[A-Za-z]+\.\w+|\w+\(\))$/
 /** Where alone an option is taken, told by the folder of its declaration. */
 const placeOf = (declaration) => PLACES[declaration.getSourceFile().fileName.split('/')[0]]
 
-function row(declarations, name, member, headings, place) {
+/** `heading` as the fragment that leads to it. */
+const fragmentOf = (heading) =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\w\s-]/g, '')
+    .replaceAll(' ', '-')
+
+function row(declarations, name, member, place, links) {
   const { text, given } = textFrom(member)
   const { type, isOptional } = typeOf(declarations, member)
-  const heading = headings.get(type.replace(/^Partial<(.*)>$/, '$1'))
-  const link = heading && `[${heading.toLowerCase()}](#${heading.toLowerCase().replaceAll(' ', '-')})`
+  const link = links.get(type.replace(/^Partial<(.*)>$/, '$1'))
   const what = [text, link && `See ${link}.`, place].filter(Boolean).join(' ')
   const said = given === undefined ? '–' : VALUE.test(given) ? `\`${given}\`` : cell(given)
   // What has a default is never required, though all of it is there once it is resolved.
@@ -171,34 +222,64 @@ function row(declarations, name, member, headings, place) {
   return `| \`${name}\` | \`${cell(type)}\` | ${value} | ${cell(what)} |`
 }
 
-/** The whole page. `root` is the checkout. */
-export function optionsDocument(root) {
+function sectionText(declarations, { heading, text, name, aliases }, links) {
+  const members = membersOf(declarations, name)
+  const rows = [...members].map(([key, member]) => row(declarations, key, member, undefined, links))
+  for (const alias of aliases)
+    for (const [key, member] of membersOf(declarations, alias)) {
+      if (members.has(key)) continue
+      members.set(key, member)
+      rows.push(row(declarations, key, member, placeOf(declarations.get(alias)), links))
+    }
+  const table = ['| option | type | default | description |', '|---|---|---|---|', ...rows].join('\n')
+  return [heading, text, table].filter(Boolean).join('\n\n')
+}
+
+/** Links from the page at `path` to the sections of all pages, by the name of what each renders. */
+function linksFrom(path) {
+  const links = new Map()
+  for (const page of PAGES)
+    for (const { heading, name, aliases } of page.sections) {
+      const title = heading.replace(/^#+ /, '')
+      const file = page.path === path ? '' : page.path.replace('docs/', '')
+      for (const each of [name, ...aliases]) links.set(each, `[${title.toLowerCase()}](${file}#${fragmentOf(title)})`)
+    }
+  return links
+}
+
+const INTRO = [
+  'Each factory takes one object. Counts are whole numbers from 1; times are whole milliseconds up to 2,147,483,647. A value',
+  'out of range throws a `RangeError` when you call the factory. A missing, unknown or invalid option throws a `TypeError`.',
+  'Both name the option. In Redis a limit for all users is the limit of one shard.',
+]
+
+/** Every page of options by its path: the index and the pages that it lists. `root` is the checkout. */
+export function optionsDocuments(root) {
   const declarations = declarationsOf(root)
-  const headings = new Map(
-    SECTIONS.flatMap(({ heading, name, aliases }) =>
-      [name, ...aliases].map((each) => [each, heading.replace(/^#+ /, '')]),
-    ),
-  )
-  const sections = SECTIONS.map(({ heading, text, name, aliases }) => {
-    const members = membersOf(declarations, name)
-    const rows = [...members].map(([key, member]) => row(declarations, key, member, headings))
-    for (const alias of aliases)
-      for (const [key, member] of membersOf(declarations, alias)) {
-        if (members.has(key)) continue
-        members.set(key, member)
-        rows.push(row(declarations, key, member, headings, placeOf(declarations.get(alias))))
-      }
-    const table = ['| option | takes | default | what it is |', '|---|---|---|---|', ...rows].join('\n')
-    return [heading, text, table].filter(Boolean).join('\n\n')
+  const pages = PAGES.map(({ path, title, sections }) => {
+    const links = linksFrom(path)
+    const texts = sections.map((section) => sectionText(declarations, section, links))
+    return [
+      path,
+      [
+        NOTE,
+        `# ${title}`,
+        '',
+        'How options work, and all pages: [options](options.md).',
+        '',
+        texts.join('\n\n'),
+        '',
+      ].join('\n'),
+    ]
   })
-  return [
-    NOTE,
-    '# Options',
-    '',
-    'Each factory takes one object. A bound is a whole number from 1, a time in whole milliseconds up to 2,147,483,647; what is',
-    'not is a `RangeError` that names the option, when the factory is called; a name that there is not, an option that is missing\nand one that cannot be used are a `TypeError`. Over a shared store a bound on all is that of one shard.',
-    '',
-    sections.join('\n\n'),
-    '',
-  ].join('\n')
+  const index = PAGES.map(({ path, title, sections }) => {
+    const names = sections.map(({ heading }) => heading.replace(/^#+ /, ''))
+    const file = path.replace('docs/', '')
+    const links = names.map((name) => `[${name}](${file}#${fragmentOf(name)})`)
+    return `## ${title.replace('Options: ', '').replace(/^\w/, (first) => first.toUpperCase())}\n\n${links.join(' · ')}`
+  })
+  return new Map([
+    ['docs/options.md', [NOTE, '# Options', '', ...INTRO, '', index.join('\n\n'), ''].join('\n')],
+    ...pages,
+  ])
 }

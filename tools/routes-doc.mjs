@@ -19,7 +19,7 @@ function parametersOf(document, { parameters = [] }, place) {
 const code = (text) => `\`${text}\``
 
 function capability({ 'x-capability': one, 'x-any-capability': any }) {
-  return any ? 'one of several' : one ? code(one) : '–'
+  return any ? 'any of several' : one ? code(one) : '–'
 }
 
 /** What a parameter takes, as far as its schema says it in a few words. */
@@ -39,7 +39,7 @@ export function routeTable(document) {
     const names = query.map(({ name, required }) => (required ? `**${code(name)}**` : code(name))).join(' ')
     return `| ${code(operation.path)} | ${operation.summary} | ${names} | ${capability(operation)} |`
   })
-  return ['| path | answers | query | needs |', '|---|---|---|---|', ...rows].join('\n')
+  return ['| path | returns | query | needs |', '|---|---|---|---|', ...rows].join('\n')
 }
 
 function section(document, operation) {
@@ -54,25 +54,46 @@ function section(document, operation) {
   return [
     `## ${code(`GET ${path}`)}`,
     '',
-    `${summary}. Operation ${code(operationId)}. Needs: ${needs}. Answers ${statuses}.`,
+    `${summary}. Operation ${code(operationId)}. Needs: ${needs}. Returns ${statuses}.`,
     ...(parameters.length ? ['', '| parameter | in | values |', '|---|---|---|', ...parameters] : []),
   ].join('\n')
 }
 
-/** The whole of `docs/routes.md`. */
-export function routesDocument(document) {
-  return [
-    NOTE,
-    '# Routes',
-    '',
-    "All are GET (and HEAD), relative to the mount prefix, and need the administrator's key: [security](security.md).",
-    'A route whose capability is absent answers 501. The same as data: `GET /openapi.json`, or `openApiDocument()`.',
-    '',
-    routeTable(document),
-    '',
-    operations(document)
-      .map((operation) => section(document, operation))
-      .join('\n\n'),
-    '',
-  ].join('\n')
+const INTRO = [
+  'All routes are GET (and HEAD), relative to the mount prefix, and need the administrator key: [security](security.md).',
+  'A route whose inspector is missing returns 501. The same as data: `GET /openapi.json`, or `openApiDocument()`.',
+]
+
+/** The pages of routes by their paths: the table of all routes, and the parameters of each. */
+export function routesDocuments(document) {
+  const parameters = operations(document).map((operation) => section(document, operation))
+  return new Map([
+    [
+      'docs/routes.md',
+      [
+        NOTE,
+        '# Routes',
+        '',
+        ...INTRO,
+        'Values of each parameter, operation ids and statuses: [route parameters](route-parameters.md).',
+        '',
+        'Parameters in bold are required. "Needs" names the capability that the route reads.',
+        '',
+        routeTable(document),
+        '',
+      ].join('\n'),
+    ],
+    [
+      'docs/route-parameters.md',
+      [
+        NOTE,
+        '# Route parameters',
+        '',
+        'All routes in one table: [routes](routes.md).',
+        '',
+        parameters.join('\n\n'),
+        '',
+      ].join('\n'),
+    ],
+  ])
 }

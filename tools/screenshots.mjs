@@ -1,4 +1,4 @@
-/** Takes the pictures of docs/viewer.md from the live host, with this machine's Chromium. `node tools/screenshots.mjs [folder]` */
+/** Takes the pictures of docs/dashboard.md from the live host, with this machine's Chromium. `node tools/screenshots.mjs [folder]` */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, statSync } from 'node:fs'

@@ -23,7 +23,7 @@ export async function openCooperation({
   const { sites, sessions, subscriptions, bus, ingest } = facilities
   // #region session
   await sites.put({ site_id, owner: user_id, mode: 'observe' })
-  // The same after a restart and on every node: a viewer's page still knows it, and a shared store may still have it.
+  // The same session after a restart and on every node: pages of viewers know its id, and a shared store may still have it.
   if ((await sessions.get(session_id))?.state !== 'active') {
     await sessions.open({ site_id, owner: user_id, connector: { user_id, client_id } })
     await sessions.activate(session_id)

@@ -20,11 +20,11 @@ export function createNoteActions({ notes, changed }) {
   })
 
   // #region action
-  // The approval is the writer's standing word: a note that is to be kept leaves with nobody's click.
+  // The approval: a note that is marked "keep" is never archived.
   const approve = ({ id }) => notes.get(id)?.keep !== true
   const oneNote = z.strictObject({ id: z.int().min(1) })
   actions.handle('archive_note', { parameters: oneNote, approve, lease: true }, async ({ id }) => {
-    if (!notes.get(id)) throw new ActionFailure('no_such_note', 'Somebody else has archived it')
+    if (!notes.get(id)) throw new ActionFailure('no_such_note', 'The note is already archived')
     const note = await notes.archive(id)
     changed(note.id)
     return note

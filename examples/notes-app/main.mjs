@@ -28,7 +28,7 @@ process.on('disconnect', () => process.exit(0))
 let relay
 
 // #region runtime
-// Publisher and registry speak to the node of the one connection, under its identity, as both are then.
+// Publisher and registry use the node and the identity of the application's one connection.
 const runtime = {
   get baseUrl() {
     return new URL('/cooperative', relay?.baseUrl ?? baseUrls[0]).href

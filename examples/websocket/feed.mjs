@@ -4,33 +4,33 @@
 import { promisify } from 'node:util'
 
 /**
- * Follows the sockets of `server`. `userOf(request)` is whom you have authenticated: never what a client says.
- * @returns what closes them all, and resolves when their ends are written.
+ * Registers every socket of `server`. `userOf(request)` returns the user that you authenticated, never an id from the client.
+ * @returns a function that closes all sockets and resolves when their disconnects are written.
  */
 export function feed(server, { connections, contexts, dispatcher }, { userOf, heartbeatMs = 30_000 }) {
   async function follow(socket, request) {
-    socket.pause() // what comes before we listen waits
-    socket.on('error', () => {}) // 'close' follows
+    socket.pause() // keep messages until the handlers are attached
+    socket.on('error', () => {}) // 'close' follows every error
     const closed = new Promise((resolve) => socket.once('close', resolve))
     const query = new URL(request.url, 'ws://relay').searchParams
     const client = {
       user_id: userOf(request),
       client_id: query.get('client_id'),
-      instance_id: query.get('instance_id'), // one for each life of the program: a new one ends the old
+      instance_id: query.get('instance_id'), // new for every page load; it supersedes the older instance
     }
     const { connection_id } = await connections.connect({ ...client, client_type: 'browser' })
     const send = promisify(socket.send.bind(socket))
-    const tell = (type, body) => send(JSON.stringify({ type, ...body }))
-    // To resolve says that the socket took the command. To reject leads to another attempt, and so does 5 s of silence.
+    const sendMessage = (type, body) => send(JSON.stringify({ type, ...body }))
+    // Resolve when the socket accepted the command. A rejection leads to a retry, and so does no answer within 5 s.
     const waiter = await dispatcher.attach(client, (command, { signal }) => {
       const { command_id } = command
-      // Cancelled or expired: the client is to stop.
-      signal.addEventListener('abort', () => tell('cancel', { command_id }).catch(() => {}), { once: true })
-      return tell('command', command)
+      // Cancelled or expired: the client must stop.
+      signal.addEventListener('abort', () => sendMessage('cancel', { command_id }).catch(() => {}), { once: true })
+      return sendMessage('command', command)
     })
 
     const reported = new Set()
-    const said = {
+    const handlers = {
       async report({ context_id, status }) {
         await contexts.report({ ...client, context_id, client_type: 'browser', status })
         reported.add(context_id)
@@ -38,14 +38,14 @@ export function feed(server, { connections, contexts, dispatcher }, { userOf, he
       ack: ({ command_id }) => dispatcher.acknowledge({ ...client, command_id }),
       result: ({ command_id, ok }) => dispatcher.settle({ ...client, command_id, state: ok ? 'resulted' : 'failed' }),
     }
-    async function hear(data) {
+    async function receive(data) {
       const { type, ...body } = JSON.parse(data)
-      if (Object.hasOwn(said, type)) await said[type](body)
+      if (Object.hasOwn(handlers, type)) await handlers[type](body)
     }
-    // False: silent for too long, or replaced by a newer instance. Only a new connection helps.
+    // False: the connection expired or was superseded. The client must connect again.
     const beat = async () => (await connections.heartbeat(connection_id)) || socket.close(1008, 'superseded')
     const refuse = ({ code = 'bad_message' }) => socket.send(JSON.stringify({ type: 'refused', code }), () => {})
-    socket.on('message', (data) => hear(data).catch(refuse))
+    socket.on('message', (data) => receive(data).catch(refuse))
     socket.on('pong', () => beat().catch(refuse))
     const pinging = setInterval(() => socket.ping(), heartbeatMs)
     socket.resume()
@@ -57,18 +57,18 @@ export function feed(server, { connections, contexts, dispatcher }, { userOf, he
     for (const context_id of reported) await contexts.close(context_id)
   }
 
-  const following = new Set()
+  const open = new Set()
   server.on('connection', (socket, request) => {
     const followed = follow(socket, request).catch((error) => {
       socket.resume()
       socket.close(1011, error.code)
     })
-    following.add(followed)
-    followed.then(() => following.delete(followed))
+    open.add(followed)
+    followed.then(() => open.delete(followed))
   })
-  return async function leave() {
+  return async function closeAll() {
     for (const socket of server.clients) socket.close(1001, 'shutdown')
-    await Promise.all(following)
+    await Promise.all(open)
   }
 }
 // #endregion

@@ -14,15 +14,15 @@ const diagnostics = createDiagnosticsRouter({
   prefix: '/ops/diagnostics',
 })
 const heartbeatMs = Number(process.env.HEARTBEAT_MS ?? 30_000)
-// Whom your cookie or token belongs to; this example believes everybody.
+// Look up the user of your cookie or token here. This example trusts the query.
 const userOf = (request) => new URL(request.url, 'ws://relay').searchParams.get('user')
 
 // #region main
 const mount = toNodeHandler(diagnostics)
 const server = createServer((req, res) => mount(req, res, () => work(req, res)))
-const leave = feed(new WebSocketServer({ server }), facilities, { userOf, heartbeatMs })
+const closeAll = feed(new WebSocketServer({ server }), facilities, { userOf, heartbeatMs })
 
-/** `POST /sync/ada/laptop` gives that client something to do. The answer is evidence: admitted, and no more than that. */
+/** `POST /sync/ada/laptop` sends a command to that client. 202 means admitted, and no more than that. */
 function work(req, res) {
   const [, action, user_id, client_id] = req.url.split('/')
   const command = { user_id, client_id, action, command_id: crypto.randomUUID(), deadlineMs: 60_000 }
@@ -36,9 +36,9 @@ function work(req, res) {
 
 // #region ending
 process.once('SIGTERM', async () => {
-  server.close() // nobody new comes
-  await leave() // every socket is closed, and its end is written
-  await facilities.close() // the node leaves
+  server.close() // accept no new connections
+  await closeAll() // close every socket and write its disconnect
+  await facilities.close() // stop the loops and release the store
   process.exit()
 })
 // #endregion

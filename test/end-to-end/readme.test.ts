@@ -1,13 +1,14 @@
-/** What the README says that a relay answers: its three questions, and what becomes of a client without a heartbeat. */
+/** The answers that README and docs/questions.md show, and what happens to a client without a heartbeat. */
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { createDiagnosticsRouter, noopAuth } from '../../src/index.js'
 import { createMemoryFacilities, memoryComposition } from '../../src/memory/index.js'
 
-const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
+const textOf = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
+const pages = textOf('README.md') + textOf('docs/questions.md')
 
-/** Each question with the part of its answer that is shown. */
-const shown = [...readme.matchAll(/`GET (\/\S+)`\n\n```json\n([\s\S]*?)\n```/g)].map(
+/** Each request with the part of its answer that is shown. */
+const shown = [...pages.matchAll(/`GET (\/\S+)`\n\n```json\n([\s\S]*?)\n```/g)].map(
   ([, path, answer]) => [path as string, JSON.parse(answer as string) as object] as const,
 )
 
@@ -41,10 +42,10 @@ async function liveUntilAsked() {
   return { facilities, now: () => now }
 }
 
-it('shows in the README what a relay really answers', async () => {
+it('returns what README and docs/questions.md show', async () => {
   const { facilities, now } = await liveUntilAsked()
   const router = createDiagnosticsRouter({ ...memoryComposition(facilities), auth: noopAuth(), now })
-  expect(shown).toHaveLength(3)
+  expect(shown).toHaveLength(4)
   for (const [path, part] of shown) {
     const answer = await (await router(new Request(`http://relay${path}`))).json()
     expect(answer, path).toMatchObject(part)

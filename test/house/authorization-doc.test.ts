@@ -1,4 +1,4 @@
-/** Holds the table of docs/authorization.md: it names every route once, and as refused those that cannot be narrowed. */
+/** Checks the table of docs/authorization.md: every route is in it once, and as refused if it cannot be scoped. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -7,7 +7,7 @@ import { WATCH } from '../../src/diagnostics/watch/route.js'
 import { ROOT } from './imports.js'
 
 const [, table = ''] =
-  /\| routes \| what is told \|\n\|---\|---\|\n((?:\|.*\n)+)/.exec(
+  /\| routes \| a scoped caller gets \|\n\|---\|---\|\n((?:\|.*\n)+)/.exec(
     readFileSync(join(ROOT, 'docs/authorization.md'), 'utf8'),
   ) ?? []
 const rows = table.trim().split('\n')
@@ -20,12 +20,12 @@ const routes = (scopable: boolean) =>
     .map(({ path }) => path)
     .sort()
 
-describe('what somebody sees who sees some users, as docs/authorization.md has it', () => {
-  it('is told of every route that narrows its answer', () => {
+describe('what a scoped caller sees in docs/authorization.md', () => {
+  it('has every scoped route', () => {
     expect(pathsOf(rows.filter((row) => !isRefused(row)))).toEqual(routes(true))
   })
 
-  it('is refused of all others', () => {
+  it('lists all others as refused', () => {
     expect(pathsOf(rows.filter(isRefused))).toEqual(routes(false))
   })
 })

@@ -78,16 +78,27 @@ describe('the documents', () => {
     expect(wrong).toEqual([])
   })
 
-  it('are all within one link of the README', () => {
-    const readme = textOf('README.md')
-    expect(documents.filter((path) => path !== 'README.md' && !readme.includes(`](${path})`))).toEqual([])
+  it('are all linked from docs/README.md, and that from the README', () => {
+    const index = textOf('docs/README.md')
+    const others = documents.filter((path) => path !== 'docs/README.md')
+    const linkTo = (path: string) => `](${path.startsWith('docs/') ? path.slice('docs/'.length) : `../${path}`})`
+    expect(others.filter((path) => !index.includes(linkTo(path)))).toEqual([])
+    expect(textOf('README.md')).toContain('](docs/README.md)')
   })
 
-  it('name every subpath of the package in the README', () => {
+  it.each(documents)('%s has at most 20 kB', (path) => {
+    expect(Buffer.byteLength(textOf(path))).toBeLessThanOrEqual(20_000)
+  })
+
+  it('keep the README under 900 words', () => {
+    expect(textOf('README.md').split(/\s+/).length).toBeLessThanOrEqual(900)
+  })
+
+  it('name every subpath of the package in docs/imports.md', () => {
     const { name, exports } = JSON.parse(textOf('package.json')) as { name: string; exports: Record<string, unknown> }
     const subpaths = Object.keys(exports).filter((path) => path !== './package.json')
-    const readme = textOf('README.md')
-    expect(subpaths.filter((path) => !readme.includes(`\`${name}${path.slice(1)}\``))).toEqual([])
+    const imports = textOf('docs/imports.md')
+    expect(subpaths.filter((path) => !imports.includes(`\`${name}${path.slice(1)}\``))).toEqual([])
   })
 
   it('have the direction table that is held', () => {

@@ -1,5 +1,5 @@
 /** Holds documents against the types and tables that they tell of: what there is stands there, and nothing else. */
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { SiteDefinition } from '../../src/contract/sites.js'
@@ -60,7 +60,10 @@ describe('the documents name', () => {
     const writes = Object.entries(FACILITIES).flatMap(([name, type]) =>
       methodsOf(type).flatMap((method) => (READS.includes(method) ? [] : `${name}.${method}`)),
     )
-    const shown = firstColumn('docs/feeding.md', 'Every call that writes')
+    const shown = [
+      ...firstColumn('docs/facility-calls.md', 'Every call that writes'),
+      ...firstColumn('docs/facility-calls.md', 'Calls of cooperative sites'),
+    ]
     const calls = shown.map((call) => call.replace(/\(.*$/, '')).filter((call) => call.includes('.'))
     expect(calls.sort()).toEqual(writes.sort())
   })
@@ -95,7 +98,8 @@ describe('the documents name', () => {
   })
 
   it('what each option is', () => {
-    const rows = textOf('docs/options.md').split('\n')
+    const pages = readdirSync(join(ROOT, 'docs')).filter((name) => name.startsWith('options-'))
+    const rows = pages.flatMap((name) => textOf(`docs/${name}`).split('\n'))
     expect(rows.filter((row) => row.startsWith('| `') && row.endsWith('|  |'))).toEqual([])
   })
 
@@ -104,7 +108,7 @@ describe('the documents name', () => {
   })
 
   it.each([
-    ['docs/cooperative-sites.md', "The relay's routes", RELAY_ROUTES],
+    ['docs/site-reference.md', 'Routes of the relay', RELAY_ROUTES],
     ['docs/control-server.md', 'Routes', CONTROL_ROUTES],
   ] as const)('every route of %s', (path, heading, routes) => {
     const served = routes.flatMap(({ path, methods }) => Object.keys(methods).map((method) => `${method} ${path}`))
@@ -113,7 +117,7 @@ describe('the documents name', () => {
 
   it('every field that a site declares', () => {
     const fields = Object.keys(SiteDefinition.shape)
-    expect(firstColumn('docs/cooperative-sites.md', 'What a site declares').sort()).toEqual(fields.sort())
+    expect(firstColumn('docs/site-reference.md', 'What a site declares').sort()).toEqual(fields.sort())
   })
 
   it('every key of a fake world', () => {

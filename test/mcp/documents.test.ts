@@ -6,9 +6,9 @@ import { fence } from '../../src/mcp/answer.js'
 import { ROOT } from '../house/imports.js'
 import { connectHttp, serve } from './subject.js'
 
-const text = readFileSync(`${ROOT}/docs/agents.md`, 'utf8')
+const text = readFileSync(`${ROOT}/docs/mcp.md`, 'utf8')
 
-describe('docs/agents.md', () => {
+describe('docs/mcp.md', () => {
   it('has every tool in its order, with what it takes', async () => {
     const { tools } = await (await connectHttp(await serve({ auth: noopAuth() }))).listTools()
     const rows = [...text.matchAll(/^\| `(\w+)` \| (.*?) ?\| .{10,} \|$/gm)]

@@ -1,10 +1,11 @@
-/** The worked examples of `docs/evidence.md` are records of this run, to the letter. */
+/** The records in `docs/evidence.md` and `docs/backlog.md` are exactly the records of this run. */
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { createCommandDispatcher } from '../../src/memory/delivery/facility.js'
 import { ASK } from '../contract/clock.js'
 
-const page = readFileSync(new URL('../../docs/evidence.md', import.meta.url), 'utf8')
+const textOf = (name: string) => readFileSync(new URL(`../../docs/${name}.md`, import.meta.url), 'utf8')
+const pages = textOf('evidence') + textOf('backlog')
 
 /** One field a line, as the page prints a record. */
 const printed = (record: object) =>
@@ -12,7 +13,7 @@ const printed = (record: object) =>
     .map(([name, value]) => `  "${name}": ${JSON.stringify(value).replaceAll(',"', ', "').replaceAll('":', '": ')}`)
     .join(',\n')}\n}`
 
-it('shows in the page about evidence what a dispatcher really answers', async () => {
+it('returns the records that the pages show', async () => {
   let now = Date.UTC(2026, 10, 21, 9)
   const dispatcher = createCommandDispatcher({ now: () => now, nodeId: 'relay-1', capacity: 3 })
   const { inspector } = dispatcher
@@ -68,6 +69,6 @@ it('shows in the page about evidence what a dispatcher really answers', async ()
   for (const record of [...nodes.items, ...tenants.items]) shown.push(printed(record))
   await dispatcher.close()
 
-  const records = [...page.matchAll(/```json\n([\s\S]*?)\n```/g)].map(([, text]) => text)
+  const records = [...pages.matchAll(/```json\n([\s\S]*?)\n```/g)].map(([, text]) => text)
   expect(records).toEqual(shown)
 })

@@ -27,8 +27,8 @@ describe('the table of families', () => {
   })
 })
 
-describe('docs/metrics.md', () => {
-  const rows = [...textOf('docs/metrics.md').matchAll(/^\| `(relayscope_\w+)` \| (.*?) ?\| (.+?) \| /gm)]
+describe('docs/metric-series.md', () => {
+  const rows = [...textOf('docs/metric-series.md').matchAll(/^\| `(relayscope_\w+)` \| (.*?) ?\| (.+?) \| /gm)]
 
   it('has every series in its order, with its labels and what it proves', () => {
     expect(rows.map(([, name]) => name)).toEqual([...series.keys()])

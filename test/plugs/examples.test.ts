@@ -1,4 +1,4 @@
-/** Boots the examples of docs/plugs.md as they stand, and looks at what they show of one client. */
+/** Boots the examples of the integration pages, and checks what they show of one client. */
 import { fileURLToPath } from 'node:url'
 import { io } from 'socket.io-client'
 import { describe, expect, it, onTestFinished } from 'vitest'

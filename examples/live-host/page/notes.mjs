@@ -73,7 +73,7 @@ at('new').addEventListener('submit', async (event) => {
 // #region subscribe
 const left = new AbortController()
 addEventListener('pagehide', () => left.abort())
-// Back from the browser's cache, the page is a new life.
+// A page restored from the browser's cache is a new instance.
 addEventListener('pageshow', ({ persisted }) => persisted && location.reload())
 
 site.subscribe({

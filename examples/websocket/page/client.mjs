@@ -4,11 +4,11 @@
 /** Joins the relay at `url` and runs `actions`, a map of names to async functions. @returns its socket. */
 export function join(url, actions) {
   const socket = new WebSocket(`${url}&instance_id=${crypto.randomUUID()}`)
-  const say = (type, body) => socket.send(JSON.stringify({ type, ...body }))
-  const seen = new Map() // each command by its id, and how to stop it
+  const send = (type, body) => socket.send(JSON.stringify({ type, ...body }))
+  const seen = new Map() // commands by id, with their AbortController
   const context_id = crypto.randomUUID()
-  const report = () => say('report', { context_id, status: 'active' })
-  let reporting // a context that is not reported for 90 s is stale
+  const report = () => send('report', { context_id, status: 'active' })
+  let reporting // a context without a report for 90 s is stale
   socket.addEventListener('open', () => {
     report()
     reporting = setInterval(report, 30_000)
@@ -18,8 +18,8 @@ export function join(url, actions) {
     const { type, command_id, action, payload } = JSON.parse(data)
     if (type === 'cancel') seen.get(command_id)?.abort()
     if (type !== 'command') return
-    say('ack', { command_id }) // never handed over again from here on
-    if (seen.has(command_id)) return // until then it may come twice
+    send('ack', { command_id }) // from here on it is not delivered again
+    if (seen.has(command_id)) return // it can arrive twice before the acknowledgement
     const cancelled = new AbortController()
     seen.set(command_id, cancelled)
     let ok = true
@@ -28,7 +28,7 @@ export function join(url, actions) {
     } catch {
       ok = false
     }
-    say('result', { command_id, ok })
+    send('result', { command_id, ok })
   })
   return socket
 }

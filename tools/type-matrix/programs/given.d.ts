@@ -56,7 +56,7 @@ declare const createServer: typeof import('node:http').createServer
 declare const toNodeHandler: typeof import('relayscope/node').toNodeHandler
 declare const WebSocketServer: new (options: { server: import('node:http').Server }) => unknown
 declare const feed: (server: unknown, facilities: object, options: object) => () => Promise<void>
-declare const leave: () => Promise<void>
+declare const closeAll: () => Promise<void>
 declare const server: import('node:http').Server
 declare const userOf: (request: unknown) => string | null
 declare const heartbeatMs: number
