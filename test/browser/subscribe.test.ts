@@ -190,7 +190,7 @@ describe('subscribe', () => {
       },
     })
     expect(await hears(3)).toEqual(['ready', 'event', 'event'])
-    await vi.waitFor(() => expect(reported).toHaveLength(4))
+    await vi.waitFor(() => expect(reported).toHaveLength(4), { timeout: 60_000 })
     expect(reported.slice(2)).toEqual([broken, broken])
     expect(reported[0]).toMatchObject({ code: 'unexpected_answer' })
   })

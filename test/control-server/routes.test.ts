@@ -201,7 +201,7 @@ describe('POST /sites/{site_id}/events', () => {
       })
       return new Promise<never>(() => {})
     }
-    const { ask } = await startControl({ publisher: { publish }, timeouts: { answerMs: 50 } })
+    const { ask } = await startControl({ publisher: { publish }, timeouts: { answerMs: 1_000 } })
     await ask('PUT', '/sites/notes', notes)
     const answer = await ask('POST', '/sites/notes/events', { name: 'note_changed' })
     expect(answer).toMatchObject({ status: 504, body: { code: 'relay_timeout' } })

@@ -177,7 +177,7 @@ describe('the connector over dispatcher and correlator', () => {
   ])('reports a reply that %s, once', async (_what, { error, deadline_at }) => {
     const { outcomes, onError, deliver } = createReplying([error], deadline_at)
     deliver()
-    await vi.waitFor(() => expect(onError).toHaveBeenCalledOnce())
+    await vi.waitFor(() => expect(onError).toHaveBeenCalledOnce(), { timeout: 60_000 })
     expect(onError).toHaveBeenCalledWith(error, expect.objectContaining({ correlation_id: 'c-1' }))
     expect(outcomes).toHaveLength(1)
   })
@@ -186,10 +186,10 @@ describe('the connector over dispatcher and correlator', () => {
     const lost = new Refusal('unavailable')
     const { outcomes, onError, deliver } = createReplying([true, true], undefined, lost)
     deliver()
-    await vi.waitFor(() => expect(outcomes).toHaveLength(1))
+    await vi.waitFor(() => expect(outcomes).toHaveLength(1), { timeout: 60_000 })
     expect(onError).toHaveBeenCalledWith(lost, expect.objectContaining({ action: 'archive_note' }))
     deliver()
-    await vi.waitFor(() => expect(onError).toHaveBeenCalledTimes(2))
+    await vi.waitFor(() => expect(onError).toHaveBeenCalledTimes(2), { timeout: 60_000 })
     expect(outcomes).toHaveLength(1)
   })
 

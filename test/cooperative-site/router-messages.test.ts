@@ -104,7 +104,7 @@ describe('the messages of a host', () => {
       [{ bus: { ...bus, publish: never } }, unknown],
       [{ sites: { get: never } }, unavailable],
     ] as const) {
-      const world = await createWorld({ ...options, deadlineMs: 200 })
+      const world = await createWorld({ ...options, deadlineMs: 1_000 })
       const message = changed()
       const got = await answer(world, 'alice', 'POST', '/messages', message)
       expect(got.status).toBe(202)

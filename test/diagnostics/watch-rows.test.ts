@@ -5,6 +5,8 @@ import type { Inspectors } from '../../src/contract/families.js'
 import { createSubject, get, KEY, ORIGIN, PREFIX } from './subject.js'
 import { NOW } from './world.js'
 
+const PATIENCE = { timeout: 60_000 }
+
 const at = new Date(NOW).toISOString()
 /** A command of nobody, which its scope alone tells from another of its id. */
 const ofNobody = (scope_id: string) => ({
@@ -46,11 +48,11 @@ it('are as many as a GET shows, commands of nobody and one id among them, and go
   await vi.waitFor(async () => {
     expect(shown).toHaveLength(2)
     await isAsListed()
-  })
+  }, PATIENCE)
   items.reverse()
-  await vi.waitFor(isAsListed, { timeout: 10_000 })
+  await vi.waitFor(isAsListed, PATIENCE)
   items.shift()
-  await vi.waitFor(isAsListed, { timeout: 10_000 })
+  await vi.waitFor(isAsListed, PATIENCE)
   left.abort()
   await watching
 })

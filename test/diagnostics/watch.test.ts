@@ -318,7 +318,7 @@ it('over live objects reads nothing while nothing happens', async () => {
   await take()
   const reads = () => calls.filter(({ name }) => name.includes('.list')).length
   expect(reads()).toBe(2)
-  await vi.waitFor(() => expect(calls.length).toBeGreaterThan(6), { timeout: 10_000 })
+  await vi.waitFor(() => expect(calls.length).toBeGreaterThan(6), { timeout: 60_000 })
   expect(reads()).toBe(2)
   await facilities.connections.connect({ user_id: 'a', client_id: 'c', instance_id: 'i', client_type: 'web' })
   expect((await take())[0]?.data).toMatchObject({ view: '/connections', from: 1, remove: [] })

@@ -372,7 +372,7 @@ describe('questions', () => {
       prefix: '',
       fetch: () => (isHanging ? never() : Promise.resolve(Response.json({ items: [], has_more: false }))),
     }
-    const mcp = subject({ router, auth: noopAuth(), deadlineMs: 50 })
+    const mcp = subject({ router, auth: noopAuth(), deadlineMs: 1_000 })
     const result = async () => (await mcp(message(callMessage('find_records', { family: 'sites' })))).text()
     for (const text of await Promise.all(Array.from({ length: 40 }, result))) expect(text).toContain('no answer within')
     isHanging = false

@@ -101,12 +101,12 @@ describe('the handler', () => {
     }))
     const metrics = subject({ inspectors, deadlineMs: 30_000 })
     const all = [metrics(request()), metrics(request({ accept: OPEN })), metrics.collect()]
-    await vi.waitFor(() => expect(held).toHaveLength(1))
+    await vi.waitFor(() => expect(held).toHaveLength(1), { timeout: 60_000 })
     for (const release of held.splice(0)) release()
     await Promise.all(all)
     expect(asked).toBe(1)
     const later = metrics(request())
-    await vi.waitFor(() => expect(held).toHaveLength(1))
+    await vi.waitFor(() => expect(held).toHaveLength(1), { timeout: 60_000 })
     for (const release of held.splice(0)) release()
     await later
     expect(asked).toBe(2)

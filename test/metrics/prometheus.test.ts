@@ -15,11 +15,11 @@ describePrometheus('a Prometheus that scrapes the live host', () => {
   beforeAll(async () => {
     host = await startLiveHost()
     prometheus = await startPrometheus(host.url, host.key)
-  }, 30_000)
+  })
   afterAll(async () => {
     await prometheus?.stop()
     if (host) await end(host)
-  }, 15_000)
+  })
 
   const scrape = async (accept: string) =>
     (await fetch(`${host.url}/metrics`, { headers: { accept, authorization: `Bearer ${host.key}` } })).text()

@@ -96,7 +96,7 @@ describeBullmq('the inspectors of queues', (bullmq) => {
     const { server, queue } = await startWorld(bullmq)
     const emails = queue('emails')
     await emails.add('send', {})
-    const [patient, hasty] = [observe({ queues: [emails], timeoutMs: 200 }), observe({ queues: [emails] }, 200)]
+    const [patient, hasty] = [observe({ queues: [emails], timeoutMs: 2_000 }), observe({ queues: [emails] }, 200)]
     expect(await commandsOf(patient)).toHaveLength(1)
     server.pause()
     const codes = async (router: typeof patient) =>

@@ -58,9 +58,14 @@ export async function startWorld(bullmq: Bullmq) {
   return { server, ...worldOver(server, bullmq) }
 }
 
-export function observe(options: BullmqOptions, deadlineMs = 5_000, onError: ((error: unknown) => void) | null = null) {
+/** With patience for all that a busy machine needs, unless a test says otherwise. */
+export function observe(
+  options: BullmqOptions,
+  deadlineMs = 60_000,
+  onError: ((error: unknown) => void) | null = null,
+) {
   return createDiagnosticsRouter({
-    inspectors: createBullmqInspectors(options),
+    inspectors: createBullmqInspectors({ timeoutMs: 30_000, ...options }),
     auth: noopAuth(),
     deadlineMs,
     onError,

@@ -165,7 +165,7 @@ describe('publish', () => {
       const left = new AbortController()
       const given = publisher.publish('notes', 'note_changed', undefined, { signal: left.signal })
       const refused = expect(given).rejects.toBe(reason)
-      await vi.waitFor(() => expect(asked).toHaveLength(seen))
+      await vi.waitFor(() => expect(asked).toHaveLength(seen), { timeout: 60_000 })
       left.abort(reason)
       await refused
     }

@@ -45,7 +45,7 @@ describeRedis('replies that are lost on purpose', () => {
           const opened = await open(kind)
           ;({ plan, close } = opened)
           const where = { client: opened.client, deploymentId: 'd' }
-          hasty = createStore({ ...where, commandTimeoutMs: 500 })
+          hasty = createStore({ ...where, commandTimeoutMs: 1_000 })
           store = createStore({ ...where, commandTimeoutMs: 60_000 })
         })
         afterEach(() => close())
