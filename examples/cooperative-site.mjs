@@ -28,7 +28,7 @@ const ports = { sites, sessions, subscriptions, bus, ingest, connector, policy: 
 const authenticators = { authenticateHost: authenticate, authenticateViewer: authenticate }
 const relay = createCooperativeSiteRouter({ ...ports, ...authenticators, prefix: '/relay' })
 const auth = resolveAdminAuth({ strict: true, host: '127.0.0.1' })
-// Only what this program feeds. `contexts` and `browserWindows` are not fed, so their routes return 501, not an empty list.
+// Only what this program feeds: the routes of `contexts` and `browserWindows` return 501.
 const { rpc, history, deduplicator } = facilities
 const fed = { connections, dispatcher, rpc, history, deduplicator, sites, sessions, subscriptions }
 const diagnostics = createDiagnosticsRouter({ ...memoryComposition(fed), auth, prefix: '/ops/diagnostics' })
@@ -75,12 +75,12 @@ actions.handle('archive_note', { parameters: z.strictObject({ id: z.int() }) }, 
 })
 const { connection_id } = await connections.connect({ ...client, client_type: 'console', actions: actions.names })
 setInterval(() => connections.heartbeat(connection_id).catch(console.error), 30_000)
-// For each command: acknowledge, run the handler, reply. `context.signal` of a handler aborts when the viewer disconnects.
+// For each command: acknowledge, run the handler, reply. `context.signal` aborts when the viewer disconnects.
 await dispatcher.attach(client, actions.deliver(client, connector))
 
 // The page. It fetches the list again on every event. The token is after `#`, which is not sent to a server.
 function page() {
-  return `<!doctype html><meta charset="utf-8"><title>Notes</title><ul id="notes"></ul><p id="said"></p>
+  return `<!doctype html><meta charset="utf-8"><title>Notes</title><ul id="notes"></ul><p id="message"></p>
 <script type="module">
 import { createCooperativeSiteClient } from '/relayscope.js'
 const headers = { authorization: 'Bearer ' + location.hash.slice(1) }
@@ -88,10 +88,10 @@ const site = createCooperativeSiteClient({ baseUrl: '/relay', sessionId: '${sess
 async function invoke(action, parameters) {
   try {
     const { status, result, error } = await site.invoke(action, parameters)
-    said.textContent = status === 'succeeded' ? '' : error.code // the application's own error
+    message.textContent = status === 'succeeded' ? '' : error.code // the application's own error
     return result
   } catch ({ code, outcome }) {
-    said.textContent = outcome === 'unknown' ? code + ': it may have happened' : code // the relay's error
+    message.textContent = outcome === 'unknown' ? code + ': it may have happened' : code // the relay's error
   }
 }
 async function refresh() {
@@ -103,7 +103,7 @@ async function refresh() {
   })
   notes.replaceChildren(...items)
 }
-site.subscribe({ onReady: refresh, onEvent: refresh, onGap: refresh, onEnd: ({ reason }) => (said.textContent = reason) })
+site.subscribe({ onReady: refresh, onEvent: refresh, onGap: refresh, onEnd: ({ reason }) => (message.textContent = reason) })
 </script>`
 }
 

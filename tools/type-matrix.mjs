@@ -24,9 +24,9 @@ const { values } = parseArgs({ options: { only: { type: 'string', default: '' } 
 const shown = shownPrograms()
 const project = createProject(shown)
 
-/** Without the types of Node there is the DOM, and nothing of a host or a client on Node. */
+/** Without the types of Node there is the DOM, no host and no client on Node, but the first program of the README. */
 function filesFor(types, dom) {
-  if (types === NONE) return ['programs/portable.ts']
+  if (types === NONE) return ['programs/portable.ts', ...shown.filter(({ isFirst }) => isFirst).map(({ path }) => path)]
   return ['programs/*', ...shown.filter(({ onPage }) => dom || !onPage).map(({ path }) => path)]
 }
 

@@ -18,8 +18,8 @@ const FACE = /'(?:\.\.\/){2}src\/(?:adapters|plugs)?\/?([\w.]+?)(?:\/index)?\.js
 export const packagesOf = (start) => Object.keys(dependencies).filter((name) => name.startsWith(start))
 
 /**
- * What the documents show, each text once: its path in the project, its code, whether it is for a page, and whether it
- * is TypeScript. The first region of an example bears its name, so that another example's import of it is found.
+ * What the documents show, each text once: its path in the project, its code, whether it is for a page, whether it is
+ * TypeScript, and whether it is the first program of the README. The first region of an example bears its name, so that another example's import of it is found.
  */
 export function shownPrograms() {
   const documents = readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`)
@@ -28,7 +28,8 @@ export function shownPrograms() {
     for (const [, example, region, language, code] of readFileSync(join(ROOT, document), 'utf8').matchAll(BLOCK)) {
       if (shown.some((one) => one.code === code)) continue
       const path = shown.some((one) => one.path === `${example}.mts`) ? `${example}.${region}.mts` : `${example}.mts`
-      shown.push({ path, code, onPage: example.includes('/page/'), typed: language === 'ts' })
+      const onPage = example.includes('/page/')
+      shown.push({ path, code, onPage, typed: language === 'ts', isFirst: document === 'README.md' })
     }
   return shown
 }
