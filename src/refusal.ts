@@ -2,12 +2,12 @@
 
 /** Every reason for which a facility, an inspector, a gate or a route declines. */
 export type RefusalCode =
-  // what an inspector may say
+  // thrown by inspectors
   | 'invalid_identity'
   | 'invalid_cursor'
   | 'unavailable'
   | 'not_narrowable'
-  // what a facility may say
+  // thrown by facilities
   | 'invalid_input'
   | 'stale_instance'
   | 'identity_conflict'
@@ -17,7 +17,7 @@ export type RefusalCode =
   | 'timeout'
   | 'cancelled'
   | 'closed'
-  // what a cooperative site, session or gate may say
+  // thrown by cooperative sites, sessions and the gate
   | 'forbidden'
   | 'unknown_site'
   | 'owner_mismatch'
@@ -38,7 +38,7 @@ export type RefusalCode =
   | 'idempotency_key_reused'
   | 'idempotency_in_progress'
 
-/** What is known of a write that was answered by no result: it was not done and will not be, or nobody can tell. */
+/** What is known about a failed write: it was not run and never will be, or the outcome is unknown. */
 export type WriteOutcome = 'not_run' | 'unknown'
 
 export interface RefusalOptions extends ErrorOptions {
@@ -47,19 +47,18 @@ export interface RefusalOptions extends ErrorOptions {
 }
 
 /**
- * A "no" with a code that callers can act on.
+ * An expected error with a code that callers can act on.
  *
- * `detail` is for logs and hooks only: no route of the library ever sends it to a client, so an inspector may put a
- * diagnosis there. Absence is `null`, never a `Refusal`.
+ * `detail` is for logs and hooks only: no route sends it to a client, so an inspector may put a diagnosis there.
+ * Absence is `null`, never a `Refusal`.
  *
- * @example
- * throw new Refusal('unavailable', 'the store did not answer within 200 ms')
+ * @example throw new Refusal('unavailable', 'the store did not answer within 200 ms')
  */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly code: RefusalCode
   readonly detail: string | undefined
-  /** Of an `unavailable` store: whether what was asked for may have been done all the same. */
+  /** For `unavailable`: whether the write may have run anyway. */
   readonly outcome: WriteOutcome | undefined
 
   constructor(code: RefusalCode, detail?: string, options?: RefusalOptions) {
@@ -71,8 +70,8 @@ export class Refusal extends Error {
 }
 
 /**
- * Whether `error` says that nothing was done and that nothing will be: never sent, refused before it ran, or too late to
- * run. Anything else of a store that failed leaves open what it did.
+ * Whether `error` guarantees that nothing was done and nothing will be: never sent, refused before it ran, or too late
+ * to run. Any other store error leaves the outcome open.
  */
 export function wasNotRun(error: unknown): boolean {
   return error instanceof Refusal && error.outcome === 'not_run'

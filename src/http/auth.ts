@@ -6,14 +6,14 @@ import type { Awaitable } from '../contract/page.js'
 import { createHostGuard, isForwarded, isLoopbackAddress, isLoopbackHost, LOOPBACK_NAMES } from './guard.js'
 import { ProblemError } from './problem.js'
 
-// Keys and whose they are, and a comparison whose time tells nothing of any of them.
+// Named keys, and a constant-time comparison.
 
 /** Keys by the name of who holds them; several of one name while they are being changed. */
 export type NamedKeys =
   | Readonly<Record<string, string | readonly string[]>>
   | readonly { readonly name: string; readonly key: string }[]
 
-/** Whose key it is, for whoever may look: `null` for no key of ours. */
+/** Returns the principal name of a key, or `null` for an unknown key. */
 type Keyring = (given: string) => { readonly name: string } | null
 
 /** Whether the texts are equal, in a time that depends on `secret` alone. */
@@ -32,10 +32,11 @@ function entriesOf(keys: NamedKeys): [name: string, key: string][] {
 }
 
 /**
- * A ring of `keys`; one without a name is the administrator's. Each look compares with all of them, wherever one fits.
+ * Creates a key lookup. A single unnamed key belongs to `admin`. Each lookup compares with all keys, so its time
+ * reveals nothing.
  *
- * @param form What every key must look like, and how that is said.
- * @throws TypeError for a key that is blank or has another form, a name that is no id, a key of two names, and no key at all.
+ * @param form The pattern of a valid key, and its description for error messages.
+ * @throws TypeError for a blank or malformed key, an invalid name, a key with two names, and an empty set.
  */
 function createKeyring(keys: string | NamedKeys, form: { pattern: RegExp; said: string }): Keyring {
   const entries = typeof keys === 'string' ? ([['admin', keys]] as const) : entriesOf(keys)
@@ -60,7 +61,7 @@ function createKeyring(keys: string | NamedKeys, form: { pattern: RegExp; said: 
   }
 }
 
-/** Somebody who was authenticated. A host's own may hold more, which only its `authorize` sees. */
+/** An authenticated caller. A host's own principal may carry more fields, which only its `authorize` sees. */
 export interface AdminPrincipal {
   readonly name: string
 }
@@ -71,12 +72,12 @@ export interface RequestSource {
   readonly remoteAddress: string | null
 }
 
-/** Who may ask. `null`, a throw, and no answer within the deadline all mean 403. */
+/** Authenticates requests. `null`, an error and a missed deadline all result in 403. */
 export interface AdminAuth<Principal extends AdminPrincipal = AdminPrincipal> {
   /**
-   * Returns the principal, whose name `onAccess` is told, or `null`. Must not read the body.
+   * Returns the principal, whose name is passed to `onAccess`, or `null`. Must not read the body.
    *
-   * @param source Where the request came from. Wrap `resolveAdminAuth` only with this argument passed on.
+   * @param source Where the request came from. When you wrap `resolveAdminAuth`, pass it on.
    */
   authenticate(request: Request, source?: RequestSource): Awaitable<Principal | null>
 }
@@ -90,16 +91,16 @@ const ADMIN_KEY_VARIABLE = 'SERVICE_ADMIN_KEY'
 export class AdminKeyRequiredError extends Error {
   override readonly name = 'AdminKeyRequiredError'
 
-  /** @param host where it was to be bound, as far as that was said. */
+  /** @param host the host name that was to be bound, if known. */
   constructor(host?: string) {
-    const unsaid = host === undefined ? ', or say by the option host that the bind is loopback' : ''
+    const unsaid = host === undefined ? ', or pass the option host to state that the bind is loopback' : ''
     super(
       `an administrator key is required for a bind that is not loopback: pass one or set ${ADMIN_KEY_VARIABLE}${unsaid}`,
     )
   }
 }
 
-/** What a header carries as it is. */
+/** Characters that a header value can carry unchanged. */
 const HEADER_TEXT = {
   pattern: /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/,
   said: 'printable ASCII without a leading or trailing space',
@@ -108,14 +109,12 @@ const TOKEN = { pattern: /^[\x21-\x7e]+$/, said: 'printable ASCII without spaces
 const BEARER = /^Bearer +([\x21-\x7e]+)$/i
 
 /**
- * Accepts requests whose `X-Admin-Key` header is a key. Two such headers arrive joined and are refused.
+ * Accepts requests whose `X-Admin-Key` header is a known key. A repeated header arrives joined and is refused.
  *
- * @param keys One key, whose principal is `admin`; or keys by the names of their principals, several of one name while
- * they are being changed.
- * @throws TypeError for no key, one that is blank, that a header cannot carry (anything but printable ASCII, or spaces at
- * its ends) or that two names share, and a name that is no id.
- * @example
- * apiKeyAuth({ ada: keyOfAda, ci: [newKey, oldKey] })
+ * @param keys One key, whose principal is `admin`; or keys by principal name, several per name during rotation.
+ * @throws TypeError for no key, a blank key, one that a header cannot carry (anything but printable ASCII, or leading
+ * or trailing spaces), a key shared by two names, and an invalid name.
+ * @example apiKeyAuth({ ada: keyOfAda, ci: [newKey, oldKey] })
  */
 export function apiKeyAuth(keys: string | NamedKeys): AdminAuth {
   const holderOf = createKeyring(keys, HEADER_TEXT)
@@ -156,8 +155,8 @@ export function withBearerAsKey({ url, headers, signal }: Request): Request | nu
 }
 
 /**
- * Accepts every request: for a deliberately isolated local surface only. Loopback alone does not isolate: a web page whose name
- * resolves to this machine is answered too, so the surface needs an adapter's `allowedHosts` beside it.
+ * Accepts every request: only for a deliberately isolated local service. Loopback alone does not isolate it: a web page
+ * whose host name resolves to this machine is served too, so also set an adapter's `allowedHosts`.
  */
 export function noopAuth(): AdminAuth {
   return { authenticate: () => ({ name: 'anonymous' }) }
@@ -178,7 +177,7 @@ function loopbackAuth(): AdminAuth {
     authenticate({ headers, url }, source) {
       const address = source?.remoteAddress ?? null
       const isLocal = address === null || isLoopbackAddress(address)
-      // A call in process has no such header; its URL says whom it calls.
+      // An in-process call has no Host header; its URL names the host.
       const host = headers.get('host')
       const named = { hosts: [host ?? new URL(url).host], origins: values(headers.get('origin')) }
       if (!isLocal || isForwarded(headers.keys()) || guard(named) !== undefined)
@@ -193,11 +192,11 @@ function loopbackAuth(): AdminAuth {
 }
 
 export interface ResolveAdminAuthOptions {
-  /** An explicit key; one that is blank, or there and undefined, is an error. */
+  /** An explicit key. A blank or `undefined` value is an error. */
   key?: string | undefined
   /** Where `SERVICE_ADMIN_KEY` is read; a blank value counts as absent. @default the process's own environment */
   env?: Record<string, string | undefined> | undefined
-  /** Throws where there is no key, unless `host` is loopback. @default false */
+  /** Throws without a key, unless `host` is loopback. @default false */
   strict?: boolean | undefined
   /** The address that the host is going to bind. */
   host?: string | undefined
@@ -217,7 +216,7 @@ const OPTIONS: Shape<ResolveAdminAuthOptions> = { key: ANYTHING, env: OBJECT, st
 export function resolveAdminAuth(options: ResolveAdminAuthOptions = {}): AdminAuth {
   checkOptions(options, OPTIONS)
   const { key, strict = false, host } = options
-  // A variable that nobody has set must not open what it was to close.
+  // An unset environment variable must not disable authentication.
   if (Object.hasOwn(options, 'key') && key === undefined)
     throw new TypeError(`${invalidOption('key', 'a string', key)}. Is the environment variable set?`)
   if (key !== undefined) return apiKeyAuth(key)

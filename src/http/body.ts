@@ -3,11 +3,11 @@ import type * as z from 'zod'
 import { JSON_DEPTH } from '../contract/limits.js'
 import { type FieldError, ProblemError } from './problem.js'
 
-// What a JSON text would cost to build, counted before anything is built: one pass over its characters, no allocation per value.
+// Estimates the cost of a JSON text before parsing it: one pass over its characters, no allocation per value.
 
 /**
- * Objects and lists of one body. Each costs a hundred bytes of memory and a microsecond wherever it is copied, against
- * the three bytes that it takes on the wire; a message of 64 KiB can still hold whatever it likes.
+ * Maximum objects and arrays in one body. Each costs about a hundred bytes of memory and a microsecond per copy, for
+ * three bytes on the wire; a message of 64 KiB stays below the limit.
  */
 const CONTAINERS_MAX = 32_768
 
@@ -19,7 +19,10 @@ const CLOSE_OBJECT = 0x7d
 const OPEN_LIST = 0x5b
 const CLOSE_LIST = 0x5d
 
-/** The place of the quote that ends the string which begins behind `from`, or the end of a text that is none. */
+/**
+ * Returns the index of the closing quote of the string that starts after `from`, or the text's length if it is
+ * unterminated.
+ */
 function endOfString(text: string, from: number): number {
   for (let at = text.indexOf('"', from); at >= 0; at = text.indexOf('"', at + 1)) {
     let before = at
@@ -30,7 +33,7 @@ function endOfString(text: string, from: number): number {
   return text.length
 }
 
-/** The name that a string of the text spells, its escapes undone; what is not a string is left to the parser. */
+/** Returns the member name with escapes resolved; malformed strings are left to the parser. */
 function spelled(text: string, from: number, to: number): string {
   const raw = text.slice(from, to)
   if (!raw.includes('\\')) return raw
@@ -41,12 +44,12 @@ function spelled(text: string, from: number, to: number): string {
   }
 }
 
-/** Names of one object: few have more than one, and those that have none are asked for no set. */
+/** Member names of one object. A set is only created for the second name. */
 type Names = string | Set<string> | undefined
 
 /**
- * Why `text` is refused although it may be well-formed: it nests too deep, holds too many objects and lists, or names a
- * member twice (readers differ in which of the two counts). Says nothing of a text that is not well-formed.
+ * Returns why `text` is refused even if it is well-formed: too deep, too many objects and arrays, or a duplicate member
+ * (parsers disagree on which one counts). Malformed text is left to the parser.
  */
 export function refuseJsonText(text: string): string | undefined {
   // By depth, 0 outside of everything; `null` in a list.
@@ -91,13 +94,13 @@ const JSON_TYPE = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-8"?\s*)?$/i
 const PLAIN_PLACE = /^[a-z0-9_.]{1,128}$/
 
 async function readBytes(request: Request): Promise<Uint8Array> {
-  // What a length claims is believed only when it claims too much: the count is of what is read.
+  // A declared length is only used to refuse early; the actual bytes are counted.
   if (Number(request.headers.get('content-length')) > BODY_BYTES) throw new ProblemError('body_too_large')
   const chunks: Uint8Array[] = []
   let length = 0
   const reader = request.body?.getReader()
   while (reader) {
-    // A body that is cut short is its sender's doing, and no fault of ours that anybody should be told of.
+    // An aborted upload is the client's doing and is not reported.
     const { done, value } = await reader.read().catch((cause: unknown) => {
       throw new ProblemError('invalid_json', {}, { cause })
     })
@@ -119,11 +122,10 @@ async function readBytes(request: Request): Promise<Uint8Array> {
 }
 
 /**
- * The JSON value that `request` carries, at most 256 KiB, 32 levels and 32,768 objects and lists. Nothing is built of a
- * text that is refused for what it holds.
+ * Reads the JSON body: at most 256 KiB, 32 levels, and 32,768 objects and arrays. Refused text is not parsed.
  *
- * @throws ProblemError `unsupported_media_type`, `body_too_large`, `invalid_json`, `invalid_body` (too deep, too many, a
- * member twice); `invalid_json` too where the client goes away in the middle of it.
+ * @throws ProblemError `unsupported_media_type`, `body_too_large`, `invalid_json` (also for an aborted upload),
+ * `invalid_body` (too deep, too many, a duplicate member).
  */
 export async function readJson(request: Request): Promise<unknown> {
   const type = request.headers.get('content-type')

@@ -7,15 +7,15 @@ import { ProblemError } from './problem.js'
 const VERSION = '1'
 
 /**
- * What a list is, as far as its cursors are concerned: the same text, the same list. `limit` is not part of it, so a
- * caller may change it while walking.
+ * Identifies a list for its cursors: same text, same list. `limit` is not part of it, so a caller may change it while
+ * paging.
  */
 export function listIdentity(parts: {
   route: string
   params: Record<string, string>
   filters: Record<string, unknown>
   deployment: { id: string | null; mode: string }
-  /** Who can be seen, where that is not everybody. */
+  /** The visible users, if restricted. */
   users?: readonly string[] | undefined
 }): string {
   const sorted = (record: Record<string, unknown>) =>

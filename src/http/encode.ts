@@ -1,17 +1,17 @@
-/** How a value becomes JSON text that its schema has read: the wall between what is handed over and what leaves. */
+/** Serialises a value through its schema, so that only known fields leave the router. */
 import * as z from 'zod'
 import { atOnce, type Steps } from '../async/turns.js'
 import { type BadRecord, faultsOf, textOfFaults, toBadRecord } from '../contract/bad-record.js'
 
-// More is held by nobody who asks: a list is asked for again with a smaller limit, and a record alone cannot be shown.
+// Maximum length of a response: a longer list is read again with a smaller limit; a longer record is an error.
 const BODY_LENGTH = 16_777_216
 
-/** What an inspector handed over is not what its schema accepts. The message names the place, never a value. */
+/** An inspector's value does not match its schema. The message names the path, never a value. */
 export class UnacceptableAnswer extends TypeError {
   override readonly name = 'UnacceptableAnswer'
 }
 
-/** The answer is one that could be read, but is longer than any may be. */
+/** The response exceeds the maximum length. */
 export class TooLarge extends UnacceptableAnswer {}
 
 /** Some records of a list are not what their schema accepts; the others are. */
@@ -28,7 +28,7 @@ export class RefusedRecords extends UnacceptableAnswer {
 
 /** Whether nothing below `value` can ever change: frozen data properties all the way down, no accessors. */
 function isImmutable(value: unknown): boolean {
-  // A function would be a `toJSON`, which may answer anew each time.
+  // A function may be a `toJSON` that returns a different value each time.
   if (value === null || typeof value !== 'object') return typeof value !== 'function'
   if (!Object.isFrozen(value)) return false
   const prototype = Object.getPrototypeOf(value)
@@ -44,7 +44,7 @@ function read(schema: z.ZodType, value: unknown): string {
   throw new UnacceptableAnswer(textOfFaults(faultsOf(result.error)), { cause: result.error })
 }
 
-/** A record as its schema reads it. One that cannot change has one for good: who has seen it knows it again. */
+/** The serialised form of a record. For a frozen record it is cached, so an unchanged record keeps its identity. */
 export interface RecordText {
   readonly text: string
 }
@@ -70,13 +70,13 @@ function recordEncoder(schema: z.ZodType): RecordEncoder {
   return toText
 }
 
-/** A member of an answer: its text, or its records. */
+/** A member of a response: its text, or its records. */
 export interface Member {
   readonly name: string
   readonly value: string | readonly RecordText[]
 }
 
-/** An answer as its schema reads it. It is made into one text when somebody wants that: who compares does not. */
+/** A serialised response. The full text is only joined when needed: comparing does not need it. */
 export interface Encoded {
   /** Of an object with lists of records; empty for anything else. */
   readonly members: readonly Member[]
@@ -110,7 +110,7 @@ function listEncoder(name: string, element: z.ZodObject): (value: unknown) => St
   }
 }
 
-/** `undefined` for a member that is left out. */
+/** Returns `undefined` for an omitted member. */
 function valueEncoder(name: string, field: z.ZodType): (value: unknown) => Member | undefined {
   return (value) => {
     const text: string | undefined = read(field, value)
@@ -162,7 +162,7 @@ class Envelope implements Encoded {
 }
 
 function checkLength(length: number): void {
-  if (length > BODY_LENGTH) throw new TooLarge(`the answer has ${length} characters, at most ${BODY_LENGTH}`)
+  if (length > BODY_LENGTH) throw new TooLarge(`the response has ${length} characters, at most ${BODY_LENGTH}`)
 }
 
 /** An envelope is an object with lists of records; its fields are encoded one by one, so that records are shared. */
@@ -173,7 +173,7 @@ function createEnvelopeEncoder(schema: z.ZodObject): (value: unknown) => Steps<E
     value: valueEncoder(name, field),
   }))
   return function* (value) {
-    // What is not an object has none of the fields, and the schema says so.
+    // A non-object has no fields; the schema then reports them as missing.
     const given = value !== null && typeof value === 'object' ? (value as Record<string, unknown>) : {}
     const made: Member[] = []
     for (const { name, list, value } of members) {
@@ -185,10 +185,10 @@ function createEnvelopeEncoder(schema: z.ZodObject): (value: unknown) => Steps<E
 }
 
 /**
- * Makes values into JSON text as `schema` reads them: unknown keys are dropped.
+ * Creates a serialiser for `schema`; unknown keys are dropped.
  *
- * @returns a function in steps, which throws UnacceptableAnswer (RefusedRecords where only records of a list are), or whatever a getter or `JSON.stringify` throws: all of it is a
- * fault of the source.
+ * @returns a stepwise function that throws UnacceptableAnswer (RefusedRecords if only records of a list are invalid),
+ * or the error of a getter or `JSON.stringify`: all are faults of the source.
  */
 export function createEncoder(schema: z.ZodType): (value: unknown) => Steps<Encoded> {
   if (schema instanceof z.ZodObject && Object.values(schema.shape).some(isRecordList))
@@ -202,5 +202,5 @@ export function createEncoder(schema: z.ZodType): (value: unknown) => Steps<Enco
   }
 }
 
-/** `value` as JSON text, for an answer that is made too rarely to keep its encoder. */
+/** Serialises `value` once, for responses too rare to keep a serialiser. */
 export const encode = (schema: z.ZodType, value: unknown): string => atOnce(createEncoder(schema)(value)).text

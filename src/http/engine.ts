@@ -1,17 +1,17 @@
-/** The one way in which every router of ours answers a request: from the path to the route's own answer, or to a problem. */
+/** The request pipeline shared by all routers: from the path to the route's response or a problem. */
 import type { Awaitable } from '../contract/page.js'
 import { createTable, type Match } from './match.js'
 import { type FieldError, ProblemError } from './problem.js'
 import { type HttpReply, problemReply, type TextReply, toResponse } from './respond.js'
 import { parsePrefix, splitUrl, type Target } from './target.js'
 
-/** A path, and what answers each of its methods. */
+/** A path and the handler of each of its methods. */
 export interface Route<Handler> {
   /** Relative to the prefix, in OpenAPI's form. */
   path: string
   /** A GET is answered to HEAD too, without its body. */
   methods: Readonly<Record<string, Handler>>
-  /** Its answer goes on until somebody leaves: a HEAD would begin one for nobody. */
+  /** The response is a stream without an end, so HEAD is not served by running GET. */
   endless?: true
 }
 
@@ -30,21 +30,19 @@ interface Visited {
   readonly request: Request
 }
 
-/** What the routers differ in. `Visit` is what a router keeps of one request. */
+/** The differences between routers. `Visit` is the router's state for one request. */
 interface EngineOptions<R extends Route<unknown>, Visit extends Visited, Who, A extends HttpReply> {
   /** The whole public path under which this process sees the router. */
   prefix: string
   routes: readonly R[]
-  /**
-   * Who asks, or a throw. Asked before anything is told of what is there, for a path that names no route too.
-   */
+  /** Returns the caller or throws. Called before anything about the routes is revealed, even for unknown paths. */
   authenticate(visit: Visit, route: R | undefined): Awaitable<Who>
-  /** What must hold before the request itself is read. Throws what does not. */
+  /** Checks made before the request itself is read. Throws to refuse. */
   admit?(visit: Visit, handler: HandlerOf<R>): void
-  /** Why a parameter of a path cannot be what it stands for. */
+  /** Returns why a path parameter is invalid, or `undefined`. */
   checkParam(value: string): string | undefined
   answer(handler: HandlerOf<R>, matched: RoutedRequest<Who>, visit: Visit): Awaitable<A>
-  /** The problem that whatever was thrown is, and the place to tell a host of it. */
+  /** Converts an error to a problem and reports it to the host. */
   refuse(error: unknown, visit: Visit): ProblemError
 }
 
@@ -52,11 +50,13 @@ interface Engine<Visit, A extends HttpReply> {
   /** The prefix in canonical form. */
   readonly prefix: string
   owns(pathname: string): boolean
-  /** Never rejects for a request, as long as `refuse` does not throw. `target`: as it was sent, where that is known. */
+  /**
+   * Never rejects for a request, as long as `refuse` does not throw. `target`: the request target as sent, if known.
+   */
   reply(visit: Visit, target?: Target): Promise<A | TextReply>
 }
 
-// Bytes of a URL; a longer one cannot be a request of ours.
+// Maximum length of a URL in bytes; no valid request is longer.
 const URL_LENGTH = 8_192
 
 function checkParams(
@@ -85,10 +85,10 @@ function methodsOf<Handler>({ methods, endless }: Route<Handler>): Map<string, H
 }
 
 /**
- * Builds the engine of one router. Checks in this order, and the first that fails answers: prefix, length, who asks,
- * route, method, what `admit` asks for, parameters; then the route's own.
+ * Builds the pipeline of one router. Checks in this order, first failure wins: prefix, length, authentication, route,
+ * method, `admit`, parameters; then the route's own checks.
  *
- * @throws TypeError for an unusable prefix.
+ * @throws TypeError for an invalid prefix.
  */
 export function createEngine<R extends Route<unknown>, Visit extends Visited, Who, A extends HttpReply>(
   options: EngineOptions<R, Visit, Who, A>,
@@ -126,7 +126,7 @@ export function createEngine<R extends Route<unknown>, Visit extends Visited, Wh
     prefix: prefix.path,
     owns: table.owns,
     async reply(visit, given) {
-      // What is not a request rejects here: `toHandler` answers it.
+      // A value that is not a Request rejects here; `toHandler` turns that into a response.
       const target = given ?? splitUrl(visit.request.url)
       return table.fetch(target?.pathname ?? '', visit, target)
     },
@@ -134,18 +134,18 @@ export function createEngine<R extends Route<unknown>, Visit extends Visited, Wh
 }
 
 /**
- * A fetch-style handler, and what a mount needs to know of it. Of its second argument only the caller's address is read:
- * the `remoteAddress` that our adapters pass, or what Deno and Bun pass in its place.
+ * A fetch-style handler with the properties that a mount needs. Of the second argument only the caller's address is
+ * read: the `remoteAddress` that the adapters pass, or what Deno and Bun pass.
  */
 export interface Mountable<A extends HttpReply = HttpReply> {
   (request: Request, info?: unknown): Promise<Response>
   /** The same function, for hosts that take an object with `fetch`. */
   fetch(request: Request, info?: unknown): Promise<Response>
-  /** The same answer before it becomes a `Response`: what our Node adapter sends, at a fraction of the cost. */
+  /** The same response without a `Response` object: the Node adapter uses it because it is much cheaper. */
   reply(request: Request, info?: unknown): Promise<A>
 }
 
-/** `answer` as a handler that never rejects: untyped callers hand over anything, and what is not a request is answered too. */
+/** Turns `answer` into a handler that never rejects, even for values that are not requests. */
 export function toHandler<A extends HttpReply>(
   answer: (request: Request, info: unknown) => Promise<A>,
   failed: (error: unknown) => void = () => {},

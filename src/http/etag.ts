@@ -1,22 +1,22 @@
-/** What an answer is compared by: a weak entity tag (RFC 9110, 8.8.3), and whether a client has named it. */
+/** Weak entity tags (RFC 9110, 8.8.3) and `If-None-Match`. */
 import type { Encoded, Member } from './encode.js'
 import type { RequestOutcome } from './read.js'
 
-/** The tag of an answer to `question` of which `text` says all that is compared. */
+/** Returns the tag of a response to `question`; `text` is its compared part. */
 export const weakTag = (question: string, text: string): string => `W/"${digestOf([question, text])}"`
 
-/** Whether `header`, an `If-None-Match`, names `tag`: such a client has the answer. */
+/** Whether `header`, an `If-None-Match`, contains `tag`: the client then has the current response. */
 export const isNamed = (header: string | null, tag: string): boolean =>
   header?.split(',').some((one) => opaque(one) === opaque(tag)) ?? false
 
-/** Whether it names whatever there is. Nobody knows that there is something before it was read. */
+/** Whether the header is `*`. Whether anything exists is only known after reading. */
 export const isAnyNamed = (header: string | null): boolean => header?.trim() === '*'
 
-/** Whether nothing that its sources hold is left out of an answer, by what it says itself. */
+/** Whether a response is complete, as it reports itself. */
 export const isWhole = ({ encoded, complete }: RequestOutcome): boolean =>
   complete !== false && !encoded.members.some(({ name }) => name === 'omitted')
 
-/** A tag without what says that it is weak: that is not compared. */
+/** The tag without its weakness prefix, which is not compared. */
 const opaque = (tag: string) => tag.trim().replace(/^W\//, '')
 
 // A text is read through this window: each of its units takes at most three bytes.
@@ -26,9 +26,9 @@ const words = new Int32Array(bytes.buffer)
 const encoder = new TextEncoder()
 
 /**
- * 64 bits over `texts` in 16 hexadecimal digits: two hashes that rotate and multiply, word by word and every other word in
- * a lane of its own, because unit by unit costs as much as the rest of an answer; text by text, because to join them is a
- * copy more. It notices change and is no authentication. Nobody keeps a tag for long, so that it may become another hash.
+ * A 64-bit hash over `texts` as 16 hexadecimal digits: two multiply-rotate hashes over alternating words, because
+ * hashing unit by unit would cost as much as the rest of a response, and joining the texts would cost a copy. It
+ * detects change and is no authentication. Tags are short-lived, so the hash may change between versions.
  */
 function digestOf(texts: readonly string[]): string {
   let [a, b, c, d] = [0xdeadbeef, 0x41c6ce57, 0x9e3779b9, 0x7f4a7c15]
@@ -52,14 +52,14 @@ function digestOf(texts: readonly string[]): string {
   return (high >>> 0).toString(16).padStart(8, '0') + (low >>> 0).toString(16).padStart(8, '0')
 }
 
-/** What is read of `text` at once from there on. A pair of surrogates is not parted: each half alone reads as any other. */
+/** Reads the next word of `text` from `from`. Surrogate pairs are read as one unit. */
 function pieceOf(text: string, from: number): string {
   if (text.length <= WINDOW) return text
   const to = from + WINDOW
   return text.slice(from, (text.charCodeAt(to - 1) & 0xfc00) === 0xd800 ? to + 1 : to)
 }
 
-/** Each bit of `word` told to all others (the last steps of MurmurHash3). */
+/** Spreads each bit of `word` to all others (the final steps of MurmurHash3). */
 function mixed(word: number): number {
   const half = Math.imul(word ^ (word >>> 16), 2246822507)
   const whole = Math.imul(half ^ (half >>> 13), 3266489909)
@@ -73,7 +73,7 @@ export type Compared = (record: never) => object
 export const comparedRecord = (text: string, of: Compared | undefined): string =>
   of ? JSON.stringify(of(JSON.parse(text) as never)) : text
 
-/** A member as it is compared: not at all where it is the instant of the observation, and without what it cost. */
+/** The compared form of a member: `observed_at` is left out, and the examined counts are removed. */
 export function comparedMember(name: string, text: string): string {
   if (name === 'observed_at') return ''
   if (name !== 'completeness') return text
@@ -84,9 +84,9 @@ export function comparedMember(name: string, text: string): string {
 const changesByTheClock = ({ name }: Member) => name === 'observed_at' || name === 'completeness'
 
 /**
- * What of an answer is compared. Where all of it is, that is the text: taking it apart costs more.
+ * The compared part of a response; the whole text if nothing is left out, because splitting it costs more.
  *
- * @param of A record of its items without what changes by the clock alone.
+ * @param of Returns a record of the list without fields that change only by the clock.
  */
 export function comparedText({ members, text }: Encoded, of?: Compared): string {
   const parts = members.length > 0 ? members : membersOf(text)

@@ -1,11 +1,11 @@
-/** How events are written on the wire (WHATWG HTML, 9.2): frames that no value can break out of, and the answer that carries them. */
+/** Writes server-sent events (WHATWG HTML, 9.2): values cannot break out of their frame. */
 import type { Chunks, HttpReply } from './respond.js'
 
 /** One frame. `data` is any JSON value; a frame without one only sets `retry`. */
 interface EventFrame {
   event: string
   data: unknown
-  /** What a client that reconnects sends as `Last-Event-ID`. */
+  /** Sent back by a reconnecting client as `Last-Event-ID`. */
   id?: string | undefined
   /** How long a client waits before it reconnects, in milliseconds. */
   retry?: number | undefined
@@ -40,7 +40,7 @@ export const jsonFrame = (event: string, json: string): string =>
 /** A comment: clients ignore it, connections are kept alive by it. */
 export const HEARTBEAT_FRAME = ': \n\n'
 
-/** The answer that carries frames. Proxies must neither keep, transform nor collect it. */
+/** The response of an event stream. Its headers tell proxies not to cache, transform or buffer it. */
 export function eventStreamReply(frames: Chunks): HttpReply {
   return {
     status: 200,

@@ -1,10 +1,10 @@
 /**
- * Which names a service answers to. A web page whose own name resolves to this machine may read whatever answers it
- * (DNS rebinding): its requests arrive from loopback, and only `Host` and `Origin` tell where they come from.
+ * Checks `Host` and `Origin` against DNS rebinding: a web page whose host name resolves to this machine sends requests
+ * from loopback, and only these headers tell where they come from.
  */
 import { invalidOption } from '../contract/checks.js'
 
-// Which host names and addresses are this machine's own, and what is known of where a request came from.
+// Which host names and addresses are loopback, and where a request came from.
 
 const IPV4_LOOPBACK = /^127(?:\.(?:0|[1-9]\d?|1\d\d|2[0-4]\d|25[0-5])){3}$/
 const MAPPED_LOOPBACK = /^\[::ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4}\]$/
@@ -23,16 +23,16 @@ export function isLoopbackAddress(address: string): boolean {
   return hostname === '[::1]' || MAPPED_LOOPBACK.test(hostname)
 }
 
-// A proxy adds one of these, and its caller may be anywhere.
+// A proxy adds one of these headers, and its caller may be anywhere.
 const FORWARDING = /^(?:forwarded|x-forwarded(?:-.*)?|via|x-real-ip|.*-client-ip|cf-connecting-ip|x-original-.*)$/
 
-/** Whether one of these header names is added by proxies only. */
+/** Whether one of these header names is only added by proxies. */
 export function isForwarded(names: Iterable<string>): boolean {
   for (const name of names) if (FORWARDING.test(name.toLowerCase())) return true
   return false
 }
 
-/** What hosts pass beside a request; each of them has one of these. */
+/** What hosts pass as the second argument; each host passes one of these. */
 interface HostInfo {
   /** Our adapters. */
   remoteAddress?: unknown
@@ -55,8 +55,9 @@ function addressByBun(server: { requestIP?: unknown } | null | undefined, reques
 }
 
 /**
- * The socket's address of the caller, where the host passes it: `{ remoteAddress }`, the `info` of `Deno.serve`, the server
- * of `Bun.serve`, or the environment of a Hono application on one of these. `null` where it doesn't. Never from a header.
+ * Returns the caller's socket address if the host passes it: `{ remoteAddress }`, the `info` of `Deno.serve`, the
+ * server of `Bun.serve`, or the environment of a Hono application on one of these. Otherwise `null`. Never read from a
+ * header.
  */
 export function remoteAddressOf(info: unknown, request: Request): string | null {
   if (info === null || typeof info !== 'object') return null
@@ -72,19 +73,19 @@ export function remoteAddressOf(info: unknown, request: Request): string | null 
 
 export type GuardRefusal = 'bad_host' | 'bad_origin'
 
-/** What is looked at of a request. */
+/** The checked parts of a request. */
 interface Named {
-  /** The values of `Host`, each of its own: two are refused. */
+  /** The `Host` values, one per header; more than one is refused. */
   hosts: readonly string[]
   /** The values of `Origin`. */
   origins: readonly string[]
-  /** The port that the request came in by, where it is known. */
+  /** The port on which the request arrived, if known. */
   port?: number | undefined
 }
 
 export type HostGuard = (named: Named) => GuardRefusal | undefined
 
-/** In place of a name: `127.0.0.0/8`, `[::1]` and `localhost`, with the port of the socket where that is known. */
+/** Stands for `127.0.0.0/8`, `[::1]` and `localhost`, with the port of the socket if known. */
 export const LOOPBACK_NAMES = 'loopback'
 
 const NAME = /^(\[[0-9a-f:.]+\]|[^\s:/?#@[\]]+)(?::(\d{1,5}))?$/i
@@ -92,11 +93,11 @@ const ORIGIN = /^(https?):\/\/([^/?#@]+)$/i
 const DEFAULT_PORTS: Record<string, string> = { http: '80', https: '443' }
 
 /**
- * A guard that lets in who names one of `allowed`: `loopback`, a name (`ops.example.org`, whatever its port), or a name
- * and its port (`ops.example.org:8443`). An `Origin` must name one of them too; a request without `Origin` comes from a
- * program, or from a page that `Host` has spoken for.
+ * Creates a guard that allows `Host` values in `allowed`: `loopback`, a name (`ops.example.org`, any port), or a name
+ * with a port (`ops.example.org:8443`). An `Origin` must be allowed too; a request without `Origin` comes from a
+ * program, or from a page of the `Host` that was checked.
  *
- * @throws TypeError for an entry that is none of these, and for an empty list.
+ * @throws TypeError for any other entry, and for an empty list.
  */
 export function createHostGuard(allowed: readonly string[]): HostGuard {
   if (!Array.isArray(allowed) || allowed.length === 0 || !allowed.every((entry) => NAME.test(entry)))

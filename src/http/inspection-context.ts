@@ -1,12 +1,12 @@
-/** What inspectors are asked with. */
+/** Creates the context passed to inspectors. */
 
 import type { Deadline } from '../async/deadline.js'
 import type { InspectionContext, InspectionLimits } from '../contract/page.js'
 
-// By name and not privately: a wrapper that inherits from the ask, or a Proxy around it, finds it too.
+// A symbol instead of a private field, so that a wrapper that inherits from the context, or a Proxy, finds it too.
 const DEADLINE = Symbol('deadline')
 
-/** The signal is made when an inspector looks at it: most answer at once and never do. */
+/** The signal is created on first access: most inspectors return immediately and never read it. */
 const SIGNAL: PropertyDescriptor & ThisType<InspectionContext & { readonly [DEADLINE]: Deadline }> = {
   configurable: true,
   enumerable: true,
@@ -18,17 +18,17 @@ const SIGNAL: PropertyDescriptor & ThisType<InspectionContext & { readonly [DEAD
   },
 }
 
-/** `limits` bound what one request may cost; `onError` hears of what an inspector passed over to be able to answer. */
+/** `limits` bound the cost of one request; `onError` is called for each record that an inspector skipped. */
 export function createInspectionContext(
   deadline: Deadline,
   limits: InspectionLimits,
   onError: (error: unknown) => void,
 ): InspectionContext {
   const ctx = { limits } as InspectionContext
-  // Whoever copies or prints what inspectors are given sees the bounds and the signal alone.
+  // Not enumerable: a copy or a log of the context shows the limits and the signal only.
   Object.defineProperty(ctx, DEADLINE, { value: deadline })
   Object.defineProperty(ctx, 'onError', { value: onError })
-  // An own property, so that a copy has it; with one getter for all, because an accessor of its own gives an object a
-  // hidden class of its own, which outlives it and keeps with it all that the request came by.
+  // An own property, so that copies have it; with one shared getter, because an accessor per object gives each a hidden
+  // class that would keep the request alive.
   return Object.defineProperty(ctx, 'signal', SIGNAL)
 }

@@ -9,30 +9,30 @@ const PARAMETER = /\{(\w+)\}/g
 export const paramNames = (template: string): string[] =>
   [...template.matchAll(PARAMETER)].map(([, name]) => name as string)
 
-/** A template with something else in the place of each parameter. */
+/** Fills the parameters of a path template. */
 export const fillTemplate = (template: string, fill: (name: string) => string): string =>
   template.replaceAll(PARAMETER, (_, name: string) => fill(name))
 
 /** A route that a path names. */
 export interface Match<R> {
   route: R
-  /** Percent-decoded once; `null` where that is not well-formed. */
+  /** Percent-decoded once; `null` if malformed. */
   params: Record<string, string | null>
 }
 
 interface TableOptions<R, Args extends unknown[], A extends object> {
-  /** Runs before the route is looked up. What it throws ends the request. */
+  /** Runs before the route is looked up. An error ends the request. */
   before?(...args: Args): void
-  /** Answers a path. `found` is `undefined` for a path that names no route. */
+  /** Serves a path. `found` is `undefined` for an unknown route. */
   serve(found: Match<R> | undefined, ...args: Args): Awaitable<A>
-  /** Answers what was thrown by `before` or `serve`. Without it the error goes to the caller. */
+  /** Handles an error of `before` or `serve`. Without it the error is thrown to the caller. */
   catch?(error: unknown, ...args: Args): A
 }
 
 export interface Table<Args extends unknown[], A> {
-  /** Whether a request with this path, undecoded, is the router's to answer. */
+  /** Whether the router serves this undecoded path. */
   owns(pathname: string): boolean
-  /** Answers a path that starts with the prefix. A literal stands before a parameter in its place. */
+  /** Serves a path that starts with the prefix. A literal segment wins over a parameter. */
   fetch(pathname: string, ...args: Args): Promise<A>
 }
 
@@ -52,12 +52,12 @@ function createSpelling(templates: readonly string[][]) {
   }
 }
 
-// What `new URL` leaves as it is, and what every literal of ours is made of.
+// Characters that `new URL` leaves unchanged, and that all literal segments consist of.
 const PLAIN = /^(?!\.{1,2}$)[\w.-]*$/
 
 /**
- * The path as itty gets it. It reads a path through `new URL`, which resolves dot segments and turns `\` into `/`; a
- * segment with anything but plain characters can only be a parameter, so a placeholder stands for it.
+ * The path as passed to itty-router, which parses it with `new URL`: that resolves dot segments and turns `\` into `/`.
+ * A segment with other than plain characters can only be a parameter, so a placeholder replaces it.
  */
 const toRoutable = (segments: readonly string[]): string =>
   segments.map((segment) => (PLAIN.test(segment) ? segment : '~')).join('/')
@@ -76,7 +76,7 @@ export function createTable<R extends { path: string }, Args extends unknown[], 
   })
   for (const route of routes) {
     const parts = route.path.split('/').map((part) => paramNames(part)[0])
-    // From the path itself, and not from what itty made of it: see `toRoutable`.
+    // Taken from the original path, not from the routable one: see `toRoutable`.
     const paramsOf = (segments: readonly string[]) =>
       Object.fromEntries(
         parts.flatMap((name, i) => (name === undefined ? [] : [[name, decodeSegment(segments[i] as string)]])),
@@ -90,7 +90,7 @@ export function createTable<R extends { path: string }, Args extends unknown[], 
 
   const hasRespelledLiteral = createSpelling(routes.map(({ path }) => path.split('/')))
   const rest = (pathname: string) => pathname.slice(prefix.path.length)
-  // To itty slashes at the end are none.
+  // itty-router ignores trailing slashes.
   const namesNothing = (path: string) => (path.length > 1 && path.endsWith('/')) || hasRespelledLiteral(path)
   return {
     owns: (pathname) => prefix.owns(pathname) && !hasRespelledLiteral(rest(pathname)),

@@ -1,4 +1,4 @@
-/** What the OpenAPI documents of our routers are made of: schemas, parameters, problems, and the ways to one another. */
+/** Shared parts of the OpenAPI documents: schemas, parameters, problems and references. */
 import * as z from 'zod'
 import { Id, NAMES } from '../contract/ids.js'
 import type { Json, JsonObject } from '../contract/json.js'
@@ -7,15 +7,15 @@ import { FieldError, PROBLEMS, Problem, ProblemCode, type ProblemExtra, toProble
 
 type Components = Readonly<Record<string, z.ZodType>>
 
-/** What every document has. */
+/** Components of every document. */
 export const BASE_COMPONENTS: Components = { FieldError, Id, Problem, ProblemCode }
 
 export const ref = (name: string, kind = 'schemas') => ({ $ref: `#/components/${kind}/${name}` })
 
 /**
- * The schemas of all components, converted together so that what they share stays shared.
+ * Converts the schemas of all components together, so that shared schemas stay shared.
  *
- * @param io What is read (`input`), or what is answered.
+ * @param io `input` for request schemas, `output` for response schemas.
  */
 export function toSchemas(named: Components, io: 'input' | 'output' = 'output'): Record<string, JsonObject> {
   const registry = z.registry<{ id: string }>()
@@ -62,7 +62,7 @@ const EXTRA: Partial<Record<ProblemCode, ProblemExtra>> = {
   action_timeout: { outcome: 'unknown' },
 }
 
-/** The bodies of these problems, as `components.examples` has them: by code. */
+/** The example bodies of these problems, by code, for `components.examples`. */
 export function problemExamples(codes: Iterable<ProblemCode>): JsonObject {
   return Object.fromEntries(
     [...codes].map((code) => [
@@ -74,22 +74,22 @@ export function problemExamples(codes: Iterable<ProblemCode>): JsonObject {
 
 const HEADERS: Partial<Record<number, JsonObject>> = {
   405: { Allow: { description: 'The methods of this route.', schema: { type: 'string' } } },
-  503: { 'Retry-After': { description: 'Seconds after which to ask again.', schema: { type: 'integer' } } },
+  503: { 'Retry-After': { description: 'Seconds to wait before retrying.', schema: { type: 'integer' } } },
 }
 
-/** The content of an answer that is a stream of events: the names of their schemas by those of the events. */
+/** The content of an event-stream response: schema names by event name. */
 export function eventContent(events: Readonly<Record<string, string>>, example: Json): JsonObject {
   const frames = Object.entries(events).map(([event, name]) => ({
     type: 'object',
     properties: { event: { const: event }, data: ref(name) },
     required: ['event', 'data'],
   }))
-  const text = { type: 'string', description: 'Frames as WHATWG HTML has them, each one of these.' }
+  const text = { type: 'string', description: 'Server-sent events; each frame matches one of these schemas.' }
   const streamed = { ...text, contentMediaType: 'text/event-stream', contentSchema: { oneOf: frames } }
   return { content: { 'text/event-stream': { schema: streamed, example } } }
 }
 
-/** What stands under `responses` for these problems: one for each status, with an example of each code. */
+/** The `responses` entries of these problems: one per status, with an example per code. */
 export function problemResponses(codes: Iterable<ProblemCode>): JsonObject {
   const byStatus = new Map<number, ProblemCode[]>()
   for (const code of new Set(codes)) {

@@ -21,16 +21,16 @@ type Components = Readonly<Record<string, z.ZodType>>
 /** A router to be described. */
 export interface DescribedRouter<R extends Route<Operation<unknown>>> {
   info: { title: string; summary: string; description: string }
-  /** Where it is mounted. */
+  /** The path prefix of the router. */
   prefix: string
   routes: readonly R[]
-  /** What bodies and answers are called: whatever of it has a name. */
+  /** Named schemas of request and response bodies. */
   taken: Components
   answered: Components
-  /** What every route refuses with. */
+  /** Problems that every route can return. */
   always: readonly ProblemCode[]
   securitySchemes: JsonObject
-  /** Which of them opens a route. */
+  /** Returns the security scheme of a route. */
   securityOf(route: R): string
 }
 
@@ -46,7 +46,7 @@ function contentOf(
   return { content: { 'application/json': { schema: ref(nameOf(schema)), example: example as Json } } }
 }
 
-/** What a method of a path can be refused with. */
+/** The problems that a method of a path can return. */
 function problemsOf(path: string, { problems }: Operation<unknown>, always: readonly ProblemCode[]): ProblemCode[] {
   return [...always, ...(paramNames(path).length > 0 ? (['invalid_path'] as const) : []), ...problems]
 }
@@ -118,9 +118,9 @@ export function operationsDocument<R extends Route<Operation<unknown>>>(router: 
   }
 }
 
-// One method of a route as data beside what answers it, so that a document can tell of it.
+// The description of one method of a route, from which the document is built.
 
-/** One answer that is no problem. Without a schema it has no body. */
+/** One successful response. Without a schema it has no body. */
 interface Answer {
   description: string
   schema?: z.ZodType
@@ -129,9 +129,9 @@ interface Answer {
   events?: Readonly<Record<string, z.ZodType>>
 }
 
-/** What a method takes, answers and refuses, and what does it. */
+/** Input, responses, problems and handler of a method. */
 export interface Operation<Handle> {
-  /** What a generated client calls it: a verb and what it answers, for good. */
+  /** The name in generated clients: a verb and its result. It must never change. */
   operationId: string
   summary: string
   /** Headers that mean something here, each with what. */
@@ -140,7 +140,7 @@ export interface Operation<Handle> {
   body?: { schema: z.ZodType; example: unknown }
   /** By status. */
   answers: Readonly<Record<number, Answer>>
-  /** What it refuses with, beside what every route of its router does. */
+  /** Problems besides those that every route can return. */
   problems: readonly ProblemCode[]
   handle: Handle
 }
@@ -148,7 +148,7 @@ export interface Operation<Handle> {
 /** A body as `schema` reads it. */
 export const bodyOf = <S extends z.ZodType>(schema: S, example: NoInfer<z.input<S>>) => ({ schema, example })
 
-/** An answer as `schema` writes it. */
+/** Documents a response with this schema and example. */
 export const documentedResponse = <S extends z.ZodType>(
   description: string,
   schema: S,
@@ -159,7 +159,7 @@ export const documentedResponse = <S extends z.ZodType>(
   example,
 })
 
-/** An answer that goes on until somebody leaves. `example`: its first frames. */
+/** Documents a stream that stays open until the client disconnects. `example`: its first frames. */
 export const streamOf = (
   description: string,
   events: Readonly<Record<string, z.ZodType>>,

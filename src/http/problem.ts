@@ -1,4 +1,4 @@
-/** How the library says "no" over HTTP: the one table from code to status, and the RFC 9457 body. */
+/** Problem documents (RFC 9457): the table from code to status and title. */
 import * as z from 'zod'
 import { Refusal, type RefusalCode } from '../refusal.js'
 
@@ -13,7 +13,7 @@ export const PROBLEMS = {
     403,
     'Without an administrator key only direct requests from this machine are answered: set SERVICE_ADMIN_KEY or the option key',
   ],
-  not_narrowable: [403, 'The answer is of all users, and cannot be narrowed to those that you may see'],
+  not_narrowable: [403, 'This response covers all users and cannot be restricted to the users you may see'],
   not_loopback: [403, 'The caller is not on this machine'],
   forwarded_request: [403, 'The request was forwarded'],
   bad_host: [403, 'The Host is not this server on this machine'],
@@ -44,31 +44,31 @@ export const PROBLEMS = {
   invalid_parameters: [422, 'The parameters are not valid'],
   reserved_parameter: [422, 'A parameter has a name that only the runtime may set'],
   idempotency_key_reused: [422, 'The idempotency key belongs to another call'],
-  share_exceeded: [429, 'What one user may hold here is full; nothing was done'],
+  share_exceeded: [429, 'The limit per user is reached; nothing was done'],
   internal: [500, 'The request failed'],
   inspector_absent: [501, 'This deployment has no such inspector'],
   operation_absent: [501, 'The inspector does not offer this operation'],
   relay_refused: [502, 'The relay refused'],
-  inspector_unavailable: [503, 'The source of this answer cannot be reached'],
+  inspector_unavailable: [503, 'The data source cannot be reached'],
   unavailable: [503, 'A store of this relay cannot be reached'],
   connector_unavailable: [503, 'The application cannot be reached; nothing was run'],
-  inspector_timeout: [504, 'The source of this answer did not answer in time'],
-  relay_timeout: [504, 'The relay did not answer'],
-  approval_timeout: [504, 'Nobody approved in time; nothing was run'],
-  action_timeout: [504, 'The application did not answer in time'],
+  inspector_timeout: [504, 'The data source did not respond in time'],
+  relay_timeout: [504, 'The relay did not respond'],
+  approval_timeout: [504, 'The action was not approved in time; nothing was run'],
+  action_timeout: [504, 'The application did not respond in time'],
 } as const satisfies Record<string, readonly [status: number, title: string]>
 
 /** A code that a problem body can carry, as a client goes by it. */
 export const ProblemCode = z
   .enum(Object.keys(PROBLEMS) as (keyof typeof PROBLEMS)[])
-  .describe('What is wrong, for programs: the status is that of the code.')
+  .describe('Machine-readable error code. It determines the status.')
 export type ProblemCode = z.infer<typeof ProblemCode>
 
 /** One thing in a request that is not valid. */
 export const FieldError = z
   .object({
-    in: z.enum(['query', 'path', 'header', 'body']).describe('Where it stands in the request.'),
-    name: z.string().describe('What it is called there.'),
+    in: z.enum(['query', 'path', 'header', 'body']).describe('The part of the request.'),
+    name: z.string().describe('The name of the field.'),
     reason: z.string().describe('Why it is not valid, without its value.'),
   })
   .describe('One thing in a request that is not valid.')
@@ -78,13 +78,13 @@ export type FieldError = z.infer<typeof FieldError>
 export const Problem = z
   .object({
     type: z.string().describe('`urn:relayscope:problem:` and the code, with hyphens.'),
-    title: z.string().describe('What is wrong, for people: always the same text for the same code.'),
-    status: z.int().describe('The status of the answer.'),
-    code: ProblemCode.describe('What is wrong, for programs.'),
+    title: z.string().describe('Human-readable summary; always the same text for the same code.'),
+    status: z.int().describe('HTTP status code.'),
+    code: ProblemCode.describe('Machine-readable error code.'),
     detail: z.string().optional().describe('Never set by this library.'),
-    capability: z.string().optional().describe('What is absent, of a 501.'),
-    errors: z.array(FieldError).optional().describe('What in the request is not valid: the first eight.'),
-    outcome: z.enum(['unknown']).optional().describe('`unknown`: whether it took effect cannot be said.'),
+    capability: z.string().optional().describe('The missing capability, with status 501.'),
+    errors: z.array(FieldError).optional().describe('Invalid fields of the request, at most eight.'),
+    outcome: z.enum(['unknown']).optional().describe('`unknown`: the request may or may not have taken effect.'),
   })
   .describe('The body of every error (RFC 9457), at most 2 KiB. Go by `code`.')
 export type Problem = z.infer<typeof Problem>
@@ -109,10 +109,10 @@ export class ProblemError extends Error {
   }
 }
 
-// Eight reasons fit into 2 KiB and are more than a person mends at once.
+// Eight errors fit into 2 KiB, and are more than a person fixes in one attempt.
 const ERRORS_SHOWN = 8
 
-/** The body that `code` answers with. */
+/** Creates the problem document for `code`. */
 export function toProblem(code: ProblemCode, extra: ProblemExtra = {}): Problem {
   const [status, title] = PROBLEMS[code]
   const problem: Problem = { type: `urn:relayscope:problem:${code.replaceAll('_', '-')}`, title, status, code }
@@ -122,20 +122,20 @@ export function toProblem(code: ProblemCode, extra: ProblemExtra = {}): Problem 
   return problem
 }
 
-/** What a router answered with `status` and `body` in place of an answer, in one line. It repeats what stands there: who shows it sees to that. */
+/** Describes an error response in one line. It quotes the body: the caller must escape it for display. */
 export function problemText(status: number, body: unknown): string {
   const { code, title, errors } = (body ?? {}) as Record<string, unknown>
-  if (typeof code !== 'string') return `${status}: somebody else answered`
+  if (typeof code !== 'string') return `${status}: not a response of this router`
   const reasons = (Array.isArray(errors) ? errors : []).map((error) => `; ${error?.name} ${error?.reason}`)
   return `${status} ${code}: ${title}${reasons.join('')}`
 }
 
-// What a refusal is over HTTP: the one table from the library's vocabulary of "no" to the problems of its routers.
+// Maps refusals of the library to problems of its routers.
 
-/** Who refuses: an inspector that is asked for a diagnosis, or a facility, registry or gate that is asked to act. */
+/** The source of a refusal: an inspector that was read, or a facility, registry or gate that was asked to act. */
 type Refuser = 'inspector' | 'facility'
 
-/** Where nothing is said, the refusal is a fault of whoever said it: `internal`. */
+/** A refusal without an entry is a fault of its source: `internal`. */
 const REFUSALS: Record<RefusalCode, Partial<Record<Refuser, ProblemCode>>> = {
   invalid_identity: {},
   invalid_cursor: { inspector: 'invalid_cursor' },
@@ -148,7 +148,7 @@ const REFUSALS: Record<RefusalCode, Partial<Record<Refuser, ProblemCode>>> = {
   capacity_exceeded: { facility: 'share_exceeded' },
   payload_too_large: { facility: 'body_too_large' },
   timeout: { facility: 'unavailable' },
-  // Who cancelled has gone and reads nothing; whoever else looks at it learns the truth.
+  // The caller that cancelled has disconnected; other readers see the actual outcome.
   cancelled: { facility: 'action_timeout' },
   closed: { facility: 'unavailable' },
   forbidden: { facility: 'forbidden' },
@@ -173,10 +173,10 @@ const REFUSALS: Record<RefusalCode, Partial<Record<Refuser, ProblemCode>>> = {
 }
 
 /**
- * The problem that `error` is. Its message goes nowhere: `cause` is for a host's hook, which hears no refusal of what a
- * client asked.
+ * Converts an error to a problem. Its message is never sent; `cause` is for the host's error hook, which is not called
+ * for refusals caused by the client.
  *
- * @param own What refusals mean on one route, where that differs.
+ * @param own Overrides of the mapping for one route.
  */
 export function toProblemError(
   error: unknown,

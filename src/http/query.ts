@@ -1,4 +1,4 @@
-/** How a query string becomes typed values: strictly, so that a mistyped filter never silently widens an answer. */
+/** Parses query strings strictly, so that a mistyped filter never silently widens the result. */
 import * as z from 'zod'
 import { type FieldError, ProblemError } from './problem.js'
 

@@ -1,4 +1,4 @@
-/** Routes that only read, as data plus one expression, and what is made of each once for all requests. */
+/** Read-only routes as data with one read function, prepared once for all requests. */
 import * as z from 'zod'
 import type { Steps } from '../async/turns.js'
 import { CURSOR_BYTES, type RouterLimits } from '../contract/limits.js'
@@ -8,10 +8,10 @@ import { createEncoder, type Encoded } from './encode.js'
 import { paramNames } from './match.js'
 import type { ProblemCode } from './problem.js'
 
-/** What a route is given: everything decoded, typed and checked. */
+/** The input of a route, decoded and validated. */
 interface RouteInput<Filter, Param extends string = string> {
   params: Record<Param, string>
-  /** The query without `limit` and `cursor`; only what the caller gave. */
+  /** The query without `limit` and `cursor`; only given parameters. */
   filter: Filter
   page: PageQuery
 }
@@ -22,26 +22,26 @@ interface RouteInput<Filter, Param extends string = string> {
  */
 type Paging = 'paged' | 'limited' | 'sample'
 
-/** A route as data plus one expression. `Source` is what the table is built over, `View` what each request brings along. */
+/** A route as data with one read function. `Source` holds the inspectors, `View` the request's context. */
 export interface ReadRoute<Source, View> {
   /** Relative to the prefix, in OpenAPI's form: `/users/{user_id}/summary`. */
   path: string
-  /** What a generated client calls it: a verb and what it answers, for good. */
+  /** The name in generated clients: a verb and its result. It must never change. */
   operationId: string
   summary: string
-  /** Any of these capabilities serves it; the first is the one that a 501 names. Empty: always there. */
+  /** Any of these capabilities serves it; the 501 response names the first. Empty: always available. */
   needs: readonly string[]
-  /** What it takes beside `limit` and `cursor`. @default nothing */
+  /** Query parameters besides `limit` and `cursor`. @default none */
   query?: z.ZodObject
   page?: Paging
   response: z.ZodType
-  /** An answer, for the readers of the document. */
+  /** An example response for the documentation. */
   example: unknown
-  /** It addresses one object: `null` is 404. Elsewhere `null` is not an answer. */
+  /** The route returns one object: `null` is 404. For other routes `null` is an error. */
   record?: true
   /** The token of a page that ends with this item, where the order of a list makes one of any: such a page is cut. */
   tokenOf?(item: never): string
-  /** A record of its list without what changes by the clock alone: ages and instants of observation. @default all of it */
+  /** Returns a record without fields that change only by the clock, such as ages. @default the whole record */
   compared?(item: never): object
   /** Refusals of the inspector that mean something of their own on this route. */
   refusals?: Partial<Record<RefusalCode, ProblemCode>>
@@ -71,9 +71,9 @@ export interface TypedReadRoute<
 }
 
 const limitOf = (fallback: number, max: number) =>
-  z.int().min(1).max(max).default(fallback).describe('Most entries to answer.')
+  z.int().min(1).max(max).default(fallback).describe('Maximum number of entries.')
 
-// No maxLength of its own: a cursor that is too long is an invalid cursor, not an invalid query.
+// No maxLength: a cursor that is too long is an invalid cursor, not an invalid query.
 const Cursor = z
   .string()
   .meta({ maxLength: CURSOR_BYTES })
@@ -91,17 +91,17 @@ export function queryOf({ page, query }: Pick<ReadRoute<never, never>, 'page' | 
   return z.object({ ...(page && PAGING[page](limits)), ...query?.shape })
 }
 
-/** A route with what every request for it needs to know of it. */
+/** A route with everything that is computed once for all its requests. */
 export interface PreparedRoute<Source, View> {
   route: ReadRoute<Source, View>
   query: z.ZodObject
   /** The limit of a page whose route takes none. */
   pageDefault: number
-  /** It answers a list of items. */
+  /** Whether the response is a list of items. */
   listed: boolean
-  /** The members of its answer, and whether that is cut short. */
+  /** The members of the response, for lists that are cut short. */
   members: readonly string[]
-  /** Its answers have an entity tag. */
+  /** Whether responses have an entity tag. */
   isCompared: boolean
   encode: (value: unknown) => Steps<Encoded>
   /** What refusals of its inspectors mean here, where that differs from other routes. */
@@ -110,7 +110,7 @@ export interface PreparedRoute<Source, View> {
 
 const isListed = (response: z.ZodType) => response instanceof z.ZodObject && 'items' in response.shape
 
-/** Whether a route answers a list or counts: what can be asked for again and again, and is compared. */
+/** Whether a route returns a list or counts: such responses are polled, so they are compared. */
 export const isCompared = ({ path, response }: Pick<ReadRoute<never, never>, 'path' | 'response'>) =>
   isListed(response) || path.endsWith('/count')
 

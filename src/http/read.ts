@@ -10,7 +10,7 @@ import { parseQuery } from './query.js'
 import type { PreparedRoute } from './read-route.js'
 import { firstHalf, type LongList, withoutRecords } from './shorten.js'
 
-/** What became of one request, for the hook that counts it. */
+/** The result of one request, for the access hook. */
 export interface RequestOutcome {
   encoded: Encoded
   itemCount: number | null
@@ -30,11 +30,11 @@ function completeOf(value: Envelope | undefined): boolean | null {
   return typeof value?.completeness?.complete === 'boolean' ? value.completeness.complete : null
 }
 
-/** Holds a page to what its list promises, and puts the wire's cursor in place of the inspector's token. */
+/** Validates a page from an inspector, and replaces its token by a cursor. */
 function bindPage(page: Envelope, limit: number, identity: (() => string) | undefined): Envelope {
   if (!Array.isArray(page?.items)) throw new UnacceptableAnswer('items: must be a list')
   if (page.items.length > limit)
-    throw new UnacceptableAnswer(`items: ${page.items.length} of them for a limit of ${limit}`)
+    throw new UnacceptableAnswer(`items: ${page.items.length} entries for a limit of ${limit}`)
   if (identity === undefined) return page
   if (page.has_more !== true) return { ...page, next_cursor: null }
   if (typeof page.next_cursor !== 'string')
@@ -42,7 +42,7 @@ function bindPage(page: Envelope, limit: number, identity: (() => string) | unde
   return { ...page, next_cursor: toCursor(identity(), page.next_cursor) }
 }
 
-/** A list by the members that its schema knows: a page may be of a class of the host's, of which a spread sees nothing. */
+/** Copies the members known to the schema: a host's page may be a class instance, which a spread would not copy. */
 function plainPage(page: unknown, members: readonly string[]): Envelope {
   if (page === null || typeof page !== 'object') return page as Envelope
   const given = page as Record<string, unknown>
@@ -56,7 +56,7 @@ interface QueryInput {
   /** Absent on a route that takes none. */
   limit?: number
   cursor?: string
-  /** Only what the caller gave. */
+  /** Only given parameters. */
   filters: Readonly<Record<string, unknown>>
 }
 
@@ -66,20 +66,20 @@ export function readQuery<Source, View>({ query }: PreparedRoute<Source, View>, 
   return { ...(limit === undefined ? {} : { limit }), ...(cursor === undefined ? {} : { cursor }), filters }
 }
 
-/** What a matched request brings along. */
+/** A matched request. */
 export interface ReadRequest {
   params: Record<string, string>
   given: QueryInput
   deployment: { id: string | null; mode: string }
-  /** Who can be seen, where that is not everybody. */
+  /** The visible users, if restricted. */
   users?: readonly string[] | undefined
   deadline: Deadline
 }
 
 /**
- * Answers a matched, authenticated request whose query is read: cursor, inspector, record, schema, in that order.
+ * Serves an authenticated request with a valid query: cursor, inspector, record, schema, in that order.
  *
- * @throws ProblemError whatever goes wrong; its `cause` is for `onError`.
+ * @throws ProblemError for every failure; its `cause` is for `onError`.
  */
 export async function read<Source, View extends { readonly ctx: InspectionContext }>(
   { route, pageDefault, listed, members, encode, refusals }: PreparedRoute<Source, View>,
@@ -94,7 +94,7 @@ export async function read<Source, View extends { readonly ctx: InspectionContex
   try {
     return await answer(limit, view)
   } catch (error) {
-    // Whatever an inspector throws once its signal has aborted is its way to say that it was stopped.
+    // After an abort, any error of the inspector means that it was stopped.
     const stopped = deadline.signal.aborted && !(error instanceof ProblemError)
     throw stopped
       ? new ProblemError('inspector_timeout', {}, { cause: error })
@@ -102,13 +102,13 @@ export async function read<Source, View extends { readonly ctx: InspectionContex
   }
 
   async function answer(size: number, view: View): Promise<RequestOutcome> {
-    // A copy: what an inspector does to it must change neither the cursor nor what `onAccess` is told.
+    // A copy: an inspector that mutates its input must not change the cursor or what `onAccess` gets.
     const input = { params, filter: { ...filters } as never, page: { limit: size, cursor: token } }
     const pending = route.read(source, input, view)
-    // What is said without an inspector waits for nobody, however long it takes to say.
+    // Routes without an inspector have no deadline.
     const answered = await (route.needs.length === 0 ? pending : deadline.race(pending))
     if (answered === null && route.record) throw new ProblemError('not_found')
-    // A record of another id may belong to somebody else: it is not shown under this one.
+    // A record with another id may belong to another user and is not returned.
     if (route.record) {
       const requested = { ...params, ...filters }
       const { items } = Object(answered) as Envelope
@@ -126,7 +126,7 @@ export async function read<Source, View extends { readonly ctx: InspectionContex
     }
   }
 
-  /** The answer without what cannot be shown; of one that is too large, as much as there is room for. */
+  /** Removes records that cannot be shown; shortens a page that is too large. */
   async function shorten(
     envelope: Envelope,
     size: number,
@@ -135,7 +135,7 @@ export async function read<Source, View extends { readonly ctx: InspectionContex
   ): Promise<RequestOutcome> {
     try {
       const answer = await finish(envelope, size)
-      // Only now: a page that is asked for again is refused again.
+      // Reported only now: a page that is read again refuses the same records again.
       for (const record of refused) view.ctx.onError?.(record)
       return answer
     } catch (error) {

@@ -1,4 +1,4 @@
-/** How an answer is sent: the headers that every answer of ours carries, the body, and the `Response` of both. */
+/** Builds responses: common headers, body, and the `Response` object. */
 import { PROBLEMS, type ProblemCode, type ProblemExtra, toProblem } from './problem.js'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
@@ -12,12 +12,12 @@ const SECURITY_HEADERS = {
 const encoder = new TextEncoder()
 
 /**
- * The bytes of an answer that goes on. The next chunk is asked for when the last one was taken; whoever takes no more
- * calls `return`, at any time, and a `next` that waits then ends.
+ * The chunks of a streaming response. The next one is requested after the previous was written; a consumer that stops
+ * calls `return` at any time, which also ends a pending `next`.
  */
 export type Chunks = AsyncIterator<Uint8Array<ArrayBuffer>, undefined>
 
-/** An answer before it becomes a `Response`, which some hosts do not need. */
+/** A response before it becomes a `Response` object, which some hosts do not need. */
 export interface HttpReply {
   status: number
   headers: Record<string, string>
@@ -28,30 +28,30 @@ export interface HttpReply {
   body: string | Chunks | null
 }
 
-/** An answer whose text is at hand. */
+/** A response with its complete text. */
 export interface TextReply extends HttpReply {
   body: string
 }
 
-/** A JSON answer. */
+/** Creates a JSON response. */
 export function jsonReply(status: number, text: string, headers: Record<string, string> = {}): TextReply {
   return { status, headers: { 'content-type': JSON_TYPE, ...SECURITY_HEADERS, ...headers }, body: text }
 }
 
-/** The answer to whoever has it already: 304, with the tag that says so. */
+/** Creates a 304 response with the current tag. */
 export const notModified = (etag: string): HttpReply => ({
   status: 304,
   headers: { ...SECURITY_HEADERS, etag },
   body: null,
 })
 
-/** An answer without a body. */
+/** Creates a response without a body. */
 export const emptyReply = (status: number): HttpReply => ({ status, headers: SECURITY_HEADERS, body: null })
 
 // A store that is back after a second is found by the next request; a longer wait would only delay the operator.
 const RETRY_AFTER_S = '1'
 
-/** The answer for `code`, as RFC 9457 has it. */
+/** Creates the problem response for `code` (RFC 9457). */
 export function problemReply(code: ProblemCode, extra: ProblemExtra = {}): TextReply {
   const retry: Record<string, string> = PROBLEMS[code][0] === 503 ? { 'retry-after': RETRY_AFTER_S } : {}
   const headers = { 'content-type': PROBLEM_TYPE, ...retry, ...extra.headers }
@@ -75,7 +75,7 @@ function toStream(chunks: Chunks): ReadableStream<Uint8Array<ArrayBuffer>> {
   )
 }
 
-/** `reply` as a `Response`. For HEAD the headers are those of the GET, and the body is left out. */
+/** Converts `reply` to a `Response`. For HEAD the headers are those of GET, without the body. */
 export function toResponse({ status, headers, body }: HttpReply, head = false): Response {
   if (body === null) return new Response(null, { status, headers })
   if (typeof body !== 'string') return new Response(toStream(body), { status, headers })

@@ -1,6 +1,6 @@
-/** How a list becomes one that can be shown: shorter where it is too large, and without the records that cannot be shown. */
+/** Shortens lists: fewer records if too large, and without records that cannot be shown. */
 
-/** A list as far as its length is concerned. */
+/** The members of a list that matter for shortening. */
 export interface LongList {
   items: unknown[]
   next_cursor?: unknown
@@ -17,7 +17,7 @@ export function firstHalf(page: LongList, tokenOf: (item: never) => string): Lon
   return { ...page, items, next_cursor: tokenOf(items.at(-1) as never), has_more: true }
 }
 
-/** A page without the records at these places, which says so; it goes on behind them as before. */
+/** Returns the page without the records at these indexes, and counts them as omitted. Paging continues unchanged. */
 export function withoutRecords(page: LongList, places: { has(place: number): boolean }): LongList {
   const items = Array.from(page.items).filter((_, place) => !places.has(place))
   const omitted = (typeof page.omitted === 'number' ? page.omitted : 0) + page.items.length - items.length

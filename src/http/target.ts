@@ -2,7 +2,7 @@
 import { invalidOption } from '../contract/checks.js'
 import { hasDotSegment, hasEmptySegment } from './guard.js'
 
-/** What is read of where a request goes. */
+/** The path and query of a request. */
 export interface Target {
   /** Undecoded. */
   pathname: string
@@ -16,11 +16,11 @@ export interface Prefix {
   path: string
   /** Whether the path begins with the prefix. */
   covers(pathname: string): boolean
-  /** Whether a request with this path, undecoded, is this router's to answer: it has one spelling of the prefix. */
+  /** Whether this router serves the undecoded path: the prefix has exactly one spelling. */
   owns(pathname: string): boolean
 }
 
-/** `segment` percent-decoded, or `null` where it is not well-formed UTF-8 in well-formed percent-encoding. */
+/** Percent-decodes `segment`; `null` if it is not well-formed UTF-8 in well-formed percent-encoding. */
 export function decodeSegment(segment: string): string | null {
   if (!segment.includes('%')) return segment
   try {
@@ -30,16 +30,16 @@ export function decodeSegment(segment: string): string | null {
   }
 }
 
-/** `segment` as a URL has it in its path, which is what everybody sends for it: a `+` or an `@` stands there as it is. */
+/** Encodes `segment` as URL parsers do in a path: `+` and `@` stay as they are. */
 function encodeSegment(segment: string): string {
   // The slash behind it: a URL loses the spaces at its end.
   return new URL(`http://h/${segment.replace(/[%/?#\\]/g, encodeURIComponent)}/`).pathname.slice(1, -1)
 }
 
 /**
- * The prefix that `given` names, spelled as a URL spells it. One trailing slash is dropped.
+ * Parses a prefix into its canonical spelling. One trailing slash is dropped.
  *
- * @throws TypeError for what cannot be a path of whole segments: no leading slash, empty or dot segments, a query, a
+ * @throws TypeError for anything but a path of whole segments: no leading slash, empty or dot segments, a query, a
  * fragment, malformed percent-encoding, control characters.
  */
 export function parsePrefix(given: string, name = 'prefix'): Prefix {
@@ -77,8 +77,8 @@ export function splitTarget(target: string): Target {
 }
 
 /**
- * The path and query of `url`. Nothing else of it is read: an answer must not depend on the host. `undefined` for no
- * URL at all, which a runtime makes of a malformed `Host` where no adapter stands before the router.
+ * Returns the path and query of `url`. The host is not read, because responses must not depend on it. `undefined` for
+ * an invalid URL, which some runtimes build from a malformed `Host`.
  */
 export function splitUrl(url: string): Target | undefined {
   try {

@@ -36,9 +36,9 @@ describe('an inspector that blocks', () => {
   })
 
   it('page by page leaves an aggregate with what it has', async () => {
-    const { router, calls } = createWatched({ deadlineMs: 100 }, ({ name }) => {
+    const { router, calls } = createWatched({ deadlineMs: 1_000 }, ({ name }) => {
       if (name !== 'registry.listConnections') return undefined
-      block(60)
+      block(600)
       return onePage(calls.length)
     })
     const { status, body } = await get(router, '/connections/count')

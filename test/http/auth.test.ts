@@ -184,7 +184,7 @@ describe('resolveAdminAuth', () => {
     expect(() => resolveAdminAuth({ strict: false, host, env: {} })).not.toThrow()
   })
   it('says that host is missing where a strict bind is not told, and not where it is', () => {
-    const missing = /say by the option host that the bind is loopback/
+    const missing = /pass the option host to state that the bind is loopback/
     expect(() => resolveAdminAuth({ strict: true, env: {} })).toThrow(missing)
     expect(() => resolveAdminAuth({ strict: true, host: '0.0.0.0', env: {} })).toThrow(
       /pass one or set SERVICE_ADMIN_KEY$/,

@@ -251,7 +251,11 @@ describe('a router at a URL', () => {
       () => new Response('<h1>hello</h1>', { headers: { 'content-type': 'text/html' } }),
       /no router/,
     ],
-    ['is somebody else, who refuses', () => new Response('no', { status: 418 }), /^418: somebody else answered$/],
+    [
+      'is somebody else, who refuses',
+      () => new Response('no', { status: 418 }),
+      /^418: not a response of this router$/,
+    ],
     ['answers a list of nonsense', () => Response.json({ items: [1, 'x', null] }), /^what answered there is no list$/],
     [
       'has words of its own',
@@ -278,7 +282,7 @@ describe('a router at a URL', () => {
   it('that is somebody else has said nothing of a record', async () => {
     const router = { prefix: '', fetch: async () => new Response('no such page', { status: 404 }) }
     const { text } = await fetchRoute({ router, auth: noopAuth() }, 'get_record', { family: 'sites', id: 'notes' })
-    expect(text).toBe('404: somebody else answered')
+    expect(text).toBe('404: not a response of this router')
   })
 
   it('that leads elsewhere is not followed, so that nobody else hears the key', async () => {
@@ -289,7 +293,7 @@ describe('a router at a URL', () => {
     const { text } = await fetchRoute({ url: server.url, key: KEY, auth: noopAuth() }, 'find_records', {
       family: 'sites',
     })
-    expect(text).toBe('307: somebody else answered')
+    expect(text).toBe('307: not a response of this router')
     expect(elsewhere).not.toHaveBeenCalled()
   })
 
