@@ -10,7 +10,7 @@ import { redisComposition } from 'relayscope/redis'
 
 const client = createClient({ url })
 client.on('error', (error) => console.error(`the store: ${error.message}`))
-// Not awaited: while the store is away, requests answer 503.
+// Not awaited: while the store is down, requests get 503.
 client.connect().catch(() => {})
 
 const diagnostics = createDiagnosticsRouter({
