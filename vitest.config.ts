@@ -21,7 +21,7 @@ const FULL = [
   'test/metrics/{bridge,prometheus}.test.ts',
   'test/package/**/*.test.ts',
   'test/plugs/{examples,playwright}.test.ts',
-  'test/redis/observer-example.test.ts',
+  'test/redis/{beyond-bounds,beyond-bounds-kept,hostile-numbers,hostile-writers,observer-example}.test.ts',
   'test/simulation/defects.test.ts',
   'test/dashboard/{accessible,filters,hostile,key,keys,live,live-host,live-host-redis,narrowed,words}.test.ts',
 ]

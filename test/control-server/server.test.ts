@@ -174,7 +174,7 @@ describe('too many', () => {
 
   it('connections without a token that take none of their answers lock nobody out', async () => {
     const { server, ask } = await startControl()
-    const flood = `GET / HTTP/1.1\r\nHost: localhost:${server.port}\r\n\r\n`.repeat(1_000)
+    const flood = `GET / HTTP/1.1\r\nHost: localhost:${server.port}\r\n\r\n`.repeat(200)
     for (let opened = 0; opened < 640; opened += 64)
       await Promise.all(
         Array.from({ length: 64 }, async () => {
