@@ -1,4 +1,4 @@
-/** The relay’s HTTP API as an OpenAPI document, made of the routes that its router answers from. */
+/** The relay's HTTP API as an OpenAPI document, built from its routes. */
 
 import { checkOptions, TEXT } from '../contract/checks.js'
 import { EndFrame, EndReason, GapFrame, GapReason, ReadyFrame, SiteEvent } from '../contract/event-bus.js'
@@ -11,20 +11,19 @@ import { operationsDocument } from '../http/operations-document.js'
 import { RELAY_PROBLEMS, RELAY_ROUTES } from './relay-routes.js'
 
 /**
- * The relay router as OpenAPI 3.1. Its two securities are the host’s own: `host` is what `authenticateHost` asks for,
- * `viewer` what `authenticateViewer` does, both shown as a bearer token.
+ * Returns the OpenAPI 3.1 document of the relay router. Its two security schemes are the host's own: `host` is checked
+ * by `authenticateHost`, `viewer` by `authenticateViewer`; both are shown as bearer tokens.
  *
- * @param options.prefix Where it is mounted. @default ''
- * @throws TypeError for an unusable prefix.
- * @example
- * const document = cooperativeSiteOpenApi({ prefix: '/relay' })
+ * @param options.prefix The path prefix of the router. @default ''
+ * @throws TypeError for an invalid prefix.
+ * @example const document = cooperativeSiteOpenApi({ prefix: '/relay' })
  */
 export function cooperativeSiteOpenApi(options: { prefix?: string | undefined } = {}): JsonObject {
   checkOptions(options, { prefix: TEXT })
   return operationsDocument({
     info: {
       title: 'relayscope cooperative sites',
-      summary: 'Local applications tell their viewers what has changed, and are asked to act.',
+      summary: 'Local applications publish events to their viewers and handle actions that viewers invoke.',
       description: 'Hosts hand in messages and declare sites; viewers watch sessions and invoke actions.',
     },
     prefix: options.prefix ?? '',

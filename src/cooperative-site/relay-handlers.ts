@@ -1,4 +1,4 @@
-/** What answers each route of the relay. */
+/** The handlers of the relay's routes. */
 import * as z from 'zod'
 import { checkId } from '../contract/ids.js'
 import type { Ingest } from '../contract/ingest.js'
@@ -19,15 +19,15 @@ import type { ActionGate } from './actions/gate.js'
 import { type IngestSiteMessageDeps, ingestCooperativeSiteMessage } from './events/ingest.js'
 import type { SessionStreams } from './sessions/streams.js'
 
-/** What the routes work with. */
+/** The dependencies of the handlers. */
 export interface Relay extends Omit<CheckActionDeps, 'sites'>, Omit<IngestSiteMessageDeps, 'sites' | 'ingest'> {
-  /** With `get` alone sites cannot be declared over HTTP: those methods answer 501. */
+  /** With `get` only, sites cannot be declared over HTTP: those methods return 501. */
   sites: Pick<SiteRegistry, 'get'> & Partial<SiteRegistry>
-  /** Within the relay's deadline: what it has retained is projected after that, in a time of its own. */
+  /** Bounded by the relay's deadline; publishing has its own time limit after that. */
   ingest: Ingest
   gate: ActionGate
   streams: SessionStreams
-  /** The answer of a store within the relay's deadline. */
+  /** Runs a store call within the relay's deadline. */
   withinDeadline<T>(work: () => Awaitable<T>): Promise<T>
 }
 

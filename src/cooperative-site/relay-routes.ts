@@ -1,4 +1,4 @@
-/** The routes of the relay as data: what a host and a viewer may ask, and what they are answered. */
+/** The routes of the relay as data: methods, inputs and responses for hosts and viewers. */
 import { EndFrame, GapFrame, ReadyFrame, SiteEvent } from '../contract/event-bus.js'
 import { SiteMessage, SiteMessageAnswer } from '../contract/ingest.js'
 import { Invocation, InvokeBody } from '../contract/invocations.js'
@@ -16,7 +16,7 @@ import {
   watchEvents,
 } from './relay-handlers.js'
 
-/** A path and who may ask what of it. */
+/** A path, its methods, and who may call them. */
 interface RelayRoute extends Route<Operation<RelayHandler>> {
   who: 'host' | 'viewer'
 }
@@ -43,17 +43,21 @@ const MESSAGE = {
 
 const POST_MESSAGE: Operation<RelayHandler> = {
   operationId: 'postMessage',
-  summary: 'Hands in a message; an event of a site goes on to its viewers',
+  summary: 'Publishes a message; an event of a site is forwarded to its viewers',
   body: bodyOf(SiteMessage, MESSAGE),
   answers: {
-    202: documentedResponse('It is retained; `published` says whether viewers can have it', SiteMessageAnswer, {
-      accepted: true,
-      duplicate: false,
-      message_id: MESSAGE.message_id,
-      stream: 'users/ada/sites/notes/events',
-      published: true,
-      not_published_reason: null,
-    }),
+    202: documentedResponse(
+      'The message is retained; `published` says whether viewers can receive it',
+      SiteMessageAnswer,
+      {
+        accepted: true,
+        duplicate: false,
+        message_id: MESSAGE.message_id,
+        stream: 'users/ada/sites/notes/events',
+        published: true,
+        not_published_reason: null,
+      },
+    ),
   },
   problems: [...BODY_PROBLEMS, 'stale_instance', 'share_exceeded'],
   handle: postMessage,
@@ -82,7 +86,7 @@ const PUT_SITE: Operation<RelayHandler> = {
 const DELETE_SITE: Operation<RelayHandler> = {
   operationId: 'deleteSite',
   summary: 'Takes a site back',
-  answers: { 204: { description: 'It is gone' } },
+  answers: { 204: { description: 'The site was deleted' } },
   problems: ['not_found', 'operation_absent'],
   handle: deleteSite,
 }
@@ -107,10 +111,10 @@ const WATCH_EVENTS: Operation<RelayHandler> = {
 const INVOKE_ACTION: Operation<RelayHandler> = {
   operationId: 'invokeAction',
   summary: 'Invokes an action of the site of a session, once',
-  headers: { 'Idempotency-Key': 'An id that is this call’s alone: sent again, it answers what the first came to.' },
+  headers: { 'Idempotency-Key': 'Unique id of this call: a repeated request with it returns the first outcome.' },
   body: bodyOf(InvokeBody, { parameters: { id: 7 }, timeout_ms: 10_000 }),
   answers: {
-    200: documentedResponse('What the application answered, a failure too', Invocation, {
+    200: documentedResponse("The application's response, including a failure", Invocation, {
       invocation_id: '1f0d6a52-8a0e-4a63-9f0a-3f2f6f1c7a11',
       action: 'archive_note',
       status: 'succeeded',
@@ -140,7 +144,7 @@ const INVOKE_ACTION: Operation<RelayHandler> = {
   handle: invokeAction,
 }
 
-/** What every one of them refuses with. */
+/** Problems that every route can return. */
 export const RELAY_PROBLEMS = [
   'unauthenticated',
   'forbidden',
@@ -150,7 +154,7 @@ export const RELAY_PROBLEMS = [
   'unavailable',
 ] as const satisfies readonly ProblemCode[]
 
-/** All of them. */
+/** All routes of the relay. */
 export const RELAY_ROUTES: readonly RelayRoute[] = [
   { path: '/messages', who: 'host', methods: { POST: POST_MESSAGE } },
   { path: '/sites/{site_id}', who: 'host', methods: { GET: GET_SITE, PUT: PUT_SITE, DELETE: DELETE_SITE } },

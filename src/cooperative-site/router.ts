@@ -30,12 +30,12 @@ import { RELAY_ROUTES } from './relay-routes.js'
 import { createSessionStreams } from './sessions/streams.js'
 
 /**
- * Who asks: `{ user_id, key? }`. `null` and a throw are 401, `Refusal('forbidden')` is 403. Must not read the body. Without a
- * `key` the policy is shown the user id alone; with one it is shown all that was answered.
+ * Returns the caller: `{ user_id, key? }`. `null` and an error are 401, `Refusal('forbidden')` is 403. Must not read
+ * the body. Without a `key` the policy gets the user id only; with one it gets the whole returned object.
  */
 export type Authenticate = (request: Request) => Awaitable<Principal | null>
 
-// More than the tabs of one person, few enough that one viewer cannot hold the relay's sockets and memory.
+// More than one person's tabs, few enough that one viewer cannot exhaust the relay's sockets and memory.
 const STREAMS_PER_VIEWER = 100
 const STREAMS_PER_VIEWER_IN_SESSION = 25
 
@@ -93,29 +93,29 @@ const OPTIONS: Shape<CooperativeSiteRouterOptions> = {
   prefix: TEXT,
 }
 
-/** A fetch-style handler that never rejects, and what a mount needs to know of it. */
+/** A fetch-style handler that never rejects, with the properties that a mount needs. */
 export interface CooperativeSiteRouter extends Mountable {
   /** The prefix in canonical form. */
   readonly prefix: string
-  /** Whether a request with this path is this router's to answer. */
+  /** Whether this router serves the path. */
   owns(pathname: string): boolean
   /** Event streams that are open now. */
   readonly streams: number
   /**
-   * Ends every stream with `shutdown`, answers 503 from now on, and resolves when the calls under way have ended, or
-   * after `closeTimeoutMs`, to how many had not.
+   * Ends every stream with `shutdown`, responds 503 from then on, and resolves when pending calls have ended or after
+   * `closeTimeoutMs`; the result counts those that had not.
    */
   close(): Promise<CloseResult>
 }
 
-/** What is kept of one request. */
+/** The state of one request. */
 interface Visit {
   request: Request
   /** The route's path. */
   route: string | null
 }
 
-/** Without a key all of one user are one principal, so that nothing else of it is shown to the policy. */
+/** Without a key all callers of one user are the same principal, so the policy gets no other fields. */
 function readPrincipal(who: Principal): Principal | undefined {
   if (!Id.safeParse(who.user_id).success) return undefined
   if (who.key === undefined) return { user_id: who.user_id }
@@ -163,7 +163,7 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
     now,
     onError,
   }
-  // With their requests: a Request that is collected no longer tells its signal’s listeners that the client has left.
+  // Keeps the Request objects alive: once collected, a Request no longer notifies its signal's listeners.
   const underWay = new Map<Promise<unknown>, Request>()
   let closed = false
 
@@ -189,7 +189,7 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
       if (closed) throw new ProblemError('unavailable')
       if (route !== undefined)
         return authenticate(request, route.who === 'host' ? authenticateHost : authenticateViewer)
-      // A path that names nothing is told only to those whom some path would let in.
+      // An unknown path gets a 404 only for callers that some route would accept.
       return authenticate(request, authenticateHost).catch(() => authenticate(request, authenticateViewer))
     },
     answer: ({ handle }, { who, params }, { request }) => handle(relay, { request, who, params }),

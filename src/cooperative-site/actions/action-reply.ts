@@ -8,7 +8,7 @@ import { ActionFailure, toInvocationError } from './failure.js'
 import type { ActionOutcome, ActionReply } from './handlers.js'
 import { readResult } from './result.js'
 
-/** Where call and command stand. Without the inspectors a reply that was cut off half-way cannot be finished. */
+/** The stores of calls and commands. Their inspectors are needed to finish a reply that was interrupted half-way. */
 export interface ReplyFacilities {
   rpc: RpcCorrelator & { inspector?: Pick<RpcInspector, 'getPending'> }
   dispatcher: CommandDispatcher & { inspector?: Pick<DeliveryInspector, 'status'> }
@@ -16,7 +16,7 @@ export interface ReplyFacilities {
 
 const ASK = { signal: new AbortController().signal }
 
-/** What a reply or the correlator said instead of a result. */
+/** Converts an error of the reply or the correlator to the gate's failure. */
 export function toFailure(error: unknown): unknown {
   const published = PublicError.safeParse(error)
   return published.success && !(error instanceof Error)
@@ -27,9 +27,9 @@ export function toFailure(error: unknown): unknown {
 type Read = { ok: true; result: unknown } | { ok: false; error: InvocationError }
 
 /**
- * What a client replied, as it is kept and shown: what JSON cannot carry within the bounds is a failure.
+ * Validates a client's reply. A result that JSON cannot carry within the bounds becomes a failure.
  *
- * @throws Refusal `invalid_input` for what is not an outcome.
+ * @throws Refusal `invalid_input` for a value that is not an outcome.
  */
 function readOutcome(given: ActionOutcome): Read {
   if (typeof given?.ok !== 'boolean') throw new Refusal('invalid_input', 'outcome.ok: must be true or false')
@@ -51,7 +51,9 @@ export function createReply(
   { rpc, dispatcher }: ReplyFacilities,
   record: (reply: Omit<ActionReply, 'outcome'>, outcome: Read) => Promise<unknown>,
 ) {
-  /** Whether the call has ended: then a reply may be the rest of one that was cut off. One that is pending refused it. */
+  /**
+   * Whether the call has ended: this reply may then complete an interrupted one. A pending call has refused the reply.
+   */
   async function hasEnded(correlation_id: string): Promise<boolean> {
     return rpc.inspector !== undefined && (await rpc.inspector.getPending(correlation_id, ASK)) === null
   }
@@ -72,7 +74,7 @@ export function createReply(
     const settled = await rpc.settle(correlation_id, { ...outcome, from: { user_id, client_id, instance_id } })
     if (!settled && !(await hasEnded(correlation_id))) return false
     const end = endOf(outcome)
-    // Who replies has taken the command, whether or not he said so before.
+    // A reply implies an acknowledgement, whether or not one was sent before.
     const by = { user_id, client_id, instance_id, acknowledge: true }
     const ended = await dispatcher.settle({ ...by, command_id: correlation_id, ...end })
     if (!settled && !ended && !(await hasEndedWith(from, end))) return false

@@ -8,14 +8,14 @@ export interface CheckActionDeps {
   sessions: Pick<SessionRegistry, 'get'>
   /** Who may view and invoke: `createSessionPolicy`, or your own. */
   policy: SessionPolicy
-  /** Told what the policy threw. */
+  /** Called with errors thrown by the policy. */
   onError?: ((error: unknown) => void) | null | undefined
 }
 
 /**
- * The policy's word.
+ * Evaluates the policy.
  *
- * @throws Refusal `unavailable` for a policy that failed: that is not permission, and no word of the policy either.
+ * @throws Refusal `unavailable` if the policy fails: neither a permission nor a denial.
  */
 async function isAllowed(
   { policy, onError }: Pick<CheckActionDeps, 'policy' | 'onError'>,
@@ -43,9 +43,9 @@ const NOBODYS: Omit<Session, 'session_id'> = Object.freeze({
 })
 
 /**
- * The session, for a viewer who may see it.
+ * Returns the session if the viewer may see it.
  *
- * @throws Refusal `session_not_found`, the same for one that is not there and one that is not the viewer's.
+ * @throws Refusal `session_not_found`, both for a missing session and for another viewer's.
  */
 export async function findSession(
   { sessions, ...judge }: Pick<CheckActionDeps, 'sessions' | 'policy' | 'onError'>,
@@ -53,7 +53,7 @@ export async function findSession(
   viewer: Principal,
 ): Promise<Session> {
   const found = await sessions.get(sessionId)
-  // Asked about one that is not there, too: whoever guesses learns nothing from how long it takes.
+  // The policy is called for missing sessions too, so that timing does not reveal which ids exist.
   const session = found ?? { ...NOBODYS, session_id: sessionId }
   const mayView = await isAllowed(judge, { viewer, session, right: 'view' })
   if (!found || !mayView) throw new Refusal('session_not_found')
@@ -69,12 +69,12 @@ function checkAction(
   if (session?.state !== 'active') return 'session_not_active'
   if (!site || site.owner !== session.owner || site.mode !== 'cooperative') return 'site_not_cooperative'
   if (site.capability_profile.action_invocation !== true) return 'action_invocation_disabled'
-  // A registry of the host's own may have let a generic name in: it stands for any action, which nobody has allowed.
+  // A custom registry may contain a generic action name, which would allow any action; it is refused.
   if (!site.action_names.includes(action) || isGenericActionName(action)) return 'action_not_allowed'
   return undefined
 }
 
-/** What an action may be sent with. */
+/** A session and site for which an action is allowed. */
 export interface Admitted {
   session: Session
   connector: { user_id: string; client_id: string }
@@ -87,8 +87,8 @@ interface ActionRequest {
 }
 
 /**
- * Reads the four conditions afresh and answers what they allow. The session is read last, and nothing is
- * awaited after it: a caller that sends at once sends into a session that was active then.
+ * Evaluates the four conditions with fresh reads. The session is read last and nothing is awaited after it: a caller
+ * that sends immediately sends into a session that was active at that moment.
  *
  * @throws Refusal with the code of the first condition that does not hold.
  */
@@ -110,10 +110,9 @@ export async function admitAction(
 }
 
 /**
- * Turns away a viewer without the right to invoke, before anything is read of what it sent: who may not ask shall not
- * cost.
+ * Refuses a viewer without the right to invoke before the body is read, so that unauthorised requests stay cheap.
  *
- * @throws Refusal with the code of the first condition that does not hold, the right itself being the last.
+ * @throws Refusal with the code of the first condition that does not hold; the right to invoke is checked last.
  */
 export async function requireInvoker(deps: CheckActionDeps, request: ActionRequest): Promise<void> {
   const { viewer, session } = request

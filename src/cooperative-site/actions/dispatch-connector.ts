@@ -35,12 +35,13 @@ export interface DispatchConnector extends ActionConnector, ReplyTarget {
   /** The dispatcher's `acknowledge`, so that the connector is all that `actions.deliver` needs. */
   acknowledge(input: AcknowledgeInput): Promise<boolean>
   /**
-   * Whether this was the one reply of the client that was asked. Late, double and foreign ones are dropped, and so is
-   * `undefined`. An instance that was superseded in the meantime may still reply: it ran the action. A result over 1 MiB, and one that JSON cannot carry, is the failure `result_too_large` or
-   * `handler_error`. One that rejects is to be sent again, until it is answered: then call, command and history agree.
+   * Resolves to whether this was the one reply of the called client. Late, duplicate and foreign replies are dropped,
+   * and so is `undefined`. An instance that was superseded meanwhile may still reply, because it ran the action. A
+   * result over 1 MiB or one that JSON cannot carry becomes the failure `result_too_large` or `handler_error`. If the
+   * promise rejects, send the reply again until it resolves: then call, command and history agree.
    *
-   * @throws Refusal `invalid_input` for what is not an outcome; the call goes on waiting. What the history refuses it
-   * refuses after the call was settled.
+   * @throws Refusal `invalid_input` for a value that is not an outcome; the call stays pending. Errors of the history
+   * are thrown after the call was settled.
    */
   reply(reply: ActionReply): Promise<boolean>
 }
@@ -51,12 +52,12 @@ const RECORD_AGAIN_MS = [500, 2_000]
 /** Whether a dispatcher that threw this may have admitted the command. */
 const mayHaveSent = (error: unknown) => !wasNotRun(error) && !isDefinite(error)
 
-// What the gate is told as it is: the caller's own mistake, or its own end.
+// Codes passed to the gate unchanged: mistakes of the caller, or its own cancellation.
 const SHOWN_CODES: ReadonlySet<RefusalCode> = new Set(['invalid_input', 'connector_unavailable', 'cancelled'])
 
 /**
- * The signal of whoever asked, but for the time that he gives: call and command have that of their own, and end by it as what
- * they are, timed out and expired. Only who goes away cancels.
+ * The caller's signal without its time limit: call and command have their own deadlines and end as timed out and
+ * expired. Only a disconnect cancels them.
  */
 function withoutTime(given: AbortSignal) {
   const left = new AbortController()
@@ -67,7 +68,7 @@ function withoutTime(given: AbortSignal) {
   return { signal: left.signal, forget }
 }
 
-/** What was thrown before anything was sent, in the words of the gate. */
+/** Converts an error that occurred before anything was sent to the gate's refusal. */
 function toNotSent(error: unknown): unknown {
   const code = error instanceof Refusal ? error.code : undefined
   if (code === 'payload_too_large') return new ActionFailure('parameters_too_large')
@@ -106,9 +107,9 @@ function createRecorder({ history }: Pick<DispatchConnectorOptions, 'history'>, 
   return { record, recordCommand }
 }
 
-/** How a command is sent once, as far as that can be known. */
+/** Sends a command once, as far as that can be ensured. */
 function createSender({ dispatcher }: Pick<DispatchConnectorOptions, 'dispatcher'>) {
-  /** Sends the same command once more, or finds it. A no to this attempt says nothing of the first. */
+  /** Sends the same command again, or finds it. A refusal of this attempt says nothing about the first one. */
   async function sendAgain(command: DispatchInput): Promise<boolean> {
     try {
       return (await dispatcher.dispatch(command)).admission.state === 'admitted'
@@ -118,9 +119,9 @@ function createSender({ dispatcher }: Pick<DispatchConnectorOptions, 'dispatcher
   }
 
   /**
-   * Whether the command was admitted; `false` where nobody can tell.
+   * Resolves to whether the command was admitted; `false` if unknown.
    *
-   * @throws what kept it from being sent, for certain, or `timeout` for one that was sent before.
+   * @throws the error if it was certainly not sent, or `timeout` for a command sent earlier.
    */
   async function send(command: DispatchInput): Promise<boolean> {
     let status: DeliveryStatus
@@ -140,16 +141,16 @@ function createSender({ dispatcher }: Pick<DispatchConnectorOptions, 'dispatcher
 }
 
 /**
- * The ordinary way to an application: while an action runs, it stands in `/rpc/pending` and in `/delivery/status`, and
- * its command and result are in the history of `users/{user_id}/clients/{client_id}/commands`. It is attempted once and
- * only while a connection waits for it, so that an action runs at most once.
+ * Creates the standard connector to an application: while an action runs, it is listed in `/rpc/pending` and
+ * `/delivery/status`, and its command and result are kept in the history stream
+ * `users/{user_id}/clients/{client_id}/commands`. It is attempted once, and only while a connection waits for it, so
+ * that an action runs at most once.
  *
- * A dispatcher that did not answer may have sent the command: it is asked once more, which sends the same command or
- * finds it, and then the reply is waited for. Only what was certainly not sent is `connector_unavailable`.
+ * If the dispatcher does not respond, the command may have been sent: it is sent again with the same id, which sends or
+ * finds it, and then the reply is awaited. Only a command that was certainly not sent is `connector_unavailable`.
  *
- * @example
- * const connector = createDispatchConnector(facilities)
- * await facilities.dispatcher.attach(instance, actions.deliver(instance, connector))
+ * @example const connector = createDispatchConnector(facilities) await facilities.dispatcher.attach(instance,
+ * actions.deliver(instance, connector))
  */
 export function createDispatchConnector(options: DispatchConnectorOptions): DispatchConnector {
   checkParts(options, PARTS)
@@ -158,7 +159,7 @@ export function createDispatchConnector(options: DispatchConnectorOptions): Disp
   const { record, recordCommand } = createRecorder(options, onError)
   const send = createSender(options)
 
-  /** What must answer before anything is sent. */
+  /** Applies the time limit to calls that must succeed before anything is sent. */
   const before = <T>(work: () => Awaitable<T>): Promise<T> =>
     (async () => work())().catch((error) => {
       throw toNotSent(error)
@@ -176,7 +177,7 @@ export function createDispatchConnector(options: DispatchConnectorOptions): Disp
         caller.forget()
         throw error
       })
-      // However it ends: nobody leaves any more.
+      // After the call has ended, a disconnect no longer cancels it.
       call.result.then(caller.forget, caller.forget)
       const key = { ...client, command_id: call.correlation_id }
       const recorded = () =>
@@ -198,9 +199,9 @@ export function createDispatchConnector(options: DispatchConnectorOptions): Disp
         await (async () => rpc.settle(call.correlation_id, { ok: false, error }))().catch(onError)
         throw error
       }
-      // Not earlier: what was never admitted has never happened.
+      // Only now: a command that was never admitted must not appear in the history.
       if (isAdmitted) recorded()
-      // What was admitted when the time was up already is not to run.
+      // A command admitted after the time limit must not run.
       const forget = onAbort(signal.aborted ? signal : caller.signal, cancel)
       try {
         const result = await call.result

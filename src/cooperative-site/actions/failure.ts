@@ -7,11 +7,10 @@ import { Refusal, type RefusalCode } from '../../refusal.js'
 const MESSAGE_LENGTH = 1_024
 
 /**
- * Thrown by a handler to say no with words for viewers. Anything else that a handler throws reaches them as
- * `handler_error` without a message.
+ * Thrown by a handler to fail with a message for viewers. Any other error reaches them as `handler_error` without a
+ * message.
  *
- * @example
- * throw new ActionFailure('note_locked', 'Somebody is editing this note')
+ * @example throw new ActionFailure('note_locked', 'Somebody is editing this note')
  */
 export class ActionFailure extends Error {
   override readonly name = 'ActionFailure'
@@ -26,7 +25,7 @@ export class ActionFailure extends Error {
   }
 }
 
-/** What viewers learn of what a handler threw: its own words if it chose them, else nothing but that it failed. */
+/** Converts a handler's error for viewers: the message of an `ActionFailure`, otherwise only that it failed. */
 export function toInvocationError(thrown: unknown): InvocationError {
   return thrown instanceof ActionFailure
     ? { code: thrown.code, message: thrown.publicMessage }

@@ -1,4 +1,4 @@
-/** The action gate: what stands between a viewer's wish and the one call of the application that it may become. */
+/** The action gate: checks an invocation and makes at most one call to the application. */
 import { guardErrorHook } from '../../async/hook.js'
 import { DEADLINE_MS, withTimeout } from '../../async/time-limit.js'
 import {
@@ -36,7 +36,7 @@ import { parseParameters, refuseReserved, requireObject, withReserved } from './
 import { readResult } from './result.js'
 import { createShares } from './shares.js'
 
-/** One call as it is put before whoever approves: frozen, and exactly what is sent if the answer is yes. */
+/** One call as shown for approval: frozen, and exactly what is sent if approved. */
 export interface ApprovalRequest {
   invocation_id: string
   session_id: string
@@ -44,11 +44,13 @@ export interface ApprovalRequest {
   action: string
   parameters: JsonObject
   viewer: Principal
-  /** Aborted when nobody waits for the answer any more. */
+  /** Aborted when the result is no longer needed. */
   signal: AbortSignal
 }
 
-/** Asked once per call. Anything but `true`, and a throw, is a no; a yes holds for that call alone. */
+/**
+ * Called once per call. Anything but `true`, including an error, denies it; an approval is valid for that call only.
+ */
 export type Approve = (request: ApprovalRequest) => Awaitable<boolean>
 
 interface ApprovalOptions {
@@ -58,7 +60,7 @@ interface ApprovalOptions {
   onError: (error: unknown) => void
 }
 
-/** @throws Refusal `approval_denied`, `approval_timeout`, or `cancelled` when the viewer went away. */
+/** @throws Refusal `approval_denied`, `approval_timeout`, or `cancelled` when the viewer disconnects. */
 async function requireApproval(
   request: Omit<ApprovalRequest, 'signal'>,
   { approve, ms, signal, onError }: ApprovalOptions,
@@ -74,9 +76,9 @@ async function requireApproval(
   if (answer !== true) throw new Refusal('approval_denied')
 }
 
-// What a connector says when it lost sight of a call: it may have taken effect.
+// Codes of a connector that lost track of a call: it may have taken effect.
 const LOST: ReadonlySet<RefusalCode> = new Set(['timeout', 'unavailable', 'closed'])
-// How a call ends without an answer of the application.
+// Codes of calls that end without a response of the application.
 const NO_ANSWER: ReadonlySet<RefusalCode> = new Set([
   'connector_unavailable',
   'idempotency_in_progress',
@@ -84,7 +86,7 @@ const NO_ANSWER: ReadonlySet<RefusalCode> = new Set([
   'cancelled',
 ])
 
-/** What the application answered. */
+/** The application's response. */
 interface ApplicationAnswer {
   result: Json
   error: InvocationError | null
@@ -98,9 +100,10 @@ interface ApplicationCall {
 }
 
 /**
- * Calls once. What comes back after the time is up is dropped.
+ * Calls the application once. A response after the time limit is dropped.
  *
- * @throws Refusal `connector_unavailable` and `idempotency_in_progress` when nothing was sent, `action_timeout` or `cancelled` when nobody knows.
+ * @throws Refusal `connector_unavailable` and `idempotency_in_progress` when nothing was sent, `action_timeout` or
+ * `cancelled` when the outcome is unknown.
  */
 async function callApplication(connector: ActionConnector, call: ApplicationCall): Promise<ApplicationAnswer> {
   const { client, request, signal, onError } = call
@@ -113,7 +116,7 @@ async function callApplication(connector: ActionConnector, call: ApplicationCall
     if (error instanceof Refusal && NO_ANSWER.has(error.code)) throw error
     if (error instanceof Refusal && LOST.has(error.code))
       throw new Refusal('action_timeout', error.detail, { cause: error })
-    // The application's own no, in its own words, is no error.
+    // A failure that the application chose to report is not an error.
     if (!(error instanceof ActionFailure)) onError(error)
     return failed(toInvocationError(error))
   }
@@ -121,9 +124,9 @@ async function callApplication(connector: ActionConnector, call: ApplicationCall
   return read.ok ? { result: read.result, error: null } : failed(read.error)
 }
 
-// Calls that one viewer may have under way: each holds a request, a timer and a pending call.
+// Maximum pending calls per viewer: each holds a request, a timer and a call.
 const CALLS_PER_VIEWER = 1_000
-// Looks at stores between claiming a key and saying what became of it.
+// Store reads between claiming a key and recording its outcome.
 const LOOKS = 4
 
 export interface ActionGateOptions extends CheckActionDeps {
@@ -174,7 +177,7 @@ export interface InvokeInput {
   action: string
   parameters?: unknown
   viewer: Principal
-  /** Aborted when the viewer goes away: the call is cancelled, and whether it took effect is unknown. */
+  /** Abort it when the viewer disconnects: the call is cancelled, and its outcome is unknown. */
   signal?: AbortSignal | undefined
   /** 1–120,000. */
   timeout_ms?: number | undefined
@@ -183,11 +186,11 @@ export interface InvokeInput {
 
 export interface ActionGate {
   /**
-   * Invokes an allowed action once: no retry, no queue.
+   * Invokes an allowed action once, without retries or a queue.
    *
    * @throws Refusal with the code of the first condition that does not hold, `unavailable` when a store or the policy
-   * does not answer, `capacity_exceeded` when the viewer has too many calls under way, `action_timeout` when the outcome
-   * is unknown, `cancelled` when the viewer went away.
+   * does not respond, `capacity_exceeded` when the viewer has too many pending calls, `action_timeout` when the outcome
+   * is unknown, `cancelled` when the viewer disconnected.
    */
   invoke(input: InvokeInput): Promise<Invocation>
   /** Calls under way, from the moment that their session is found. */
@@ -204,20 +207,19 @@ const isUnsent = (error: unknown) =>
   error instanceof Refusal && (error.code === 'connector_unavailable' || error.code === 'idempotency_in_progress')
 
 /**
- * The gate of one process.
+ * Creates the gate of one process.
  *
  * @throws TypeError when the policy is missing.
  *
- * @example
- * const gate = createCooperativeActionGate({ sites, sessions, policy, connector })
- * await gate.invoke({ session_id, action: 'archive_note', parameters: { id: 7 }, viewer: { user_id: 'bob' } })
+ * @example const gate = createCooperativeActionGate({ sites, sessions, policy, connector }) await gate.invoke({
+ * session_id, action: 'archive_note', parameters: { id: 7 }, viewer: { user_id: 'bob' } })
  */
 export function createCooperativeActionGate(options: ActionGateOptions): ActionGate {
   checkOptions(options, GATE_OPTIONS)
   return openGate(options)
 }
 
-/** The same for whoever has checked its options, and may have more of them. */
+/** The same without validating options, for callers that have done so. */
 export function openGate(options: ActionGateOptions): ActionGate {
   const { connector, approve, now = Date.now, newId = randomUuid } = options
   const { approvalTimeoutMs } = options
@@ -229,18 +231,18 @@ export function openGate(options: ActionGateOptions): ActionGate {
   const store = options.idempotency ?? createIdempotencyStore(options.now ? { now } : {})
   const calls = createShares(callsPerViewer, 'calls are under way')
 
-  /** What stores and the policy answer, within the deadline and while the viewer is there. */
+  /** Reads from stores and the policy within the deadline, while the viewer is connected. */
   const read = <T>(work: () => Promise<T>, signal: AbortSignal | undefined) =>
     withTimeout(work, { ms: deadlineMs, code: 'unavailable', signal })
 
-  /** Everything once more, after what took a while: whatever was taken back meanwhile counts. */
+  /** Checks all conditions again after a slow step, so that revocations in the meantime count. */
   const recheck = ({ session, viewer, action, signal }: Found) =>
     read(async () => {
       const fresh = await findSession(deps, session.session_id, viewer)
       return admitAction(deps, { session: fresh, viewer, action })
     }, signal)
 
-  /** The rest of the way, for a call into a session that its viewer may see. */
+  /** Runs a call after the viewer's access to the session was checked. */
   async function run(input: Found): Promise<Invocation> {
     const { session, action, viewer, signal, timeout_ms, scope } = input
     const { session_id, site_id } = session
@@ -298,7 +300,7 @@ export function openGate(options: ActionGateOptions): ActionGate {
       await claim?.keep(invocation)
       return invocation
     } catch (error) {
-      // What did not come back may have taken effect: under its key it must not run again.
+      // A call without a response may have taken effect: under its key it must not run again.
       if (sent && !isUnsent(error)) await claim?.keep(null)
       else await claim?.release()
       throw error
@@ -315,7 +317,7 @@ export function openGate(options: ActionGateOptions): ActionGate {
         throw new Refusal('invalid_input', `timeout_ms must be a whole number from 1 to ${TIMEOUT_MAX_MS}`)
       const scope = key === undefined ? undefined : { session_id, user_id: viewer.user_id, key }
       const session = await read(() => findSession(deps, session_id, viewer), signal)
-      // Not earlier: whoever may not see the session takes no place in it, and does not learn that it has none left.
+      // Only now: a viewer who may not see the session must neither use a slot nor learn that none is free.
       const release = calls.take(viewer.user_id)
       try {
         return await run({ ...input, session, timeout_ms, scope })

@@ -1,4 +1,4 @@
-/** The application's end of an action: which actions it handles, and what must hold before one of them runs. */
+/** The application side of actions: declared handlers, and the checks before one of them runs. */
 
 import type * as z from 'zod'
 import { raceAbort } from '../../async/abort.js'
@@ -39,13 +39,13 @@ export interface ActionCall {
   correlation_id?: string | undefined
 }
 
-/** What accompanies a handler's parameters. The session and the site are the runtime's word, `null` outside of one. */
+/** The context of a handler call. Session and site are set by the runtime; `null` outside a session. */
 export interface ActionContext {
   action: string
   correlation_id: string | null
   session_id: string | null
   site_id: string | null
-  /** Aborted when nobody waits for the result any more. */
+  /** Aborted when the result is no longer needed. */
   signal: AbortSignal
 }
 
@@ -54,15 +54,18 @@ export type ActionOutcome = { ok: true; result: unknown } | { ok: false; error: 
 
 export interface HandleOptions<Schema extends z.ZodType> {
   /**
-   * Reads the parameters, frozen and without the reserved ones. What it makes of them must be a plain object: the handler gets
-   * what is in it, beside the reserved ones. Anything else is a `handler_error`.
+   * Validates the parameters, frozen and without the reserved ones. The schema's output must be a plain object; the
+   * handler gets it together with the reserved parameters. Anything else is a `handler_error`.
    */
   parameters: Schema
-  /** The local authorizer: anything but `true` is a no. What it throws is an error, and the action does not run either. */
+  /** Local authorization: anything but `true` denies the call. An error is reported, and the action does not run. */
   authorize?: ((parameters: z.output<Schema>, context: ActionContext) => Awaitable<boolean>) | undefined
-  /** Asked once per call, after `authorize` and like it, about exactly these parameters: nothing can be put in their place. */
+  /** Called once per call, after `authorize` and with the same rules, for exactly these frozen parameters. */
   approve?: ((parameters: z.output<Schema>, context: ActionContext) => Awaitable<boolean>) | undefined
-  /** One call at a time; with a name, one among all actions of that name. A second one is refused, not queued. */
+  /**
+   * `true`: one call at a time. A name: one call at a time among all actions with that name. A second call is refused,
+   * not queued.
+   */
   lease?: boolean | string | undefined
 }
 
@@ -73,13 +76,13 @@ const HANDLE_OPTIONS: Shape<HandleOptions<z.ZodType>> = {
   lease: { said: 'true, false or a string', test: (value) => FLAG.test(value) || TEXT.test(value) },
 }
 
-/** What became of one call, and where its parameters could not be read, why: what viewers learn of that are the paths. */
+/** The result of one call and, for invalid parameters, the reasons; viewers only get the paths. */
 export interface ActionResult extends ActionContext {
   outcome: ActionOutcome
   issues?: readonly z.core.$ZodIssue[]
 }
 
-/** Told once of every call, refused ones too, but not of a repeated one. A sink that throws or rejects changes no outcome. */
+/** Called once per call, including refused ones but not repeated ones. Errors of the sink change no outcome. */
 export type ResultSink = (record: ActionResult) => void
 
 export type ActionHandler<Schema extends z.ZodType> = (
@@ -105,7 +108,7 @@ export interface ActionReply {
   instance_id: string
   /** The `command_id` of the command. */
   correlation_id: string
-  /** What `execute` returned. `undefined`, its answer to a repeated call, is not a reply. */
+  /** The result of `execute`. `undefined`, the result of a repeated call, is not a reply. */
   outcome: ActionOutcome | undefined
 }
 
@@ -125,22 +128,21 @@ export interface ActionHandlers {
    */
   handle<Schema extends z.ZodType>(name: string, options: HandleOptions<Schema>, handler: ActionHandler<Schema>): void
   /**
-   * Runs one call: new, known, valid, authorized, approved, leased, in that order. Never rejects. `undefined` for a
-   * correlation id that was seen before: that call has its own answer, and to this one nobody replies.
+   * Runs one call: new, known, valid, authorized, approved, leased, checked in that order. Never rejects. Resolves to
+   * `undefined` for a repeated correlation id: the first call has its own reply, and this one gets none.
    */
   execute(call: ActionCall, options?: { signal?: AbortSignal | undefined }): Promise<ActionOutcome | undefined>
   /**
    * Returns the function that `dispatcher.attach` takes. For each command it acknowledges, runs the handler with the
-   * signal of the delivery, and replies; the signal aborts when the viewer disconnects. It returns at once, so a slow
-   * handler holds up no other command of the client.
+   * signal of the delivery, and replies; the signal aborts when the viewer disconnects. It returns immediately, so a
+   * slow handler does not delay other commands of the client.
    *
-   * @param client The instance that is attached.
+   * @param client The attached instance.
    * @param target `createDispatchConnector`, or your own connection to the relay.
-   * @example
-   * await dispatcher.attach(client, actions.deliver(client, connector))
+   * @example await dispatcher.attach(client, actions.deliver(client, connector))
    */
   deliver(client: Instance, target: ReplyTarget): Deliver
-  /** The declared names: what a client says it offers when it connects. */
+  /** The declared action names: announce them when the client connects. */
   readonly names: string[]
 }
 
@@ -171,7 +173,7 @@ const NEVER = new AbortController().signal
 
 const PARAMETERS = 'the parameters'
 
-/** Parameters that their schema refuses. Of what is wrong with them viewers learn where. */
+/** Parameters refused by their schema. Viewers only get the paths. */
 class UnreadParameters extends ActionFailure {
   readonly issues: readonly z.core.$ZodIssue[]
 
@@ -228,7 +230,7 @@ export function createActionHandlers(options: ActionHandlersOptions = {}): Actio
     if (known === undefined) throw new ActionFailure('unknown_action')
     const { options, handler } = known
     const { [SESSION_PARAMETER]: sessionId, [SITE_PARAMETER]: siteId, ...own } = named(call.parameters)
-    // What came is only this call's; what a schema puts in its place may be the application's own.
+    // Only the input is frozen: the schema's output may contain objects of the application.
     const read = await options.parameters.safeParseAsync(deepFreeze(own))
     if (!read.success) throw new UnreadParameters(read.error.issues)
     const parameters = ownParameters(read.data)
@@ -248,7 +250,7 @@ export function createActionHandlers(options: ActionHandlersOptions = {}): Actio
   }
 
   async function execute(given: ActionCall, { signal = NEVER }: { signal?: AbortSignal | undefined } = {}) {
-    // Commands come from the wire: one that is not a call at all is answered like one that nobody handles.
+    // Commands come from the network: a value that is not a call is handled like an unknown action.
     const call: ActionCall = given ?? { action: '' }
     if (!isNew(call.correlation_id)) return undefined
     const context = contextOf(call, signal)

@@ -1,4 +1,4 @@
-/** One call under an idempotency key: claimed before anybody is asked, answered for by whoever claimed it. */
+/** Runs one call under an idempotency key: the key is claimed first, and the claimant records the outcome. */
 
 import type { Invocation } from '../../contract/invocations.js'
 import { IDEMPOTENCY_KEPT_MS, type IdempotencyClaim, type IdempotencyStore } from '../../contract/invocations.js'
@@ -8,17 +8,20 @@ import { Refusal } from '../../refusal.js'
 /** Whose key it is. */
 export type KeyScope = Pick<IdempotencyClaim, 'session_id' | 'user_id' | 'key'>
 
-/** The call that the key stands for. */
+/** The call that the key identifies. */
 interface KeyedRequest {
   action: string
   parameters: JsonObject
-  /** The one that holds: a call that names the default is the call that names none. */
+  /** The effective timeout: naming the default is the same call as omitting it. */
   timeout_ms: number
 }
 
-/** A claimed key, and what its holder must say in the end. Neither rejects: what is not said in time reads as unknown. */
+/**
+ * A claimed key and how to record its outcome. The methods never reject; an outcome not recorded in time reads as
+ * unknown.
+ */
 interface KeyedCall {
-  /** The same for whoever meets this key within its time, and not to be guessed without it. */
+  /** The same for every request with this key during its lifetime, and not guessable without the key. */
   command_id: string
   keep(answer: Invocation | null): Promise<void>
   release(): Promise<void>
@@ -30,8 +33,8 @@ async function digest(text: string): Promise<string> {
 }
 
 /**
- * The id of the command that a key stands for. Another one when the key has come to stand for another call, ten minutes
- * after its claim: a dispatcher remembers commands for longer than that.
+ * Derives the command id from a key. It changes when the key is claimed again after ten minutes: a dispatcher remembers
+ * commands for longer than that.
  */
 async function toCommandId({ session_id, user_id, key }: KeyScope, claimedAt: number): Promise<string> {
   const life = Math.floor(claimedAt / IDEMPOTENCY_KEPT_MS)
@@ -42,16 +45,16 @@ interface ClaimKeyOptions {
   store: IdempotencyStore
   attempt: string
   leaseMs: number
-  /** Bounds one answer of the store. */
+  /** Applies the time limit to one store call. */
   read<T>(work: () => T | Promise<T>): Promise<T>
   onError: (error: unknown) => void
 }
 
 /**
- * Claims the key, or answers what its call came to.
+ * Claims the key, or returns the recorded outcome of its call.
  *
- * @throws Refusal `idempotency_key_reused` (another call had it), `idempotency_in_progress`, `action_timeout` for a call
- * whose outcome is unknown, `capacity_exceeded`, `unavailable`.
+ * @throws Refusal `idempotency_key_reused` (used by another call), `idempotency_in_progress`, `action_timeout` for a
+ * call with an unknown outcome, `capacity_exceeded`, `unavailable`.
  */
 export async function claimKey(
   scope: KeyScope,
@@ -62,7 +65,7 @@ export async function claimKey(
   const fingerprint = await digest(canonicalJson({ action, parameters, timeout_ms }))
   const claim: IdempotencyClaim = { ...scope, fingerprint, attempt, leaseMs }
 
-  /** Said again once when the store did not answer: it knows the attempt, so that twice is once. */
+  /** Retried once if the store did not respond: recording the same attempt twice is harmless. */
   async function say(what: () => unknown): Promise<void> {
     try {
       await read(async () => what()).catch(() => read(async () => what()))

@@ -1,4 +1,4 @@
-/** The parameters of an action: what a caller may send, and what the runtime adds behind it. */
+/** The parameters of an action: caller-supplied values and the two that the runtime adds. */
 import { utf8Length } from '../../contract/ids.js'
 import { RESERVED_PREFIX, SESSION_PARAMETER, SITE_PARAMETER } from '../../contract/invocations.js'
 import { isPlain, type Json, type JsonObject } from '../../contract/json.js'
@@ -8,19 +8,19 @@ import { Refusal } from '../../refusal.js'
 // The bound of the body that brings them.
 const PARAMETERS_BYTES = 262_144
 
-// As many as a body may hold.
+// The same limit as for request bodies.
 const CONTAINERS_MAX = 32_768
 
 const refuse = (detail: string) => new Refusal('invalid_parameters', detail)
 
-/** What is left of the bounds while a value is copied. */
+/** The remaining limits while a value is copied. */
 interface Budget {
   containers: number
-  /** At least as many as what is copied will have as JSON. */
+  /** An upper bound of the copied value's size as JSON. */
   bytes: number
 }
 
-/** A frozen copy, made in the same pass as every check of it. */
+/** Copies, checks and freezes in one pass. */
 function copyPlain(value: unknown, depth: number, budget: Budget): Json {
   budget.bytes -= typeof value === 'string' ? value.length : Array.isArray(value) ? value.length : 1
   if (budget.bytes < 0) throw refuse(`more than ${PARAMETERS_BYTES} bytes`)
@@ -30,28 +30,28 @@ function copyPlain(value: unknown, depth: number, budget: Budget): Json {
   if (depth === JSON_DEPTH) throw refuse(`nested deeper than ${JSON_DEPTH} levels`)
   if (budget.containers-- === 0) throw refuse(`more than ${CONTAINERS_MAX} objects and lists`)
   if (Array.isArray(value)) {
-    // What a list leaves out, JSON says as null.
+    // Holes of an array are null in JSON.
     return Object.freeze(Array.from(value, (item) => copyPlain(item ?? null, depth + 1, budget))) as Json[]
   }
   const copy: JsonObject = {}
   for (const [key, child] of Object.entries(value)) {
-    // An own key of that name is harmless here and a prototype to whoever copies by assignment.
+    // Harmless here, but a prototype for code that copies by assignment.
     if (key === '__proto__') throw refuse('a key must not be __proto__')
     if (child !== undefined) copy[key] = copyPlain(child, depth + 1, budget)
   }
   return Object.freeze(copy)
 }
 
-/** @throws Refusal `invalid_parameters` for what is not even an object: the one look that costs nothing. */
+/** @throws Refusal `invalid_parameters` for anything but an object: the one check without cost. */
 export function requireObject(given: unknown = {}): void {
   if (given === null || typeof given !== 'object' || Array.isArray(given)) throw refuse('must be an object')
 }
 
 /**
- * A frozen copy of `given`, so that what was checked and approved is what is sent.
+ * Returns a frozen copy, so that the values that were checked and approved are the values that are sent.
  *
- * @throws Refusal `invalid_parameters` unless it is a plain JSON object of at most 32 levels, 32,768 objects and lists and
- * 256 KiB without a `__proto__` key at any level.
+ * @throws Refusal `invalid_parameters` unless it is a plain JSON object of at most 32 levels, 32,768 objects and arrays
+ * and 256 KiB without a `__proto__` key at any level.
  */
 export function parseParameters(given: unknown = {}): JsonObject {
   requireObject(given)
@@ -74,10 +74,11 @@ export function refuseReserved(parameters: JsonObject): void {
 }
 
 /**
- * What a schema has made of parameters, in a frozen object that is only theirs. What stands in it may be the application's own,
- * and is left as it is.
+ * Wraps the output of a parameter schema in a new frozen object. Nested values may belong to the application and are
+ * left unchanged.
  *
- * @throws TypeError for anything but a plain object: nothing can be written beside what a list or an object of a class is.
+ * @throws TypeError for anything but a plain object: reserved parameters cannot be added to an array or a class
+ * instance.
  */
 export function ownParameters(made: unknown): Readonly<Record<string, unknown>> {
   if (made === null || typeof made !== 'object' || Array.isArray(made) || !isPlain(made))
@@ -85,7 +86,7 @@ export function ownParameters(made: unknown): Readonly<Record<string, unknown>> 
   return Object.freeze({ ...made })
 }
 
-/** The parameters with the runtime's two, written last: whatever the caller sent, these are the runtime's. */
+/** Adds the two reserved parameters last, so that values sent by the caller cannot replace them. */
 export function withReserved<T extends object>(parameters: T, sessionId: unknown, siteId: unknown): T & JsonObject {
   return Object.freeze({ ...parameters, [SESSION_PARAMETER]: sessionId, [SITE_PARAMETER]: siteId }) as T & JsonObject
 }

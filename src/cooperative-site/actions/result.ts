@@ -3,10 +3,10 @@ import type { InvocationError } from '../../contract/invocations.js'
 import { type Json, toJson } from '../../contract/json.js'
 import { Refusal } from '../../refusal.js'
 
-// A result is shown to a person; what is larger belongs into a resource that the viewer fetches.
+// A result is displayed; larger data belongs in a resource that the viewer fetches.
 const RESULT_BYTES = 1_048_576
 
-/** `given` as JSON says it; `result_too_large` over 1 MiB, `handler_error` where JSON cannot say it. */
+/** Converts a result to JSON; `result_too_large` over 1 MiB, `handler_error` if it is not a JSON value. */
 export function readResult(given: unknown): { ok: true; result: Json } | { ok: false; error: InvocationError } {
   try {
     const { text } = toJson(given, RESULT_BYTES)

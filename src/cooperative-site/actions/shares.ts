@@ -1,4 +1,4 @@
-/** Places under way, so many for each user: whoever takes all of its own takes nothing from others. */
+/** A limit of concurrent slots per user: a user at the limit does not affect others. */
 import { Refusal } from '../../refusal.js'
 
 export interface Shares {
@@ -8,7 +8,7 @@ export interface Shares {
   take(userId: string): () => void
 }
 
-/** @param what What is counted, for the detail of the refusal. */
+/** @param what The counted thing, for the detail of the refusal. */
 export function createShares(perUser: number, what: string): Shares {
   const taken = new Map<string, number>()
   let size = 0

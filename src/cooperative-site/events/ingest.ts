@@ -23,7 +23,10 @@ import { EventName, type SiteRegistry } from '../../contract/sites.js'
 import { Refusal } from '../../refusal.js'
 import { type PublishingBus, publishOnce } from './publish-once.js'
 
-/** Less than a publisher waits: one that got no answer sends again, and a retained message is then a duplicate. */
+/**
+ * Shorter than a publisher's timeout: a publisher without a response retries, and a retained message is then a
+ * duplicate.
+ */
 export const PROJECTION_MS = 2_000
 
 export interface IngestSiteMessageDeps {
@@ -79,7 +82,7 @@ async function project(
   }
 }
 
-/** What is known of an event: whether it is on the bus, and why not. */
+/** Whether an event is on the bus and, if not, why. */
 type Published = Pick<SiteMessageAnswer, 'published' | 'not_published_reason'>
 
 const PUBLISHED: Published = { published: true, not_published_reason: null }
@@ -102,7 +105,7 @@ async function publish(
   async function attempt(signal: AbortSignal): Promise<Published> {
     const projection = await project(deps, sent)
     if ('reason' in projection) return notPublished(isDuplicate ? 'duplicate' : projection.reason)
-    // Whoever was told that nothing was published must not be contradicted by a site that is found later.
+    // A publisher that was told "not published" must not be contradicted by a site found later.
     signal.throwIfAborted()
     isHandedOver = true
     const topic = siteStream(owner, projection.event.site_id)
@@ -113,21 +116,20 @@ async function publish(
     return await withTimeout(attempt, { ms: projectionMs, code: 'timeout' })
   } catch (error) {
     guardErrorHook(deps.onError)(error)
-    // What became of the first attempt nobody can say without the bus.
+    // Without the bus the outcome of the first attempt is unknown.
     return !isDuplicate && (!isHandedOver || wasNotPublished(error)) ? notPublished('bus_unavailable') : UNKNOWN
   }
 }
 
 /**
- * Takes in one message of `host`: names its stream under the host, hands it to the ordinary ingest, then
- * projects it onto the bus when the four conditions hold. A projection that fails loses nothing: the message is
- * retained, and the answer says why nobody was told.
+ * Ingests one message of `host`: prefixes its stream with the host, passes it to the ordinary ingest, and publishes it
+ * on the bus if the four conditions hold. A failed publication loses nothing: the message is retained, and the result
+ * says why it was not published.
  *
- * @throws Refusal `invalid_input` for a host without a valid `user_id`, and what the ordinary ingest refuses
- * (`stale_instance`, `invalid_input`, `payload_too_large`, `unavailable`); such a message is never projected.
+ * @throws Refusal `invalid_input` for a host without a valid `user_id`, and refusals of the ordinary ingest
+ * (`stale_instance`, `invalid_input`, `payload_too_large`, `unavailable`); a refused message is never published.
  *
- * @example
- * await ingestCooperativeSiteMessage({ ingest, sites, bus }, { host: { user_id: 'alice' }, message })
+ * @example await ingestCooperativeSiteMessage({ ingest, sites, bus }, { host: { user_id: 'alice' }, message })
  */
 export async function ingestCooperativeSiteMessage(
   deps: IngestSiteMessageDeps,
@@ -147,9 +149,10 @@ export async function ingestCooperativeSiteMessage(
     stream,
     ...published,
   })
-  // Ours throws what it refuses; one that says it in its answer has not retained the message either.
+  // The library's ingest throws refusals; a custom one may return `accepted: false`, and has not retained the message
+  // either.
   if (!accepted) return answer({ published: false, not_published_reason: null })
-  // Another client's message has this id: what came now is retained nowhere, so that nobody is told of it.
+  // Another client already used this id: this message is not retained, so it is not published.
   if (duplicate && first !== null && first.client_id !== message.client_id) return answer(notPublished('duplicate'))
   return answer(await publish(deps, projectionMs, { host, message }, duplicate))
 }

@@ -8,7 +8,7 @@ export type PublishingBus = Pick<SiteEventBus, 'publish' | 'publishOnce'>
 /** Events remembered of one bus: some megabytes at most. */
 const REMEMBERED = 10_000
 
-/** What this process has published on one bus; what has to be forgotten goes from whoever has published most. */
+/** Message ids published on one bus by this process; the largest publisher's are forgotten first. */
 class Published {
   readonly #events = new Map<string, { done: Promise<unknown>; place: Place<string> }>()
   readonly #shares = new FairShare<string>({ entries: REMEMBERED })
@@ -34,10 +34,11 @@ class Published {
 const memories = new WeakMap<object, Published>()
 
 /**
- * Publishes the event unless the topic has had it. A bus of several nodes knows that by itself, if it has `publishOnce`;
- * of any other this process remembers what it has published there, and one that is under way decides for all.
+ * Publishes the event unless it was published before. A bus over several nodes knows that itself if it has
+ * `publishOnce`; for any other bus this process remembers its own publications, and concurrent duplicates share one
+ * attempt.
  *
- * @returns whether it was published just now.
+ * @returns whether it was published by this call.
  */
 export async function publishOnce(
   bus: PublishingBus,

@@ -1,4 +1,4 @@
-/** Whether a viewer may go on watching a session: read again while streams live, once for all streams of the same pair. */
+/** Rechecks whether viewers may still watch a session while their streams are open, once per (session, viewer) pair. */
 
 import { monotonic } from '../../async/clock.js'
 import { withTimeout } from '../../async/time-limit.js'
@@ -7,18 +7,18 @@ import { siteStream } from '../../contract/ingest.js'
 import type { Principal, Session, SessionPolicy, SessionRegistry } from '../../contract/sessions.js'
 import type { SiteRegistry } from '../../contract/sites.js'
 
-/** How old a positive answer may be when something is written. */
+/** Maximum age in milliseconds of a positive result when an event is written. */
 export const RECHECK_MS = 500
-// Reads under way at once when time alone asks for them; a shared store takes a thousand in all.
+// Concurrent periodic rechecks; a shared store accepts a thousand commands in all.
 const READS_MAX = 200
-// A store that does not answer by then says nothing; streams hold their events until it does.
+// Time limit of a recheck. Without a result streams hold their events.
 const READ_TIMEOUT_MS = 5_000
 // How long streams hold before their clients are sent away to come back: a gap is better than silence.
 const UNKNOWN_MAX_MS = 10_000
 
-/** What a holder of a grant is told. */
+/** Callbacks of a stream that uses a grant. */
 export interface GrantHolder {
-  /** It may go on: the answer is fresh. */
+  /** The grant was renewed; the stream may continue. */
   fresh(): void
   /** It is over, for good. */
   ended(reason: EndReason): void
@@ -32,11 +32,11 @@ export interface SessionGrantsOptions {
   onError?: ((error: unknown) => void) | undefined
 }
 
-/** The standing permission of one viewer in one session, shared by its holders. */
+/** The current permission of one viewer in one session, shared by their streams. */
 export interface Grant {
   /** Whether it was confirmed within the last 500 ms and nothing has changed since. */
   readonly isFresh: boolean
-  /** Reads again; holders are told. */
+  /** Rechecks now and notifies the holders. */
   refresh(): void
   release(holder: GrantHolder): void
 }
@@ -46,7 +46,7 @@ interface Held extends Grant {
   startedAt: number
 }
 
-/** What is watched: a session, as long as it is one of the site whose topic this is. */
+/** The watched session and the site whose topic the stream reads. */
 interface Watched {
   session_id: string
   topic: string
@@ -57,7 +57,7 @@ export function createSessionGrants({ sites, sessions, policy, now, onError }: S
   // In the order of their last reads, so that the first is always the most overdue.
   const grants = new Map<string, Held>()
   let reads = 0
-  // What waits and ages does so whatever the wall clock does; only a session's end is an instant of that.
+  // Ages use a monotonic clock; only a session's expiry is wall-clock time.
   const clock = monotonic(now)
 
   async function endReason(
@@ -83,7 +83,7 @@ export function createSessionGrants({ sites, sessions, policy, now, onError }: S
     let reading = false
     let changed = false
 
-    /** What is read before it is over and written after is not fresh, however young. */
+    /** A result read before the expiry and used after it is not fresh, however recent. */
     function expires({ expires_at }: Session): void {
       const at = expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(expires_at)
       expiresAt = at > now() ? at : Number.POSITIVE_INFINITY
@@ -108,7 +108,7 @@ export function createSessionGrants({ sites, sessions, policy, now, onError }: S
         } while (changed && held.holders.size > 0)
         for (const holder of held.holders) holder.fresh()
       } catch (error) {
-        // Nobody knows: no event is written, and the next tick asks again.
+        // Unknown: no event is written, and the next tick retries.
         onError?.(error)
         if (clock() - confirmedAt >= UNKNOWN_MAX_MS) end('shutdown')
       } finally {
@@ -137,7 +137,7 @@ export function createSessionGrants({ sites, sessions, policy, now, onError }: S
         if (grants.get(key) === held) grants.delete(key)
       },
     }
-    // It may speak at once.
+    // The callback may run synchronously.
     const unwatch = watch(watched.session_id, () => {
       changed = true
       freshAt = Number.NEGATIVE_INFINITY
@@ -146,7 +146,10 @@ export function createSessionGrants({ sites, sessions, policy, now, onError }: S
     return held
   }
 
-  /** Whatever a registry of a host's own makes of `watch`: when it comes to nothing, time alone asks. @returns how to end it. */
+  /**
+   * Subscribes to session changes. If a custom registry's `watch` fails, only periodic rechecks remain. @returns the
+   * unsubscribe function.
+   */
   function watch(sessionId: string, changed: () => void): () => void {
     const handleError = (error: unknown) => onError?.(error)
     const ending: Promise<unknown> = (async () => sessions.watch?.(sessionId, changed))().catch(handleError)
@@ -165,7 +168,7 @@ export function createSessionGrants({ sites, sessions, policy, now, onError }: S
     get size() {
       return grants.size
     },
-    /** Joins the grant of this pair. Whatever a caller has read before, a new grant is not fresh: it watches from now on. */
+    /** Joins the grant of this pair. A new grant is never fresh, whatever the caller has read before. */
     hold(holder: GrantHolder, viewer: Principal, watched: Watched): Grant {
       const key = JSON.stringify([watched.session_id, watched.topic, viewer.user_id, viewer.key ?? null])
       const held = grants.get(key) ?? open(key, viewer, watched)
@@ -173,7 +176,7 @@ export function createSessionGrants({ sites, sessions, policy, now, onError }: S
       grants.set(key, held)
       return held
     },
-    /** Reads what is overdue. */
+    /** Rechecks overdue grants. */
     tick: readOverdue,
   }
 }

@@ -1,4 +1,6 @@
-/** One viewer's event stream: it pulls from its subscription, so that a reader that stops costs events, never memory. */
+/**
+ * One viewer's event stream. It pulls from its subscription, so a slow reader loses events but uses no extra memory.
+ */
 import {
   type EndReason,
   type EventGap,
@@ -19,8 +21,8 @@ import type { Grant, GrantHolder } from './grants.js'
 
 type OnError = (error: unknown) => void
 
-// What one write carries at most, unless one event alone is larger: a burst costs one write, and a viewer that stalls
-// in the middle of it holds no more than this in bytes.
+// Maximum bytes per write, unless a single event is larger: a burst needs one write, and a stalled viewer holds no
+// more.
 const CHUNK_LENGTH = 65_536
 
 const encoder = new TextEncoder()
@@ -31,10 +33,10 @@ interface EventChunk {
   next: number
 }
 
-// By the run, which viewers that are level share; an encoding lives as long as its run.
+// Keyed by run, which viewers at the same position share; an encoding lives as long as its run.
 const encoded = new WeakMap<readonly SiteEvent[], Map<number, EventChunk>>()
 
-/** How a position stands in the `id` of a frame. */
+/** Formats a position as the `id` of a frame. */
 const toEventId = positionText
 
 /** The position that a `Last-Event-ID` names, or `null` for anything that we would not have sent. */
@@ -64,9 +66,9 @@ function encodeChunk(events: readonly SiteEvent[], from: number, epoch: string, 
 }
 
 /**
- * The events of a run from index `from` on, at most 64 KiB of them or one event.
+ * Encodes the events of a run from index `from`: at most 64 KiB, or a single event.
  *
- * @param onError Called once for each event of the run that is not one.
+ * @param onError Called once for each invalid event of the run.
  */
 function eventChunk(
   events: readonly SiteEvent[],
@@ -83,7 +85,7 @@ function eventChunk(
 
 /** How long a client waits before it reconnects, in milliseconds. */
 const RETRY_MS = 5_000
-// After a shutdown all viewers come back: spread over this much more, they do not come at once.
+// Spreads the reconnects after a shutdown over this much more time.
 const SHUTDOWN_JITTER_MS = 5_000
 
 const HEARTBEAT = encoder.encode(HEARTBEAT_FRAME)
@@ -104,7 +106,10 @@ interface SessionStreamOptions {
   heartbeatMs: number
   now: () => number
   hold(holder: GrantHolder): Grant
-  /** Its signal aborts when the client goes away. Kept as long as the stream: once it is collected its signal is mute. */
+  /**
+   * Its signal aborts when the client disconnects. Kept as long as the stream: a collected Request no longer aborts its
+   * signal.
+   */
   request: { readonly signal: AbortSignal }
   onError?: ((error: unknown) => void) | undefined
   onEnd(): void
@@ -114,15 +119,15 @@ interface SessionStreamOptions {
 export interface SessionStream {
   /** Read by one reader, one chunk at a time. */
   frames: Chunks
-  /** Says why, and ends. */
+  /** Writes the reason and ends the stream. */
   end(reason: EndReason): void
-  /** How it stands: what waits for the reader and what it was not sent, and how long ago it last took anything. */
+  /** The stream's state: events waiting for the reader, events dropped, and the time since the last read. */
   state(): Omit<StreamState, 'last_taken_at'> & { taken_ms_ago: number | null }
   /** Writes a heartbeat when the reader waits and nothing else was written for long enough. */
   tick(): void
 }
 
-/** What a client that comes back has missed, as far as the positions tell; nothing when they are equal. */
+/** The gap of a reconnecting client, as far as the positions tell; `undefined` if they are equal. */
 function resumeGap(last: string, current: StreamPosition): EventGap | undefined {
   const seen = parseEventId(last)
   if (seen?.epoch !== current.epoch || seen.seq > current.seq)
@@ -132,7 +137,7 @@ function resumeGap(last: string, current: StreamPosition): EventGap | undefined 
   return { type: 'gap', reason: 'resume', dropped, first_seq: seen.seq + 1, last_seq: current.seq }
 }
 
-/** Opens the stream at the present of its topic. Nothing is written before the reader asks for it. */
+/** Opens the stream at the current position of its topic. Nothing is written before the reader pulls. */
 export function openSessionStream(options: SessionStreamOptions): SessionStream {
   const { bus, topic, now, heartbeatMs, lastEventId, request, onError, onEnd } = options
   const { session_id, site_id, subscription_id } = options
@@ -144,7 +149,7 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
   let hasTaken = false
   // Events of a bus of the host's own that could not be written.
   let skipped = 0
-  // What a bus that knows no portions has handed over beyond what was written.
+  // Events beyond the last write, from a bus that does not limit its runs.
   let rest: EventRun | undefined
 
   const subscription: Subscription = bus.subscribe(topic, { wake: flush })
@@ -195,7 +200,10 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
     return encoder.encode(gapFrame(gap, { epoch, seq: at ?? behind }))
   }
 
-  /** The next bytes for the reader, if there are any. What is not in them stays where it is dropped when it gets too much. */
+  /**
+   * Returns the next bytes for the reader, if any. Other events stay in the subscription, which drops the oldest beyond
+   * its limit.
+   */
   function nextChunk(): Bytes | undefined {
     if (opening !== undefined) {
       const bytes = encoder.encode(opening)
@@ -239,12 +247,12 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
     }
   }
 
-  /** Writes one chunk if the reader waits for one, there is one, and the viewer may still have it. */
+  /** Writes one chunk if the reader is waiting, one is available, and the viewer still has access. */
   function flush(): void {
     if (over || !taker) return
     if (opening === undefined && rest === undefined && subscription.closed) end('shutdown')
     else if (grant.isFresh) writeNext()
-    // Until there is a fresh word everything waits in the queue of the subscription.
+    // Until the grant is renewed everything stays in the subscription's queue.
     else grant.refresh()
   }
 
@@ -263,7 +271,7 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
     return { done: false, value }
   }
 
-  /** The client went away: nobody is told anything. */
+  /** The client disconnected; no final frame is written. */
   function leave(): void {
     release()
     give(DONE)
@@ -298,7 +306,7 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
     end,
     state() {
       const { position } = subscription
-      // What was handed over and is not written lies ahead of what was sent.
+      // Events taken from the bus but not yet written come first.
       const held = rest?.events ?? []
       const sent = { epoch: position.epoch, seq: position.seq - held.length }
       return {

@@ -13,16 +13,16 @@ import { openSessionStream, type SessionStream } from './stream.js'
 
 interface SessionStreamsOptions extends SessionGrantsOptions {
   bus: SiteEventBus
-  /** Who is told of the streams. */
+  /** Registry of open streams, if any. */
   subscriptions: SubscriptionRegistry | undefined
   heartbeatMs: number
-  /** Streams of one viewer, in all and in one session. */
+  /** Maximum streams per viewer, in all and per session. */
   streamsPerViewer: number
   streamsPerViewerInSession: number
   newId: () => string
 }
 
-/** A place for one stream among those of its viewer. */
+/** A reserved slot for one stream. */
 interface StreamPlace {
   /** Gives it back; twice is once. */
   release(): void
@@ -40,9 +40,9 @@ interface OpenStream {
 }
 
 /**
- * Returns what reserves a place for a stream before anything is opened for it. At the bound the new stream is refused and
- * those that are open stay: to end the oldest would let two tabs that reconnect end each other's streams for ever. It throws
- * a Refusal `capacity_exceeded`.
+ * Returns a function that reserves a slot before anything is opened. At the limit the new stream is refused and the
+ * open ones stay: ending the oldest would let two reconnecting tabs end each other's streams forever. It throws a
+ * Refusal `capacity_exceeded`.
  */
 function createReserve({
   streamsPerViewer,
@@ -75,7 +75,7 @@ export function createSessionStreams(options: SessionStreamsOptions) {
   const grants = createSessionGrants(options)
   const clock = monotonic(now)
   const streams = new Set<SessionStream>()
-  // A stream that somebody reads is a reason for a process to live.
+  // An open stream keeps the process alive.
   const ticker = createTicker(tick, Math.min(RECHECK_MS, heartbeatMs), true)
   let closed = false
 
@@ -84,7 +84,7 @@ export function createSessionStreams(options: SessionStreamsOptions) {
     for (const stream of streams) stream.tick()
   }
 
-  /** Tells of a stream. What a registry of a host's own makes of it changes nothing. @returns how to end that. */
+  /** Registers a stream. Errors of a custom registry are ignored. @returns the function that unregisters it. */
   function show(stream: ViewerStream): () => void {
     try {
       const end: unknown = subscriptions?.add(stream)
@@ -112,9 +112,9 @@ export function createSessionStreams(options: SessionStreamsOptions) {
       return streams.size
     },
     reserve: createReserve(options),
-    /** A bus over several nodes must know where the topic stands before a viewer is told. */
+    /** A bus over several nodes must know the topic's position before a viewer is told that it is ready. */
     prepare: async (topic: string): Promise<void> => bus.prepare?.(topic),
-    /** Opens a stream for a viewer that was found to have the right. */
+    /** Opens a stream for a viewer whose access was checked. */
     open({ viewer, place, ...asked }: OpenStream): Chunks {
       let stream: SessionStream | undefined
       let over = false

@@ -8,16 +8,16 @@ import { Refusal } from '../../refusal.js'
 import { checkIdentity, type Identity, type PlugErrorPlace } from './options.js'
 import { createWriter } from './writer.js'
 
-/** What a plug writes to. */
+/** The registry that the follower writes to. */
 export type FollowedConnections = Pick<ConnectionRegistry, 'connect' | 'heartbeat' | 'disconnect' | 'currentInstance'>
 
 export interface ConnectionFollowerParts<P> {
   connections: FollowedConnections
   heartbeatMs: number
   maxFollowed: number
-  /** What the peer itself says of a connection, beside what it was identified with. */
+  /** Returns metadata of the peer itself, besides what identifies it. */
   metadataOf(peer: P): JsonObject
-  /** Asks a connection for a sign of life. */
+  /** Sends a heartbeat probe to a connection. */
   probe(peer: P): void
   /** Removes the listeners of a connection that is not followed, or no longer. */
   release(peer: P): void
@@ -41,7 +41,7 @@ export interface ConnectionFollower<P> {
   changed(peer: P): void
   /** The connection has closed, for the `reason` that the peer gives. */
   leave(peer: P, reason: string): void
-  /** Writes what is queued, within 5 s, and follows nothing afterwards. */
+  /** Writes queued changes, within 5 s, and stops following. */
   close(): Promise<CloseResult>
 }
 
@@ -54,11 +54,11 @@ interface Member<P> {
   client?: Client<P>
   seenAt: number
   isSuperseded: boolean
-  /** Why it closed, and how many outages there had been by then. */
+  /** Why it closed, and how many outages had occurred by then. */
   left?: { readonly reason: string; readonly outages: number } | undefined
 }
 
-/** One client of one user, and what the registry has of it. */
+/** One client of one user, with its last written connection. */
 interface Client<P> {
   readonly key: string
   /** Its open connections, in the order of their arrival. */
@@ -67,7 +67,7 @@ interface Client<P> {
   beatAt: number
   isDue: boolean
   isChanged: boolean
-  /** Another node may hold it: until that one goes, or a new connection arrives here, it is left alone. */
+  /** Another node may hold it: it is not written until that connection ends or a new one arrives here. */
   isLost: boolean
 }
 
@@ -210,7 +210,7 @@ export function createConnectionFollower<P>(parts: ConnectionFollowerParts<P>): 
     if (!client) return
     client.members.splice(client.members.indexOf(member), 1)
     member.left = { reason, outages: writer.outages() }
-    // What cannot be disconnected ends by its lease: no more than `maxFollowed` of those wait here.
+    // A connection that cannot be disconnected ends by its lease; at most `maxFollowed` of those wait here.
     const isDone = client.members.length === 0 && (!client.current || clients.size > 2 * maxFollowed)
     if (isDone && writer.forget(client)) clients.delete(client.key)
     else writer.want(client)

@@ -1,4 +1,4 @@
-/** Follows what lives by being reported (contexts, windows) into its registry: reported while it is there, closed when it has gone. */
+/** Follows contexts and windows: reports them to their registry while they exist, and closes them afterwards. */
 import type { CloseResult } from '../../async/ending.js'
 import { guardHook } from '../../async/hook.js'
 import { createTicker } from '../../async/timer.js'
@@ -6,32 +6,35 @@ import { Refusal } from '../../refusal.js'
 import type { PlugErrorPlace } from './options.js'
 import { createWriter } from './writer.js'
 
-/** How one of them is told of, once it is known whose it is. */
+/** How to report an entry whose owner is known. */
 export interface Presence {
-  /** What it is told of as, and whose: what has been written under another key is closed first. */
+  /** The id and owner under which it is reported; a record written under another key is closed first. */
   readonly key: string
   report(): Promise<unknown>
   close(): Promise<unknown>
 }
 
-/** Who says how one is told of; `null` for what is not followed. What it makes counts from when it is called. */
+/** Resolves to how to report the entry; `null` if it is not followed. The result counts from when it is called. */
 export type Learn = () => Promise<(() => Presence) | null>
 
 export interface Followed {
   /** It is there, and something about it has changed. */
   changed(): void
-  /** It has gone for good. */
+  /** The entry has closed for good. */
   leave(): void
-  /** Asks once more how it is told of. */
+  /** Resolves again how to report the entry. */
   learn(how: Learn): Promise<void>
 }
 
 interface Entry {
   presence: Presence | undefined
-  /** What the registry has, or may have: the last one that it did not refuse. */
+  /** The last report that the registry has or may have: the last one it did not refuse. */
   written: Presence | undefined
   hasGone: boolean
-  /** Number of the last question about it, and of the question that `presence` answers: a late answer does not undo a newer one. */
+  /**
+   * Numbers of the latest `learn` call and of the one that produced `presence`: a late result does not replace a newer
+   * one.
+   */
   asked: number
   answered: number
 }
@@ -53,7 +56,7 @@ export interface PresenceFollower {
 
 const hasCode = (error: unknown, ...codes: string[]) => error instanceof Refusal && codes.includes(error.code)
 
-/** For what is over `maxFollowed`, or not known yet. */
+/** For entries over `maxFollowed`, and for entries not known yet. */
 export const NOT_FOLLOWED: Followed = { changed() {}, leave() {}, learn: async () => {} }
 
 export function createPresenceFollower(parts: PresenceFollowerParts): PresenceFollower {
@@ -107,7 +110,7 @@ export function createPresenceFollower(parts: PresenceFollowerParts): PresenceFo
     if (entry.hasGone) return
     entry.hasGone = true
     there--
-    // What cannot be closed ends by its lease: no more than `maxFollowed` of those wait here.
+    // An entry that cannot be closed ends by its lease; at most `maxFollowed` of those wait here.
     const isDone = !entry.written || entries.size > 2 * maxFollowed
     if (isDone && writer.forget(entry)) entries.delete(entry)
     else writer.want(entry)

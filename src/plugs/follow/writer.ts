@@ -18,13 +18,13 @@ export interface WriterParts<E> {
 }
 
 export interface Writer<E> {
-  /** Queues `entry`. It is queued once, however often it is wanted; one that has failed waits for its retry. */
+  /** Queues `entry` once, however often it is requested; a failed one waits for its retry. */
   want(entry: E): void
   /** Removes `entry`, unless it is being written. */
   forget(entry: E): boolean
   /** Number of times that the store was down: an entry queued before or during an outage is written late. */
   outages(): number
-  /** Writes what is queued, within 5 s, and nothing afterwards. `aborted`: entries that were not written. */
+  /** Writes queued entries, within 5 s, and stops. `aborted`: entries not written. */
   end(): Promise<CloseResult>
 }
 

@@ -14,8 +14,8 @@ export interface FollowBrowserOptions<C, P> extends FollowOptions {
   /** What browser contexts are written to. */
   browserWindows: BrowserWindowRegistry
   /**
-   * Whose a browser context is (`page` is `null` then), and each page in it. `null` is not followed; pages are asked for all
-   * the same.
+   * Returns the owner of a browser context (`page` is `null`) and of each page in it. `null` is not followed; its pages
+   * are still asked for.
    */
   identify: (context: C, page: P | null) => BrowserIdentity | null | PromiseLike<BrowserIdentity | null>
   /** Ids of windows and contexts that `identify` gives none. @default crypto.randomUUID */
@@ -24,9 +24,9 @@ export interface FollowBrowserOptions<C, P> extends FollowOptions {
 
 export interface BrowserFollower<C, P> extends Follower {
   /**
-   * Asks `identify` once more about a browser context or a page: its task, say, is another one. Its ids stay those of the first
-   * answer for as long as it is of the same user and client; of another it is closed, and shown anew. `null` closes it for good.
-   * Of several answers that of the last question counts.
+   * Calls `identify` again for a browser context or a page, e.g. after its task changed. Ids stay the same for the same
+   * user and client; for another owner the record is closed and reported anew. `null` closes it for good. The latest
+   * call wins.
    */
   identifyAgain(peer: C | P): Promise<void>
 }
@@ -43,7 +43,7 @@ const NAMED = ['user_id', 'client_id']
 
 /** A browser context and its pages. */
 interface Window<P> {
-  /** As what it is shown; `null` while it is not. */
+  /** The reported id; `null` while it is not reported. */
   id: string | null
   followed: Followed
   readonly pages: Map<P, FollowedPlace>
@@ -60,15 +60,14 @@ interface FollowedPlace {
 const ENDS = ['close', 'crash'] as const
 
 /**
- * Follows `browser`: a browser context is a window, a page a context in it, reported when `identify` has said whose it is and
- * every `heartbeatMs` from then on, closed when it closes, crashes, or the browser goes. It listens, and changes nothing of the
- * browser; no URL, title or content of a page is read.
+ * Follows `browser`: a browser context is a window, a page is a context in it. Both are reported once `identify` has
+ * returned their owner and every `heartbeatMs` after that, and closed when they close or crash, or the browser
+ * disconnects. It only listens; no URL, title or content of a page is read.
  *
- * @throws TypeError, RangeError for an option that cannot be used.
+ * @throws TypeError, RangeError for an invalid option.
  *
- * @example
- * const { contexts, browserWindows } = facilities
- * followBrowser(browser, { contexts, browserWindows, identify: () => ({ user_id: 'ada', client_id: 'crawler' }) })
+ * @example const { contexts, browserWindows } = facilities followBrowser(browser, { contexts, browserWindows, identify:
+ * () => ({ user_id: 'ada', client_id: 'crawler' }) })
  */
 export function followBrowser<C extends object, P extends FollowedPage>(
   browser: FollowedBrowser<C, P>,
@@ -154,7 +153,7 @@ export function followBrowser<C extends object, P extends FollowedPage>(
     window.followed.leave()
   }
 
-  /** Finds what no event has told of. */
+  /** Finds changes that no event has announced. */
   function look(): void {
     for (const context of browser.contexts()) onContext(context)
   }

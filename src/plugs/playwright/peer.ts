@@ -1,4 +1,4 @@
-/** What is used of Playwright: a browser of it has that, and so has anything with its events. */
+/** The used part of Playwright's browser, context and page. */
 
 export interface FollowedPage {
   isClosed(): boolean

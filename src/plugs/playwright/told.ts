@@ -1,28 +1,31 @@
-/** How the registries are told of a browser context and of a page, by what a host says of them. */
+/** Builds the reports of a browser context and of a page from what the host returned for it. */
 import type { BrowserWindowRegistry, ReportBrowserWindowInput } from '../../contract/browser-windows.js'
 import type { ContextRegistry, ReportContextInput } from '../../contract/contexts.js'
 import { Refusal } from '../../refusal.js'
 import type { Presence } from '../follow/presences.js'
 
-/** Whose a browser context or a page is, and what the host alone knows of it. */
+/** The owner of a browser context or a page, with data that only the host knows. */
 export type BrowserIdentity = Pick<ReportContextInput, 'user_id' | 'client_id' | 'instance_id' | 'ownership'> &
   Partial<Pick<ReportContextInput, 'context_id' | 'client_type' | 'status'>> &
   Pick<ReportBrowserWindowInput, 'focused' | 'type' | 'state' | 'incognito' | 'capacity' | 'draining'> & {
-    /** The window's id: of a browser context its own, of a page the one that it is shown in. @default random; that of its browser context */
+    /**
+     * The window id: of a browser context its own id, of a page the window that contains it. @default random; for a
+     * page its browser context's
+     */
     window_id?: string | undefined
     /**
-     * Of a page: the task that it works on, or `null` for none as yet. `ownership` is then `worker`, unless it is said otherwise.
-     * @default as the registry has it: you assign and release it there
+     * For a page: the task it works on, or `null` for none. `ownership` then defaults to `worker`. @default unchanged
+     * in the registry, where you assign and release tasks
      */
     task_id?: string | null | undefined
   }
 
 const NO_WORKER = new Refusal('invalid_input', 'task_id: the context was first reported as no worker')
 
-/** What is shown under `id`, of its owner: another owner's is another record. */
+/** Identifies a reported record: the same id of another owner is another record. */
 const keyOf = (id: string, { user_id, client_id }: BrowserIdentity) => [user_id, client_id, id].join('\n')
 
-/** The id that something keeps for as long as it is of one owner: an id belongs to a user and client. */
+/** Keeps an id for as long as the owner stays the same, because an id belongs to a user and client. */
 export function stableId(newId: () => string) {
   let kept: { id: string; key: string } | undefined
   return (identity: BrowserIdentity, given: string | undefined): string => {
@@ -41,7 +44,7 @@ export function pagePresence(
 ) {
   const { task_id, window_id, client_type = 'browser' } = given
   const hasTask = typeof task_id === 'string'
-  // Of no task is told whose next one will be: what is first reported as its user's is never given any.
+  // Without a task the owner is reported as the user: a context once reported as user-owned never gets tasks.
   const ownership = given.ownership ?? (task_id === undefined ? 'user-owned' : 'worker')
   const status = given.status ?? (ownership === 'worker' && !hasTask ? 'idle' : 'active')
   const { user_id, client_id, instance_id = null } = given
@@ -58,7 +61,7 @@ export function pagePresence(
       try {
         if (task_id !== undefined) await setTask(task_id, context.task_id)
       } catch (error) {
-        // The context has been written: a task that is refused is no reason to take it for one that was not.
+        // The context itself was written, so a refused task must not mark it as unwritten.
         if (!(error instanceof Refusal) || error.code !== 'invalid_input') throw error
         refused(error)
       }

@@ -1,4 +1,4 @@
-/** Follows the sockets of a Socket.IO server in all of its namespaces: what they do is what the connection registry shows. */
+/** Follows the sockets of a Socket.IO server in all namespaces and writes them to the connection registry. */
 import { guardErrorHook, guardHook } from '../../async/hook.js'
 import { checkOptions, FUNCTION, having, LIST, needed, resolveBounds, type Shape } from '../../contract/checks.js'
 import type { ConnectInput, Connection } from '../../contract/connections.js'
@@ -14,7 +14,7 @@ export interface Namespaces<S> {
   release(): void
 }
 
-/** A server may make a namespace a document and drop it with its last socket, and tells nobody of that: they are held weakly. */
+/** Held weakly: a server may drop a dynamic namespace with its last socket without notice. */
 function createNamespaces<S>(): Namespaces<S> {
   type Held = WeakRef<FollowedNamespace<S>>
   const held = new Set<Held>()
@@ -37,17 +37,20 @@ function createNamespaces<S>(): Namespaces<S> {
 }
 
 export interface FollowSocketIoOptions<S> extends FollowOptions {
-  /** What is written to: that of either composition. */
+  /** The connection registry, of either composition. */
   connections: FollowedConnections
-  /** Whose a socket is: what you have authenticated, never what a client says. `null` is not followed. */
+  /**
+   * Returns the owner of a socket: use what you have authenticated, never what the client claims. `null` is not
+   * followed.
+   */
   identify: (socket: S) => Identity | null | PromiseLike<Identity | null>
   /** The actions that a socket's client offers. @default those of `identify`, if any */
   actionsOf?: ((socket: S) => Actions | PromiseLike<Actions>) | undefined
   /** Namespaces that were made before, by name; the root and those made later are followed by themselves. @default none */
   namespaces?: readonly string[] | undefined
   /**
-   * Called with a socket and its connection once that is written, and again where the store had lost it or a newer instance has
-   * gone: from then on its instance is the current one.
+   * Called with a socket and its connection once that is written, and again if the store had lost it or a newer
+   * instance has disconnected: from then on this instance is the current one.
    */
   onConnected?: ((socket: S, connection: Connection) => void) | undefined
   /** Called with a socket that is still connected when a newer instance of its client has taken over; a host may disconnect it. */
@@ -66,11 +69,11 @@ const OPTIONS: Shape<FollowSocketIoOptions<unknown>> = {
   onSuperseded: FUNCTION,
 }
 
-/** Rooms that are told of by name, and how long such a name may be; of others there is the number. */
+/** Maximum room names listed, and their maximum length; further rooms are only counted. */
 const ROOMS_MAX = 20
 const ROOM_CHARS = 64
 
-/** What Socket.IO itself says of a socket. */
+/** Metadata of a socket from Socket.IO itself. */
 function metadataOf({ id, nsp, conn, rooms }: FollowedSocket) {
   const named: string[] = []
   let omitted = 0
@@ -83,14 +86,13 @@ function metadataOf({ id, nsp, conn, rooms }: FollowedSocket) {
 }
 
 /**
- * Follows every socket of `io`, those that are there already and those to come: connected when `identify` has said whose it is,
- * alive at the pongs that Socket.IO asks for, disconnected with its reason, and with its rooms and transport as they change.
- * Several servers over one shared store are one deployment, with an adapter or without. It listens, and changes nothing of the server.
+ * Follows every current and future socket of `io`: connected once `identify` has returned its owner, alive on each
+ * Socket.IO pong, disconnected with its reason; rooms and transport are updated as they change. Several servers over
+ * one shared store are one deployment, with or without an adapter. It only listens.
  *
- * @throws TypeError, RangeError for an option that cannot be used.
+ * @throws TypeError, RangeError for an invalid option.
  *
- * @example
- * followSocketIo(io, { connections: facilities.connections, identify: (socket) => socket.data.client })
+ * @example followSocketIo(io, { connections: facilities.connections, identify: (socket) => socket.data.client })
  */
 export function followSocketIo<S extends FollowedSocket>(
   io: FollowedSocketIoServer<S>,
@@ -122,7 +124,7 @@ export function followSocketIo<S extends FollowedSocket>(
     ...resolveBounds(options, FOLLOW_BOUNDS),
     connections,
     metadataOf,
-    // Socket.IO asks for signs of life itself, and ends who gives none.
+    // Socket.IO sends heartbeats itself and disconnects silent sockets.
     probe: look,
     release(socket) {
       socket.off('disconnect', onDisconnect)
@@ -149,7 +151,7 @@ export function followSocketIo<S extends FollowedSocket>(
   }
 
   function onConnection(socket: S): void {
-    // A listener of the host's that came first may have ended it: of that nobody tells us any more.
+    // An earlier listener of the host may have disconnected it, and no further event follows.
     if (!socket.connected) return
     const { conn } = socket
     const known = links.get(conn)
@@ -186,7 +188,7 @@ export function followSocketIo<S extends FollowedSocket>(
   }
 }
 
-// What is used of Socket.IO: a server of version 4.1 and later has it, whatever its types of events.
+// The used part of a Socket.IO server, version 4.1 and later.
 
 /** One link of a client, which its sockets in all namespaces share. */
 export interface FollowedLink {

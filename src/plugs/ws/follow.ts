@@ -1,4 +1,4 @@
-/** Follows the sockets of a WebSocket server: what they do is what the connection registry shows. */
+/** Follows the sockets of a WebSocket server and writes them to the connection registry. */
 import { guardErrorHook, guardHook } from '../../async/hook.js'
 import { checkOptions, FLAG, FUNCTION, having, needed, resolveBounds, type Shape } from '../../contract/checks.js'
 import type { Connection } from '../../contract/connections.js'
@@ -29,9 +29,9 @@ const NAMES: Readonly<Record<number, string>> = {
 /** A code of a library or an application has no name but its number. */
 const reasonOf = (code: number): string => NAMES[code] ?? `close_${code}`
 
-/** What is used of a socket: one of `ws` has it, and so has what speaks its interface. */
+/** The used part of a `ws` socket or a compatible one. */
 export interface FollowedWebSocket {
-  /** As in a browser: 3 is closed. Without it, only the event `close` says so. */
+  /** As in a browser: 3 is closed. Without it, only the `close` event counts. */
   readonly readyState?: number | undefined
   ping(): void
   on(event: 'close', listener: (this: never, code: number) => void): unknown
@@ -55,18 +55,18 @@ export interface FollowedWebSocketServer<S, R> {
 }
 
 export interface FollowWebSocketsOptions<S, R> extends FollowOptions {
-  /** What is written to: that of either composition. */
+  /** The connection registry, of either composition. */
   connections: FollowedConnections
   /**
-   * Whose a socket is: what you have authenticated, never what a client says. `null` is not followed. `request` is the one that
-   * it was opened by, and `undefined` for a socket that was there before.
+   * Returns the owner of a socket: use what you have authenticated, never what the client claims. `null` is not
+   * followed. `request` is the upgrade request, `undefined` for a socket that was open before.
    */
   identify: (socket: S, request: R | undefined) => Identity | null | PromiseLike<Identity | null>
   /** Whether a socket that has been silent for `heartbeatMs` is pinged; else the host's own pings must do. @default true */
   ping?: boolean | undefined
   /**
-   * Called with a socket and its connection once that is written, and again where the store had lost it or a newer instance has
-   * gone: from then on its instance is the current one.
+   * Called with a socket and its connection once that is written, and again if the store had lost it or a newer
+   * instance has disconnected: from then on this instance is the current one.
    */
   onConnected?: ((socket: S, connection: Connection) => void) | undefined
   /** Called with a socket that is still open when a newer instance of its client has taken over; a host may close it. */
@@ -85,14 +85,14 @@ const OPTIONS: Shape<FollowWebSocketsOptions<unknown, unknown>> = {
 const CLOSED = 3
 
 /**
- * Follows every socket of `server`, those that are there already and those to come: connected when `identify` has said whose
- * it is, alive at its pongs, disconnected when it closes, by its close code. It listens, and changes nothing of the server.
- * Nothing of the store's reaches the host: what cannot be written is written when it can, as it is then.
+ * Follows every current and future socket of `server`: connected once `identify` has returned its owner, alive on each
+ * pong, disconnected with its close code. It only listens. Store failures never reach the host: a state that cannot be
+ * written now is written later, as it is then.
  *
- * @throws TypeError, RangeError for an option that cannot be used.
+ * @throws TypeError, RangeError for an invalid option.
  *
- * @example
- * followWebSockets(server, { connections: facilities.connections, identify: (socket, request) => clientOf(request) })
+ * @example followWebSockets(server, { connections: facilities.connections, identify: (socket, request) =>
+ * clientOf(request) })
  */
 export function followWebSockets<S extends FollowedWebSocket, R>(
   server: FollowedWebSocketServer<S, R>,
@@ -103,7 +103,7 @@ export function followWebSockets<S extends FollowedWebSocket, R>(
   const report = guardErrorHook(onError)
   const failed = (error: unknown) => report(error, { step: 'hook' })
 
-  // One listener for all sockets, which are its `this`: a closure each would be most of what a socket costs.
+  // One shared listener that uses `this`: a closure per socket would be most of its cost.
   function onClose(this: S, code: number): void {
     follower.leave(this, reasonOf(code))
   }
