@@ -29,7 +29,7 @@ const routerOfTheTeam = createDiagnosticsRouter({ inspectors: team, auth: apiKey
 // #endregion
 
 async function usersSeen(router, key) {
-  const response = await router(new Request('http://relay/contexts', { headers: { 'x-admin-key': key } }))
+  const response = await router(new Request('http://relay/contexts?order=oldest', { headers: { 'x-admin-key': key } }))
   return (await response.json()).items.map(({ user_id }) => user_id)
 }
 

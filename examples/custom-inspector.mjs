@@ -23,12 +23,13 @@ export function inspectCalls(calls, now = Date.now) {
   return {
     getPending: (id) => (calls.has(id) ? toRecord(id, calls.get(id)) : null),
 
-    listPending(filter, { limit, cursor }) {
+    listPending(filter, { limit, cursor, order = 'oldest' }) {
       if (cursor !== null && !SEQUENCE.test(cursor)) throw new Refusal('invalid_cursor')
+      const isNewest = order === 'newest'
       const items = []
-      let position = Number(cursor)
-      for (const [id, call] of calls) {
-        if (call.sequence <= position) continue
+      let position = cursor === null ? (isNewest ? Infinity : 0) : Number(cursor)
+      for (const [id, call] of isNewest ? [...calls].reverse() : calls) {
+        if (isNewest ? call.sequence >= position : call.sequence <= position) continue
         // The page is full and more follows: continue after its last item.
         if (items.length === limit) return { items, next_cursor: String(position), has_more: true }
         const record = toRecord(id, call)

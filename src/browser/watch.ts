@@ -74,10 +74,16 @@ interface State {
 const idOf = (row: WatchedRow, fields: string[]) =>
   fields.length === 1 ? String(row[fields[0] as string]) : JSON.stringify(fields.map((field) => row[field]))
 
-/** Adds or replaces the rows of `upsert`, deletes those of `remove`, and applies `order`. */
-function apply(state: State, upsert: WatchedRow[], remove: string[], order?: string[] | null): void {
+/** Adds or replaces the rows of `upsert`, deletes those of `remove`, and applies `order`. New rows come first if `isFirst`. */
+function apply(state: State, upsert: WatchedRow[], remove: string[], order?: string[] | null, isFirst = false): void {
   for (const id of remove) state.rows.delete(id)
-  for (const row of upsert) state.rows.set(idOf(row, state.rowId), row)
+  const before = isFirst ? state.rows : new Map<string, WatchedRow>()
+  if (isFirst) state.rows = new Map()
+  for (const row of upsert) {
+    const id = idOf(row, state.rowId)
+    ;(before.has(id) ? before : state.rows).set(id, row)
+  }
+  for (const [id, row] of before) state.rows.set(id, row)
   if (order)
     state.rows = new Map(order.flatMap((id) => (state.rows.has(id) ? [[id, state.rows.get(id) as WatchedRow]] : [])))
 }
@@ -161,9 +167,15 @@ export async function watch(url: string, options: WatchOptions): Promise<void> {
     else if (from !== state.version) throw UNRELATED
     if (isObject(page)) {
       const { items, ...rest } = page
-      const { upsert = items, remove = [], order } = frame
+      const { upsert = items, remove = [], order, new_rows } = frame
       state.page = rest
-      apply(state, upsert as WatchedRow[], remove as string[], order as string[] | null | undefined)
+      apply(
+        state,
+        upsert as WatchedRow[],
+        remove as string[],
+        order as string[] | null | undefined,
+        new_rows === 'first',
+      )
     }
     // A `sync` with an unchanged time means that the router has not read the list again.
     const isRead = type !== 'sync' || refreshMs === 1_000 || asOf !== state.asOf

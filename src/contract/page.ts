@@ -81,12 +81,21 @@ export interface Versioned {
   readonly remoteVersion?: boolean
 }
 
+/** Order of a list by when its entries came in: an entry that changes keeps its place. */
+export const Order = z.enum(['newest', 'oldest'])
+export type Order = z.infer<typeof Order>
+
 /** One page of a list. */
 export interface PageQuery {
   /** Most items to return, at least 1. */
   limit: number
   /** The inspector's own token from the page before, as it handed it out; `null` asks for the first page. */
   cursor: string | null
+  /**
+   * Order of the list; the same for all pages of one walk. The routes that take `order` always give it. Absent: the order
+   * that costs the source least, unless the method names one.
+   */
+  order?: Order | undefined
 }
 
 /** Items and where to go on. An empty page with `has_more: true` is normal: keep walking. */
@@ -159,13 +168,16 @@ export interface Sample<T> extends Examined {
 
 const SEQUENCE = /^(0|[1-9][0-9]{0,15})$/
 
+/** The sequence number that a walk starts from, which no entry has: 0, or Infinity for the newest first. */
+export const startOf = (order: Order | undefined): number => (order === 'newest' ? Number.POSITIVE_INFINITY : 0)
+
 /**
- * The sequence number that a token of a sequence index stands for; 0 for the first page.
+ * Returns the sequence number in a token of a sequence index; `startOf(order)` for the first page.
  *
  * @throws Refusal `invalid_cursor` for anything that is not a canonical decimal within 2^53.
  */
-export function parseSequence(cursor: string | null): number {
-  if (cursor === null) return 0
+export function parseSequence(cursor: string | null, order?: Order): number {
+  if (cursor === null) return startOf(order)
   if (!SEQUENCE.test(cursor) || !Number.isSafeInteger(Number(cursor))) throw new Refusal('invalid_cursor')
   return Number(cursor)
 }

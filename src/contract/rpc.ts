@@ -82,7 +82,7 @@ export type RpcSummary = z.infer<typeof RpcSummary>
 
 /** Reads an RPC correlator. */
 export interface RpcInspector extends UserIndex {
-  /** Oldest first. */
+  /** Oldest first, unless the page has an order. */
   listPending(filter: PendingCallFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<PendingCall>>
   getPending(correlationId: string, ctx: InspectionContext): Awaitable<PendingCall | null>
   /** Mirrored by the capability `rpc_instance_check`. */

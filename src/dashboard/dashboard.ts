@@ -26,23 +26,78 @@ export interface Dashboard extends Mountable {
   owns(pathname: string): boolean
 }
 
-/* The page's script and style sheet, which the build puts in as texts: no file is read, in whatever runtime. */
+/*
+ * The page's script and style sheet, which the build puts in as texts, and in base64 under both encodings: no file is read and
+ * nothing is compressed at run time, in whatever runtime.
+ */
 declare const RELAYSCOPE_DASHBOARD_SCRIPT: string
+declare const RELAYSCOPE_DASHBOARD_SCRIPT_BR: string
+declare const RELAYSCOPE_DASHBOARD_SCRIPT_GZIP: string
 declare const RELAYSCOPE_DASHBOARD_STYLE: string
+declare const RELAYSCOPE_DASHBOARD_STYLE_BR: string
+declare const RELAYSCOPE_DASHBOARD_STYLE_GZIP: string
 
-/** One asset under a name that says what is in it, so that it may be kept for ever. */
+/** One asset under a name with the digest of its content, so that it can be cached forever. */
 interface Asset {
   readonly name: string
   readonly type: string
   readonly text: string
+  /** The same in base64, by encoding; the first that a browser accepts is sent. */
+  readonly encoded: readonly (readonly [encoding: string, base64: string])[]
 }
 
-function asset(ending: string, type: string, text: string): Asset {
-  return { name: `dashboard-${digest64(text)}.${ending}`, type: `${type}; charset=utf-8`, text }
+function asset(ending: string, type: string, text: string, br = '', gzip = ''): Asset {
+  const encoded = [
+    ['br', br],
+    ['gzip', gzip],
+  ] as const
+  return {
+    name: `dashboard-${digest64(text)}.${ending}`,
+    type: `${type}; charset=utf-8`,
+    text,
+    encoded: encoded.filter(([, base64]) => base64 !== ''),
+  }
 }
 
-const SCRIPT = asset('js', 'text/javascript', RELAYSCOPE_DASHBOARD_SCRIPT)
-const STYLE = asset('css', 'text/css', RELAYSCOPE_DASHBOARD_STYLE)
+const SCRIPT = asset(
+  'js',
+  'text/javascript',
+  RELAYSCOPE_DASHBOARD_SCRIPT,
+  RELAYSCOPE_DASHBOARD_SCRIPT_BR,
+  RELAYSCOPE_DASHBOARD_SCRIPT_GZIP,
+)
+const STYLE = asset(
+  'css',
+  'text/css',
+  RELAYSCOPE_DASHBOARD_STYLE,
+  RELAYSCOPE_DASHBOARD_STYLE_BR,
+  RELAYSCOPE_DASHBOARD_STYLE_GZIP,
+)
+
+/** The icon of the tab: a colour and a shape for each state of the page. */
+const icon = (shape: string) =>
+  asset('svg', 'image/svg+xml', `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16">${shape}</svg>`)
+const ICONS = {
+  unknown: icon('<circle cx="8" cy="8" r="6" fill="none" stroke="#8b9098" stroke-width="3"/>'),
+  ok: icon('<circle cx="8" cy="8" r="7" fill="#17a05a"/>'),
+  bad: icon('<path d="M8 1l7.5 14H.5z" fill="#d93025"/>'),
+}
+
+function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
+}
+
+/** Whether an `Accept-Encoding` header names `encoding` and does not rule it out. */
+const accepts = (header: string, encoding: string) =>
+  header.split(',').some((item) => {
+    const [name = '', ...parameters] = item.split(';').map((part) => part.trim().toLowerCase())
+    return name === encoding && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter))
+  })
+
+async function* chunksOf(bytes: Uint8Array<ArrayBuffer>): AsyncGenerator<Uint8Array<ArrayBuffer>, undefined> {
+  yield bytes
+  return undefined
+}
 
 /* The page without its data: where the router is, seen from here, and the two files that make the rest. */
 const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
@@ -55,16 +110,20 @@ interface Shell {
   api: string
   script: string
   style: string
+  /** The icons of `ok` and `bad`, for the page to choose; the third is there from the start. */
+  icons: string
+  icon: string
 }
 
 /** Every URL in it is relative: a proxy may have put something in front of the path. */
-const shellOf = ({ title, api, script, style }: Shell): string => `<!doctype html>
-<html lang="en" data-api="${escaped(api)}">
+const shellOf = ({ title, api, script, style, icons, icon }: Shell): string => `<!doctype html>
+<html lang="en" data-api="${escaped(api)}" data-icons="${icons}">
 <head>
 <meta charset="utf-8">
 <title>${escaped(title)}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
+<link rel="icon" type="image/svg+xml" href="${icon}">
 <link rel="stylesheet" href="${style}">
 <script type="module" src="${script}"></script>
 </head>
@@ -104,6 +163,7 @@ const policyOf = (origin: string | null) =>
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
+    "img-src 'self'",
     `connect-src 'self'${origin === null ? '' : ` ${origin}`}`,
     "require-trusted-types-for 'script'",
     "trusted-types 'none'",
@@ -133,7 +193,14 @@ export function createDashboard(options: DashboardOptions): Dashboard {
     'x-content-type-options': 'nosniff',
     'x-frame-options': 'DENY',
   }
-  const shell = shellOf({ title, api: from, script: SCRIPT.name, style: STYLE.name })
+  const shell = shellOf({
+    title,
+    api: from,
+    script: SCRIPT.name,
+    style: STYLE.name,
+    icons: `${ICONS.unknown.name} ${ICONS.ok.name} ${ICONS.bad.name}`,
+    icon: ICONS.unknown.name,
+  })
 
   function showShell({ url }: Request): HttpReply {
     // Without its slash the page would look for its files one step higher up.
@@ -147,16 +214,38 @@ export function createDashboard(options: DashboardOptions): Dashboard {
     return { status: 200, headers: { ...headers, ...cached }, body: shell }
   }
 
-  const show = ({ type, text }: Asset) => {
-    const cached = { 'content-type': type, 'cache-control': 'public, max-age=31536000, immutable' }
-    return (): HttpReply => ({ status: 200, headers: { ...headers, ...cached }, body: text })
+  const show = ({ type, text, encoded }: Asset) => {
+    const cached = {
+      'content-type': type,
+      'cache-control': 'public, max-age=31536000, immutable',
+      vary: 'accept-encoding',
+    }
+    return (request: Request): HttpReply => {
+      const header = request.headers.get('accept-encoding') ?? ''
+      const [encoding, base64] = encoded.find(([name]) => accepts(header, name)) ?? []
+      if (!encoding || !base64) return { status: 200, headers: { ...headers, ...cached }, body: text }
+      const bytes = bytesOf(base64)
+      return {
+        status: 200,
+        headers: {
+          ...headers,
+          ...cached,
+          'content-encoding': encoding,
+          'content-length': String(bytes.byteLength),
+        },
+        body: request.method === 'HEAD' ? null : chunksOf(bytes),
+      }
+    }
   }
 
   const engine = createEngine<Route<(request: Request) => HttpReply>, { request: Request }, null, HttpReply>({
     prefix,
     routes: [
       { path: '/', methods: { GET: showShell } },
-      ...[SCRIPT, STYLE].map((asset) => ({ path: `/${asset.name}`, methods: { GET: show(asset) } })),
+      ...[SCRIPT, STYLE, ...Object.values(ICONS)].map((asset) => ({
+        path: `/${asset.name}`,
+        methods: { GET: show(asset) },
+      })),
     ],
     // There is nothing to see in it.
     authenticate: () => null,

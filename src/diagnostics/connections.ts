@@ -9,10 +9,11 @@ export const CONNECTION_ROUTES = routeSection('connections', 'Connections and wh
   diagnosticsRoute({
     path: '/connections',
     operationId: 'listConnections',
-    summary: 'Connections, newest registrations last',
+    summary: 'Connections, the newest first unless `order` says otherwise',
     needs: ['registry'],
     scopable: true,
     page: 'paged',
+    order: 'newest',
     query: ConnectionFilter,
     response: pageSchema(Connection),
     example: lastPage(CONNECTION),

@@ -9,10 +9,11 @@ export const CONTEXT_ROUTES = routeSection('contexts', 'Execution contexts.', [
   diagnosticsRoute({
     path: '/contexts',
     operationId: 'listContexts',
-    summary: 'Execution contexts in their current state',
+    summary: 'Execution contexts in their current state, the newest first unless `order` says otherwise',
     needs: ['context_registry'],
     scopable: true,
     page: 'paged',
+    order: 'newest',
     query: ContextFilter,
     response: pageSchema(Context),
     example: lastPage(WORKER, IDLE_WORKER),

@@ -18,10 +18,11 @@ export const HISTORY_ROUTES = routeSection('history', 'Retained messages.', [
   diagnosticsRoute({
     path: '/history/streams',
     operationId: 'listHistoryStreams',
-    summary: 'Streams that retain messages',
+    summary: 'Streams that retain messages, the newest first unless `order` says otherwise',
     needs: ['history_list_streams'],
     scopable: true,
     page: 'paged',
+    order: 'newest',
     query: HistoryStreamFilter,
     response: pageSchema(HistoryStream),
     example: lastPage(STREAM),

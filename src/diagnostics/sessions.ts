@@ -9,11 +9,12 @@ export const SESSION_ROUTES = routeSection('sessions', 'Sessions of cooperative 
   diagnosticsRoute({
     path: '/sessions',
     operationId: 'listSessions',
-    summary: 'Sessions, and whether their connectors are there',
+    summary: 'Sessions, and whether their connectors are there; the newest first unless `order` says otherwise',
     needs: ['sessions'],
     alsoReads: ['registry', 'subscriptions'],
     scopable: true,
     page: 'paged',
+    order: 'newest',
     query: SessionFilter,
     response: pageSchema(SessionRow),
     example: lastPage(SESSION),

@@ -14,6 +14,8 @@ export function listIdentity(parts: {
   route: string
   params: Record<string, string>
   filters: Record<string, unknown>
+  /** Absent for a list that has one order. */
+  order?: string | undefined
   deployment: { id: string | null; mode: string }
   /** The visible users, if restricted. */
   users?: readonly string[] | undefined
@@ -22,8 +24,8 @@ export function listIdentity(parts: {
     Object.keys(record)
       .sort()
       .map((key) => [key, record[key]])
-  const { route, params, filters, deployment, users } = parts
-  const list = [VERSION, route, sorted(params), sorted(filters), deployment.id, deployment.mode]
+  const { route, params, filters, order, deployment, users } = parts
+  const list = [VERSION, route, sorted(params), sorted(filters), deployment.id, deployment.mode, order]
   return JSON.stringify(users === undefined ? list : [...list, users])
 }
 

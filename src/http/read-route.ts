@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import type { Steps } from '../async/turns.js'
 import { CURSOR_BYTES, type RouterLimits } from '../contract/limits.js'
-import type { Awaitable, PageQuery } from '../contract/page.js'
+import { type Awaitable, Order, type PageQuery } from '../contract/page.js'
 import type { RefusalCode } from '../refusal.js'
 import { createEncoder, type Encoded } from './encode.js'
 import { paramNames } from './match.js'
@@ -11,7 +11,7 @@ import type { ProblemCode } from './problem.js'
 /** The input of a route, decoded and validated. */
 interface RouteInput<Filter, Param extends string = string> {
   params: Record<Param, string>
-  /** The query without `limit` and `cursor`; only given parameters. */
+  /** The query without `limit`, `cursor` and `order`; only given parameters. */
   filter: Filter
   page: PageQuery
 }
@@ -34,6 +34,8 @@ export interface ReadRoute<Source, View> {
   /** Query parameters besides `limit` and `cursor`. @default none */
   query?: z.ZodObject
   page?: Paging
+  /** Order of a paged list whose query names none; with it the route takes `order`. Absent: the list has one order. */
+  order?: Order
   response: z.ZodType
   /** An example response for the documentation. */
   example: unknown
@@ -80,6 +82,15 @@ const Cursor = z
   .optional()
   .describe('`next_cursor` of the page before, under the same filters. Absent: the first page.')
 
+const orderOf = (order: Order | undefined): z.ZodRawShape =>
+  order === undefined
+    ? {}
+    : {
+        order: Order.default(order).describe(
+          '`newest`: the entry that came in last comes first; `oldest`: the one that came in first. A cursor holds for one order.',
+        ),
+      }
+
 const PAGING: Record<Paging, (limits: RouterLimits) => z.ZodRawShape> = {
   paged: ({ pageDefault, pageMax }) => ({ limit: limitOf(pageDefault, pageMax), cursor: Cursor }),
   limited: ({ pageDefault, pageMax }) => ({ limit: limitOf(pageDefault, pageMax) }),
@@ -87,8 +98,11 @@ const PAGING: Record<Paging, (limits: RouterLimits) => z.ZodRawShape> = {
 }
 
 /** The whole query of a route within the limits of its router. */
-export function queryOf({ page, query }: Pick<ReadRoute<never, never>, 'page' | 'query'>, limits: RouterLimits) {
-  return z.object({ ...(page && PAGING[page](limits)), ...query?.shape })
+export function queryOf(
+  { page, order, query }: Pick<ReadRoute<never, never>, 'page' | 'order' | 'query'>,
+  limits: RouterLimits,
+) {
+  return z.object({ ...(page && PAGING[page](limits)), ...orderOf(order), ...query?.shape })
 }
 
 /** A route with everything that is computed once for all its requests. */

@@ -2,7 +2,7 @@
 import type { Deadline } from '../async/deadline.js'
 import { inTurns } from '../async/turns.js'
 import { type BadRecord, requireRequested } from '../contract/bad-record.js'
-import { type InspectionContext, scanLimit, withScanBudget } from '../contract/page.js'
+import { type InspectionContext, type Order, scanLimit, withScanBudget } from '../contract/page.js'
 import { fromCursor, listIdentity, toCursor } from './cursor.js'
 import { type Encoded, RefusedRecords, TooLarge, UnacceptableAnswer } from './encode.js'
 import { ProblemError, toProblemError } from './problem.js'
@@ -56,14 +56,22 @@ interface QueryInput {
   /** Absent on a route that takes none. */
   limit?: number
   cursor?: string
+  /** Absent on a route whose list has one order. */
+  order?: Order
   /** Only given parameters. */
   filters: Readonly<Record<string, unknown>>
 }
 
 /** @throws ProblemError `invalid_query`. */
-export function readQuery<Source, View>({ query }: PreparedRoute<Source, View>, search: string): QueryInput {
-  const { limit, cursor, ...filters } = parseQuery(query, search) as { limit?: number; cursor?: string }
-  return { ...(limit === undefined ? {} : { limit }), ...(cursor === undefined ? {} : { cursor }), filters }
+export function readQuery<Source, View>({ route, query }: PreparedRoute<Source, View>, search: string): QueryInput {
+  const { limit, cursor, ...others } = parseQuery(query, search) as { limit?: number; cursor?: string; order?: Order }
+  const { order, ...filters } = others
+  return {
+    ...(limit === undefined ? {} : { limit }),
+    ...(cursor === undefined ? {} : { cursor }),
+    // A list may have a filter of that name.
+    ...(route.order === undefined ? { filters: others } : { order, filters }),
+  }
 }
 
 /** A matched request. */
@@ -88,8 +96,8 @@ export async function read<Source, View extends { readonly ctx: InspectionContex
   view: View,
 ): Promise<RequestOutcome> {
   const { deployment, users, deadline, params, given } = request
-  const { limit = pageDefault, cursor, filters } = given
-  const identity = () => listIdentity({ route: route.path, params, filters, deployment, users })
+  const { limit = pageDefault, cursor, order, filters } = given
+  const identity = () => listIdentity({ route: route.path, params, order, filters, deployment, users })
   const token = cursor === undefined ? null : fromCursor(identity(), cursor)
   try {
     return await answer(limit, view)
@@ -103,7 +111,11 @@ export async function read<Source, View extends { readonly ctx: InspectionContex
 
   async function answer(size: number, view: View): Promise<RequestOutcome> {
     // A copy: an inspector that mutates its input must not change the cursor or what `onAccess` gets.
-    const input = { params, filter: { ...filters } as never, page: { limit: size, cursor: token } }
+    const input = {
+      params,
+      filter: { ...filters } as never,
+      page: { limit: size, cursor: token, ...(order && { order }) },
+    }
     const pending = route.read(source, input, view)
     // Routes without an inspector have no deadline.
     const answered = await (route.needs.length === 0 ? pending : deadline.race(pending))

@@ -28,6 +28,7 @@ export function browserWindowRegistryContract(make: MakeInspector<BrowserWindowR
   return toCases([
     ...listCases<BrowserWindowRegistryInspector, BrowserWindow>(make, {
       name: 'listBrowserWindows',
+      ordered: true,
       list: (windows, filter) => (page, ctx) => windows.listBrowserWindows(filter as object, page, ctx),
       item: BrowserWindow.refine((window) => window.counts_source === 'snapshot', 'counts_source must be snapshot'),
       id: 'window_id',

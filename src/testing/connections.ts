@@ -108,6 +108,7 @@ export function registryContract(make: MakeInspector<RegistryInspector>): Contra
   return toCases([
     ...listCases<RegistryInspector, Connection>(make, {
       name: 'listConnections',
+      ordered: true,
       list: (registry, filter) => (page, ctx) => registry.listConnections(toFilter(filter), page, ctx),
       item: Connection,
       id: 'connection_id',

@@ -32,6 +32,7 @@ export function contextRegistryContract(make: MakeInspector<ContextRegistryInspe
   return toCases([
     ...listCases<ContextRegistryInspector, Context>(make, {
       name: 'listContexts',
+      ordered: true,
       list: (contexts, filter) => (page, ctx) => contexts.listContexts(filter as object, page, ctx),
       item: Context,
       id: 'context_id',

@@ -241,7 +241,7 @@ export const INSTANCE: Instance = { ...CLIENT, instance_id: 'instance-1' }
 export const hasAll = (entry: object, wanted: [string, unknown][]) =>
   wanted.every(([name, value]) => entry[name as keyof object] === value)
 
-/** One page of the records that have all of `filter`'s values, in the order in which they are given. */
+/** One page of the records that have all of `filter`'s values, in the order in which they are given; the last one first for the newest. */
 export function fakePage<T extends object>(
   toRecord: Make<T>,
   given: readonly Partly<T>[] | undefined,
@@ -253,8 +253,11 @@ export function fakePage<T extends object>(
   const wanted = Object.entries(filter)
   // Without a filter nothing but the page is made: a walk may ask thousands of times.
   const found = wanted.length ? wholeRecords(toRecord, given).filter((entry) => hasAll(entry, wanted)) : undefined
-  const has_more = end < (found ?? given ?? []).length
-  const items = found?.slice(start, end) ?? wholeRecords(toRecord, given, start, end)
+  const all = (found ?? given ?? []).length
+  const has_more = end < all
+  const [from, to] = page.order === 'newest' ? [Math.max(0, all - end), Math.max(0, all - start)] : [start, end]
+  const items = found?.slice(from, to) ?? wholeRecords(toRecord, given, from, to)
+  if (page.order === 'newest') items.reverse()
   return { items, next_cursor: has_more ? String(end) : null, has_more }
 }
 

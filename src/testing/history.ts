@@ -34,6 +34,7 @@ export function historyContract(make: MakeInspector<HistoryInspector>): Contract
   return toCases([
     ...listCases<HistoryInspector, HistoryStream>(make, {
       name: 'listStreams',
+      ordered: true,
       list: (history, filter) =>
         history.listStreams && (async (page, ctx) => (await history.listStreams?.(filter, page, ctx)) ?? NONE),
       item: HistoryStream,

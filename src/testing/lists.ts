@@ -4,7 +4,7 @@ import type { UserEntries } from '../contract/family.js'
 import { compareIds, utf8Length } from '../contract/ids.js'
 import { EXAMINED_MAX, TOKEN_BYTES } from '../contract/limits.js'
 import { foldAll, type UserIds, type UserIndex, type UserPart } from '../contract/observation.js'
-import type { Awaitable, InspectionContext, Page, PageQuery } from '../contract/page.js'
+import type { Awaitable, InspectionContext, Order, Page, PageQuery } from '../contract/page.js'
 import {
   CONTEXT,
   ContractBroken,
@@ -105,6 +105,8 @@ function checkExamined({ examined, items }: Page<unknown>, bound: number, what: 
   check(examined <= bound, `${what} examined ${examined} entries where ${bound} were allowed`)
 }
 
+const shorten = (ids: readonly string[]) => (ids.length > 5 ? `${ids.slice(0, 5).join(', ')}, …` : ids.join(', '))
+
 const LIMITS = [1, 2, 100]
 
 /**
@@ -144,6 +146,8 @@ interface ListContract<Inspector, Item extends object> {
   exact?: boolean
   /** The field that no two entries share, or what is made of several. */
   id: (keyof Item & string) | ((entry: Item) => string)
+  /** Whether pages of the list have an order. @default false */
+  ordered?: true
   /** Fields that the list can be filtered by. */
   filters?: readonly (keyof Item & string)[]
   /** The method that finds one entry. */
@@ -233,6 +237,15 @@ export function listCases<Inspector, Item extends object>(
       run: of((whole) => checkEnds((ctx) => whole({ limit: 1, cursor: null }, ctx), name)),
     },
   ]
+  if (contract.ordered)
+    cases.push({
+      name: `${name} shows the newest first, or the oldest first, as its page says`,
+      run: of(async (whole, inspector) => {
+        const oldest = await checkOrders(whole, name, idOf)
+        for (const filter of filtersIn(oldest, filters).slice(0, IDS_TRIED))
+          await checkOrders(under(inspector, filter), `${name} under ${comparableText(filter)}`, idOf)
+      }),
+    })
   if (filters.length > 0)
     cases.push({
       name: `${name} answers exactly the entries that match its filters`,
@@ -249,21 +262,42 @@ export function listCases<Inspector, Item extends object>(
     cases.push({
       name: `${name}: an entry asked for by its id is the one that is listed, and an unknown one is null`,
       run: of(async (whole, inspector) => {
-        const entries = await walk(whole, 100, name)
-        for (const entry of entries.slice(0, IDS_TRIED)) {
-          const found = await get(inspector, idOf(entry), CONTEXT)
-          checkEqual(steady(found), steady(entry), `the entry ${idOf(entry)} by its id`)
-        }
-        const known = new Set(entries.map((entry) => idOf(entry)))
-        for (const unknown of [UNKNOWN_ID, '__proto__', 'constructor'].filter((candidate) => !known.has(candidate)))
-          check(
-            (await get(inspector, unknown, CONTEXT)) === null,
-            `the answer for ${unknown}, who does not exist, must be null`,
-          )
-        await checkEnds((ctx) => get(inspector, UNKNOWN_ID, ctx), `${name} by id`)
+        await checkRecords(await walk(whole, 100, name), (id, ctx) => get(inspector, id, ctx), name, idOf)
       }),
     })
   return cases
+}
+
+/** @throws ContractBroken unless `get` returns the entries as they are listed, and `null` for an unknown id. */
+async function checkRecords<Item extends object>(
+  entries: readonly Item[],
+  get: (id: string, ctx: InspectionContext) => Awaitable<Item | null>,
+  what: string,
+  idOf: (entry: Item) => string,
+): Promise<void> {
+  for (const entry of entries.slice(0, IDS_TRIED)) {
+    const found = await get(idOf(entry), CONTEXT)
+    checkEqual(steady(found), steady(entry), `the entry ${idOf(entry)} by its id`)
+  }
+  const known = new Set(entries.map(idOf))
+  for (const unknown of [UNKNOWN_ID, '__proto__', 'constructor'].filter((candidate) => !known.has(candidate)))
+    check((await get(unknown, CONTEXT)) === null, `the answer for ${unknown}, who does not exist, must be null`)
+  await checkEnds((ctx) => get(UNKNOWN_ID, ctx), `${what} by id`)
+}
+
+/** The entries, oldest first. @throws ContractBroken unless the list is the same backwards with the newest first. */
+async function checkOrders<Item>(list: List<Item>, what: string, idOf: (entry: Item) => string): Promise<Item[]> {
+  const inOrder = (order: Order) => {
+    const ordered: List<Item> = (page, ctx) => list({ ...page, order }, ctx)
+    return walkAll(ordered, `${what}, ${order} first`, idOf)
+  }
+  const oldest = await inOrder('oldest')
+  const [first, last] = [(await inOrder('newest')).map(idOf), oldest.map(idOf)]
+  check(
+    first.join('\n') === last.toReversed().join('\n'),
+    `${what}: the newest first are ${shorten(first)}, and the oldest first are ${shorten(last)}`,
+  )
+  return oldest
 }
 
 const matches = (entry: object, filter: object) =>

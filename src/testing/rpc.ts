@@ -34,6 +34,7 @@ export function rpcContract(make: MakeInspector<RpcInspector>): ContractCase[] {
   return toCases([
     ...listCases<RpcInspector, PendingCall>(make, {
       name: 'listPending',
+      ordered: true,
       list: (rpc, filter) => (page, ctx) => rpc.listPending(filter, page, ctx),
       item: PendingCall,
       id: 'correlation_id',

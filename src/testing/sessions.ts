@@ -22,6 +22,7 @@ export function sessionContract(make: MakeInspector<SessionInspector>): Contract
   return toCases([
     ...listCases<SessionInspector, SessionRow>(make, {
       name: 'listSessions',
+      ordered: true,
       list: (sessions, filter) => (page, ctx) => sessions.listSessions(filter, page, ctx),
       item: SessionRow,
       id: 'session_id',

@@ -55,7 +55,7 @@ async function call(args: readonly string[], { env = { SERVICE_ADMIN_KEY: KEY },
 describe('relayscope get', () => {
   it('is JSON lines for a program, one a record', async () => {
     const url = await startRouter(['ann', 'bob'])
-    const { code, out, err } = await call([url, '/connections'])
+    const { code, out, err } = await call([url, '/connections?order=oldest'])
     expect([code, err]).toEqual([0, ''])
     expect(
       out
@@ -91,7 +91,7 @@ describe('relayscope get', () => {
 
   it('shows in eighty columns what the table of top shows first', async () => {
     const url = await startRouter(['ann', 'bob'])
-    const { out, err } = await call([url, '/connections?limit=2'], { columns: 80 })
+    const { out, err } = await call([url, '/connections?limit=2&order=oldest'], { columns: 80 })
     const [head = '', first = ''] = out.split('\n')
     expect(head).toMatch(/^connection_id +status +user_id +client_id +client_type$/)
     expect(first).toMatch(/^[\w-]{36} {2}connected {2}ann +c +web$/)

@@ -55,7 +55,7 @@ inChromium('the viewer by keys', (open) => {
   })
 
   it('moves along the rows and opens one', async () => {
-    const page = await open(`${host.page}#/connections`, { key: KEY })
+    const page = await open(`${host.page}#/connections?order=oldest`, { key: KEY })
     await page.getByRole('link', { name: 'conn-1' }).waitFor()
     await press(page, 'j')
     expect(await focused(page)).toBe('conn-1')

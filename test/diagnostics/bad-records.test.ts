@@ -32,7 +32,7 @@ const TYPE_FAULT = { path: 'client_type', expected: 'one of browser, console, mo
 describe('a connection whose client type there is not', () => {
   it('is left out of its list, and told with its place, its id and its field', async () => {
     const { router, heard } = createHeard({ connections: connections() })
-    const { status, body } = await get(router, '/connections')
+    const { status, body } = await get(router, '/connections?order=oldest')
     expect([status, body.items.map((item: { connection_id: string }) => item.connection_id), body.omitted]).toEqual([
       200,
       ['c-1', 'c-3'],
@@ -96,14 +96,14 @@ describe('a connection whose client type there is not', () => {
 describe('every list', () => {
   const wrong = 'wrong' as never
   it.each<[path: string, world: FakeWorld, source: string]>([
-    ['/contexts', { contexts: [context({ status: wrong }), context()] }, 'context_registry'],
+    ['/contexts?order=oldest', { contexts: [context({ status: wrong }), context()] }, 'context_registry'],
     [
-      '/browser-windows',
+      '/browser-windows?order=oldest',
       { browserWindows: [browserWindow({ type: wrong }), browserWindow()] },
       'browser_window_registry',
     ],
     [
-      '/browser-windows',
+      '/browser-windows?order=oldest',
       { browserWindows: [browserWindow({ type: wrong }), browserWindow()], contexts: [] },
       'browser_window_registry',
     ],
@@ -114,7 +114,7 @@ describe('every list', () => {
       'context_registry',
     ],
     ['/rpc/pending', { calls: [{ age_ms: -1 }, {}] }, 'rpc'],
-    ['/history/streams', { streams: [{ message_count: 0.5 }, {}] }, 'history'],
+    ['/history/streams?order=oldest', { streams: [{ message_count: 0.5 }, {}] }, 'history'],
     ['/history/messages?stream=users/alice/log', { messages: [message({ kind: wrong }), message()] }, 'history'],
     ['/delivery/nodes', { delivery: { nodes: [node({ stale: wrong }), node()] } }, 'delivery'],
     ['/delivery/tenants', { delivery: { tenants: [{ reserved_commands: -1 }, {}] } }, 'delivery'],
@@ -178,7 +178,7 @@ it('leaves only the window of a context that cannot be read uncounted', async ()
   world.browserWindows = ['win-1', 'win-2'].map((window_id) => browserWindow({ window_id }))
   world.contexts = [context({ window_id: 'win-1', updated_at: 'now' }), context({ window_id: 'win-2' })]
   const { router, heard } = createHeard(world)
-  const { body } = await get(router, '/browser-windows')
+  const { body } = await get(router, '/browser-windows?order=oldest')
   expect(body.items.map((item: { worker_count: number | null }) => item.worker_count)).toEqual([null, 1])
   expect(heard.map(([, { source }]) => source)).toEqual(['context_registry'])
 })

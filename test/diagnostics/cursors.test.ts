@@ -222,3 +222,22 @@ describe('a cursor', () => {
 function toBase64url(text: string): string {
   return btoa(text).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
 }
+
+describe.each(PAGED.filter(({ route }) => route.order))('$path in its orders', ({ route, url }) => {
+  const other = route.order === 'newest' ? 'oldest' : 'newest'
+
+  it('refuses a cursor of one order in the other', async () => {
+    const router = createSubject()
+    await expectRefused(withQuery(url, `order=${other}`), await cursorOf(router, url))
+    await expectRefused(url, await cursorOf(router, withQuery(url, `order=${other}`)))
+  })
+
+  it('is the same list whether its default is named or not, and backwards in the other', async () => {
+    const router = createSubject()
+    const items = async (query: string) => (await get(router, withQuery(url, query))).body.items
+    const named = withQuery(url, `order=${route.order}`)
+    expect((await get(router, withQuery(named, `cursor=${await cursorOf(router, url)}`))).status).toBe(200)
+    expect(await items(`order=${route.order}`)).toEqual(await items('limit=100'))
+    expect(await items(`order=${other}`)).toEqual((await items('limit=100')).reverse())
+  })
+})

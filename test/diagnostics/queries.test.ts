@@ -106,9 +106,9 @@ describe('filters', () => {
     ).toEqual([
       [
         { focused: true, incognito: false, status: 'open' },
-        { limit: 7, cursor: null },
+        { limit: 7, cursor: null, order: 'newest' },
       ],
-      [{}, { limit: 100, cursor: null }],
+      [{}, { limit: 100, cursor: null, order: 'newest' }],
       [
         { user_id: 'default', ownership: 'worker' },
         { limit: 500, cursor: null },

@@ -2,8 +2,9 @@
 import { expect, it, vi } from 'vitest'
 import { type WatchedRow, watch } from '../../src/browser/watch.js'
 import type { Inspectors } from '../../src/contract/families.js'
+import { createFakeInspectors } from '../../src/testing/kits.js'
 import { createSubject, get, KEY, ORIGIN, PREFIX } from './subject.js'
-import { NOW } from './world.js'
+import { connection, NOW } from './world.js'
 
 const PATIENCE = { timeout: 60_000 }
 
@@ -53,6 +54,34 @@ it('are as many as a GET shows, commands of nobody and one id among them, and go
   await vi.waitFor(isAsListed, PATIENCE)
   items.shift()
   await vi.waitFor(isAsListed, PATIENCE)
+  left.abort()
+  await watching
+})
+
+it('stand where a GET shows them, new ones in front or at the end', async () => {
+  const connections = [connection({ connection_id: 'c-0' }), connection({ connection_id: 'c-1' })]
+  const router = createSubject({ inspectors: createFakeInspectors({ connections }) })
+  const views = ['/connections?limit=5', '/connections?limit=5&order=oldest']
+  const left = new AbortController()
+  let shown: Readonly<Record<string, { items: readonly WatchedRow[] }>> = {}
+  const watching = watch(`${ORIGIN}${PREFIX}/watch`, {
+    views,
+    headers: { 'x-admin-key': KEY },
+    signal: left.signal,
+    fetch: async (input, init) => router(new Request(input as string, init)),
+    onChange: (lists) => {
+      shown = lists as never
+    },
+  })
+  const areAsListed = async () => {
+    for (const view of views) expect(shown[view]?.items).toEqual((await get(router, view)).body.items)
+  }
+  await vi.waitFor(areAsListed)
+  for (let i = 2; i < 9; i += 2) {
+    connections.push(connection({ connection_id: `c-${i}` }), connection({ connection_id: `c-${i + 1}` }))
+    connections.splice(1, 1, connection({ connection_id: 'c-1', client_id: `client-${i}` }))
+    await vi.waitFor(areAsListed, { timeout: 10_000 })
+  }
   left.abort()
   await watching
 })

@@ -82,8 +82,15 @@ describe('a watch', () => {
     world.connections.push(connection({ connection_id: 'conn-3' }))
     await tick()
     const [{ event, data } = { event: '', data: {} }] = await take()
-    expect([event, data.from, data.version, data.remove, data.order]).toEqual(['delta', 1, 2, [], null])
-    expect(data.upsert.map((row: { connection_id: string }) => row.connection_id)).toEqual(['conn-1', 'conn-3'])
+    expect([event, data.from, data.version, data.remove, data.order, data.new_rows]).toEqual([
+      'delta',
+      1,
+      2,
+      [],
+      null,
+      'first',
+    ])
+    expect(data.upsert.map((row: { connection_id: string }) => row.connection_id)).toEqual(['conn-3', 'conn-1'])
     world.connections.splice(0, 1)
     world.connections.reverse()
     await tick()
@@ -93,7 +100,7 @@ describe('a watch', () => {
       version: 3,
       upsert: [],
       remove: ['conn-1'],
-      order: ['conn-3', 'conn-2'],
+      order: ['conn-2', 'conn-3'],
     })
     leave()
   })

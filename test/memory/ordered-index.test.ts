@@ -16,7 +16,7 @@ describe('an ordered index', () => {
       0,
       false,
     ])
-    expect([...index.after(null), ...index.after(5)]).toEqual([])
+    expect([...index.after(null), ...index.after(5), ...index.before(null), ...index.before(5)]).toEqual([])
   })
 
   it('behaves as a sorted array does, whatever is inserted and deleted', () => {
@@ -39,6 +39,8 @@ describe('an ordered index', () => {
         expect(index.size).toBe(sorted.length)
         expect([...index.after(null)]).toEqual(sorted)
         expect([...index.after(probe)]).toEqual(sorted.filter((key) => key > probe))
+        expect([...index.before(null)]).toEqual(sorted.toReversed())
+        expect([...index.before(probe)]).toEqual(sorted.filter((key) => key < probe).reverse())
         expect(index.rank(probe)).toBe(sorted.filter((key) => key <= probe).length)
         expect(index.get(probe)).toBe(model.has(probe) ? probe : undefined)
         expect(index.first()).toBe(sorted[0])

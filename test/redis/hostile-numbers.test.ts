@@ -193,14 +193,19 @@ describeRedis('a store with absurd numbers', () => {
       await send('ZADD', `relayscope:{${deploymentId}:0}:contexts:all`, score, `x${n}`)
     }
     const { router } = observerOf(deploymentId)
-    const seen: string[] = []
-    let next: string | null = ''
-    while (next !== null) {
-      const { status, body }: Answer = await get(router, `/contexts?limit=1${next && `&cursor=${next}`}`)
-      expect(status).toBe(200)
-      seen.push(...body.items.map((context: { context_id: string }) => context.context_id))
-      next = body.next_cursor
+    const walked = async (order: string) => {
+      const seen: string[] = []
+      let next: string | null = ''
+      while (next !== null) {
+        const query = `limit=1&order=${order}${next && `&cursor=${next}`}`
+        const { status, body }: Answer = await get(router, `/contexts?${query}`)
+        expect(status).toBe(200)
+        seen.push(...body.items.map((context: { context_id: string }) => context.context_id))
+        next = body.next_cursor
+      }
+      return seen
     }
-    expect(seen).toEqual(['x0', 'x1', 'x2'])
+    expect(await walked('oldest')).toEqual(['x0', 'x1', 'x2'])
+    expect(await walked('newest')).toEqual(['x2', 'x1', 'x0'])
   })
 })

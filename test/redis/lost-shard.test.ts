@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Context } from '../../src/contract/contexts.js'
 import type { Inspectors } from '../../src/contract/families.js'
+import type { Page, PageQuery } from '../../src/contract/page.js'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { redisComposition } from '../../src/redis/composition/inspectors.js'
 import { shardOf } from '../../src/redis/store/keys.js'
-import { ASK, FIRST } from '../contract/clock.js'
+import { ASK, FIRST, walk } from '../contract/clock.js'
 import { createObserver, get, type Router } from './router.js'
 import { type Connected, clients, describeRedis, startCluster } from './server.js'
 
@@ -88,19 +90,25 @@ describeRedis('a Cluster that has lost a node', () => {
       expect([anybodys?.length, anybodys?.truncated]).toEqual([0, true])
     })
 
-    it('walks a list up to the lost shard, and answers 503 for the rest', async () => {
-      let cursor: string | null = null
+    it.each([
+      'newest',
+      'oldest',
+    ])('answers 503 for a list of all shards, the %s first: nobody knows what comes first', async (order) => {
+      const { status, body } = await get(router, `/contexts?order=${order}`)
+      expect([status, body.code]).toEqual([503, 'inspector_unavailable'])
+    })
+
+    it('walks a list without an order up to the lost shard, and answers 503 for the rest', async () => {
+      const { contextRegistry } = inspectors
       const seen: string[] = []
-      for (;;) {
-        const page = await get(router, `/contexts?limit=3${cursor ? `&cursor=${cursor}` : ''}`)
-        if (page.status !== 200) {
-          expect([page.status, page.body.code]).toEqual([503, 'inspector_unavailable'])
-          break
-        }
-        seen.push(...page.body.items.map((context: { user_id: string }) => context.user_id))
-        expect(page.body.has_more).toBe(true)
-        cursor = page.body.next_cursor
-      }
+      const list = (page: PageQuery) => contextRegistry?.listContexts({}, page, ASK)
+      await expect(
+        walk(async (page) => {
+          const found = (await list(page)) as Page<Context>
+          seen.push(...found.items.map(({ user_id }) => user_id))
+          return found
+        }, 3),
+      ).rejects.toMatchObject({ code: 'unavailable' })
       const before = USERS.filter((id) => shardOf(id, SHARDS) < Math.min(...lost))
       expect(seen.sort()).toEqual(before.sort())
     })

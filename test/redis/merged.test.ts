@@ -1,27 +1,41 @@
 /** A page of several shards in one order, of which one is lost: nothing is shown as first that may not be. */
 import { describe, expect, it } from 'vitest'
-import { mergePage } from '../../src/redis/table/merged.js'
+import { Order } from '../../src/contract/page.js'
 import type { Stretch } from '../../src/redis/table/pages.js'
+import { mergePage } from '../../src/redis/table/pages.js'
+import { type Scores, scoreOf } from '../../src/redis/table/spans.js'
 import { Refusal } from '../../src/refusal.js'
 import { ASK } from '../contract/clock.js'
 
 /** Shards of every third number; `isLost` says which cannot be read now. A stretch is at most four entries. */
 function createShards(isLost: (shard: number, round: number) => boolean) {
   const numbers = Array.from({ length: 60 }, (_, i) => i + 1)
-  return async (shard: number, from: string, { round, budget }: Stretch) => {
+  return async (shard: number, { from, order }: Scores, { round, budget }: Stretch) => {
     if (isLost(shard, round)) throw new Refusal('unavailable')
-    const behind = from.startsWith('(') ? Number(from.slice(1)) : Number(from) - 1
-    const own = numbers.filter((number) => number % 3 === shard && number > behind)
+    const step = order === 'newest' ? -1 : 1
+    const score = scoreOf(from)
+    const behind = from.startsWith('(') ? score : score - step
+    const own = numbers.filter((number) => number % 3 === shard && (number - behind) * step > 0)
+    if (order === 'newest') own.reverse()
     const some = own.slice(0, Math.min(4, budget))
     const entries = some.map((sequence) => ({ position: { shard, sequence }, record: sequence, isBad: false }))
     return { shard, entries, examined: some.length, isTruncated: some.length < own.length }
   }
 }
 
-const pageOf = (read: ReturnType<typeof createShards>, cursor: string | null = null) =>
-  mergePage([0, 2], { limit: 30, cursor }, ASK, read)
+const pageOf = (read: ReturnType<typeof createShards>, cursor: string | null = null, order?: Order) =>
+  mergePage([0, 2], { limit: 30, cursor, order }, ASK, read)
 
 describe('a merged page', () => {
+  it.each(Order.options)('is in one order over all shards, the %s first', async (order) => {
+    const numbers = Array.from({ length: 60 }, (_, i) => (order === 'newest' ? 60 - i : i + 1))
+    const read = createShards(() => false)
+    const first = await pageOf(read, null, order)
+    expect(first.items).toEqual(numbers.slice(0, 30))
+    const second = await pageOf(read, first.next_cursor, order)
+    expect([second.items, second.has_more]).toEqual([numbers.slice(30), false])
+  })
+
   it('is none where a shard is lost when it begins', async () => {
     for (const lost of [0, 1, 2])
       await expect(pageOf(createShards((shard) => shard === lost))).rejects.toMatchObject({ code: 'unavailable' })

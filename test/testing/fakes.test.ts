@@ -58,7 +58,7 @@ describe('records of which nothing is said', () => {
 describe('what is given', () => {
   it('stands over the defaults, and goes on from them', async () => {
     const contexts = [{ user_id: 'ada' }, { task_id: 'task-7', instance_id: undefined }]
-    expect((await ask({ contexts }, '/contexts')).body.items).toMatchObject([
+    expect((await ask({ contexts }, '/contexts?order=oldest')).body.items).toMatchObject([
       { context_id: 'context-1', user_id: 'ada', ownership: 'user-owned', task_assigned_at: null },
       { context_id: 'context-2', user_id: 'user-1', ownership: 'worker', task_assigned_at: expect.any(String) },
     ])

@@ -72,15 +72,20 @@ describe('the connectors of sessions', () => {
   it('are there or not as far as a registry can say, and unknown for a session without one', async () => {
     const { registry } = createFakeInspectors({ connections: connected })
     const inspectors = { ...world(), registry }
-    expect((await ctx(world(), '/sessions')).of('connector_connected')).toEqual([null, null, null, false])
-    expect((await ctx(inspectors, '/sessions')).of('connector_connected')).toEqual([true, false, null, false])
+    expect((await ctx(world(), '/sessions?order=oldest')).of('connector_connected')).toEqual([null, null, null, false])
+    expect((await ctx(inspectors, '/sessions?order=oldest')).of('connector_connected')).toEqual([
+      true,
+      false,
+      null,
+      false,
+    ])
     expect((await ctx(inspectors, '/sessions/s1')).body.connector_connected).toBe(true)
   })
 
   it('are unknown where the registry fails', async () => {
     const { registry } = createFakeInspectors({ connections: connected })
     const failing = { ...registry, currentInstances: () => Promise.reject(new Error('no luck')) } as never
-    const { status, of, errors } = await ctx({ ...world(), registry: failing }, '/sessions')
+    const { status, of, errors } = await ctx({ ...world(), registry: failing }, '/sessions?order=oldest')
     expect([status, of('connector_connected')]).toEqual([200, [null, null, null, false]])
     expect(errors).toEqual([['Error: no luck', 'registry']])
   })

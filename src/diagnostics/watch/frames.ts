@@ -39,7 +39,12 @@ export const WatchDelta = z
     order: z
       .array(z.string())
       .nullable()
-      .describe('Ids of all rows in order; `null` where what stays stands as it did, and behind it what is new.'),
+      .describe(
+        'Ids of all rows in order; `null` where what stays keeps its order, and `new_rows` says where new rows go.',
+      ),
+    new_rows: z
+      .enum(['last', 'first'])
+      .describe('Where new rows go while `order` is `null`, in the order of `upsert`.'),
     page: JsonRecord.describe('The page without its items.'),
   })
   .describe('What has changed since a version.')

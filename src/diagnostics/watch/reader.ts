@@ -181,13 +181,14 @@ export class ViewReader {
     return `"version":${this.#version},${observed},"refresh_ms":${this.#interval}`
   }
 
-  #delta(from: number, { upsert, remove, order }: Change): ViewFrame {
+  #delta(from: number, { upsert, remove, order, newRows }: Change): ViewFrame {
     return new ViewFrame('delta', [
       `"from":${from}`,
       this.#state,
       `"upsert":[${upsert.join(',')}]`,
       `"remove":${JSON.stringify(remove)}`,
       `"order":${JSON.stringify(order)}`,
+      `"new_rows":"${newRows}"`,
       `"page":{${this.#reading?.page.join(',')}}`,
     ])
   }

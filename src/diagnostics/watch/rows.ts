@@ -81,25 +81,27 @@ export interface Change {
   upsert: string[]
   /** Ids of rows that are not there any more. */
   remove: string[]
-  /** Ids of all rows in their order, where that is not what follows by itself: what stays, and behind it what is new. */
+  /** Ids of all rows in their order; `null` where what stays stands as it did, and `newRows` says where what is new goes. */
   order: string[] | null
+  newRows: 'last' | 'first'
 }
 
 /** `null` where nothing has changed but by the clock. */
 export function changeOf(before: ListSnapshot, after: ListSnapshot): Change | null {
   const remove: string[] = []
-  const followed: string[] = []
-  for (const id of before.rows.keys()) (after.rows.has(id) ? followed : remove).push(id)
+  const stays: string[] = []
+  const fresh: string[] = []
+  for (const id of before.rows.keys()) (after.rows.has(id) ? stays : remove).push(id)
   const upsert: string[] = []
   for (const row of after.rows.values()) {
     const was = before.rows.get(row.id)
-    if (!was) followed.push(row.id)
+    if (!was) fresh.push(row.id)
     if (was?.compared !== row.compared) upsert.push(row.text)
   }
-  let place = 0
-  let isFollowed = true
-  for (const id of after.rows.keys()) isFollowed &&= followed[place++] === id
-  const order = isFollowed ? null : [...after.rows.keys()]
-  if (remove.length === 0 && upsert.length === 0 && isFollowed && before.compared === after.compared) return null
-  return { upsert, remove, order }
+  const ids = [...after.rows.keys()]
+  const isOrder = (followed: string[]) => ids.every((id, i) => followed[i] === id)
+  const newRows = isOrder([...stays, ...fresh]) ? 'last' : 'first'
+  const order = newRows === 'last' || isOrder([...fresh, ...stays]) ? null : ids
+  if (remove.length === 0 && upsert.length === 0 && !order && before.compared === after.compared) return null
+  return { upsert, remove, order, newRows }
 }

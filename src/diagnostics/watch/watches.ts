@@ -91,9 +91,9 @@ function createFinder<R extends { path: string }>(routes: readonly R[], givenOf:
       for (const [param, value] of Object.entries(params))
         if (value === null || checkId(value) !== undefined) throw invalid(`${param}: is not an id`)
       const given = givenOf(route, search)
-      const { limit, cursor, filters } = given
+      const { limit, cursor, order, filters } = given
       const sorted = Object.entries(filters).sort(([a], [b]) => (a < b ? -1 : 1))
-      const canonical = JSON.stringify([route.path, params, limit, cursor, sorted])
+      const canonical = JSON.stringify([route.path, params, limit, cursor, order, sorted])
       return { name, canonical, route, params: params as Record<string, string>, given }
     },
   })

@@ -24,7 +24,7 @@ export function createRpcInspector(calls: Calls, clock: Clock, connections: RpcO
     version: () => `${table.version()}.${calls.overdue(steady())}`,
     listPending({ overdue = false, ...filter }, page, ctx) {
       const time = steady()
-      parseSequence(page.cursor)
+      parseSequence(page.cursor, page.order)
       // Nearly always: its timer ends a call when its time is over.
       if (overdue && calls.overdue(time) === 0) return { items: [], next_cursor: null, has_more: false, examined: 0 }
       return table.list({ ...filter, overdue }, page, view(time), scanLimit(ctx))

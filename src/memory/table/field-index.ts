@@ -1,4 +1,5 @@
 /** Entries by the value of one field, each value with its own sequence index and tally, for filtered lists and counts. */
+import type { Order } from '../../contract/page.js'
 import { type Tally, tallyUp } from './dimensions.js'
 import { byNumber, OrderedIndex } from './ordered-index.js'
 
@@ -7,6 +8,13 @@ export interface Indexed {
   readonly sequence: number
   cell: number
 }
+
+/** The entries of a sequence index that come after the sequence in `order`; `undefined` is the order of arrival. */
+export const entriesFrom = <E>(
+  index: OrderedIndex<number, E>,
+  sequence: number,
+  order: Order | undefined,
+): Iterable<E> => (order === 'newest' ? index.before(sequence) : index.after(sequence))
 
 const sequenceOf = (entry: Indexed) => entry.sequence
 
@@ -89,13 +97,21 @@ export class FieldIndex<E extends Indexed> {
     if (held instanceof Bucket) held.retally(entry, cell)
   }
 
-  /** Entries with `value` later than the sequence, in order of arrival. */
-  after(value: string, sequence: number): Iterable<E> {
+  /** Entries with `value` that come after the sequence in `order`. */
+  from(value: string, sequence: number, order: Order | undefined): Iterable<E> {
     const held = this.#byValue.get(value)
     if (held === undefined) return []
-    if (held instanceof Bucket) return held.entries.after(sequence)
-    if (Array.isArray(held)) return held.filter((entry) => entry.sequence > sequence)
-    return held.sequence > sequence ? [held] : []
+    if (held instanceof Bucket) return entriesFrom(held.entries, sequence, order)
+    const isNewest = order === 'newest'
+    const isBehind = (entry: E) => (isNewest ? entry.sequence < sequence : entry.sequence > sequence)
+    if (!Array.isArray(held)) return isBehind(held) ? [held] : []
+    const behind = held.filter(isBehind)
+    return isNewest ? behind.reverse() : behind
+  }
+
+  /** Entries with `value` later than the sequence, in order of arrival. */
+  after(value: string, sequence: number): Iterable<E> {
+    return this.from(value, sequence, 'oldest')
   }
 
   /** How many entries with `value` there are in each cell. */

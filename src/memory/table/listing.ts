@@ -1,5 +1,6 @@
 /** Records in the order of their arrival, by fields that never change: paged lists for what is no record of one user. */
 import { type Page, type PageQuery, parseSequence } from '../../contract/page.js'
+import { entriesFrom } from './field-index.js'
 import { byNumber, OrderedIndex } from './ordered-index.js'
 
 /** What has a place in the order of arrival. */
@@ -57,7 +58,7 @@ export function createListing<E extends Sequenced>(fields: Readonly<Record<strin
 
     /**
      * A page of what `view` makes of entries under `filter`, of which at most `bound` are examined; `undefined` is passed
-     * over. `view` must change nothing here.
+     * over. Oldest first unless the page says otherwise. `view` must change nothing here.
      *
      * @throws Refusal `invalid_cursor`.
      */
@@ -68,10 +69,12 @@ export function createListing<E extends Sequenced>(fields: Readonly<Record<strin
       bound: number,
     ): Page<R> {
       const items: R[] = []
-      let last = parseSequence(page.cursor)
+      const { order } = page
+      let last = parseSequence(page.cursor, order)
       let examined = 0
       const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
-      for (const entry of narrowest(filter)?.after(last) ?? []) {
+      const index = narrowest(filter)
+      for (const entry of index ? entriesFrom(index, last, order) : []) {
         if (items.length === page.limit || examined === bound)
           return { items, next_cursor: String(last), has_more: true, examined }
         examined++

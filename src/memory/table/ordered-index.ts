@@ -104,6 +104,16 @@ export class OrderedIndex<K, V> {
     }
   }
 
+  /** The values with keys less than `key`, the greatest first; all of them for `null`. Change nothing while iterating. */
+  *before(key: K | null): Generator<V, void, void> {
+    let at = key === null ? this.#chunks.length : this.#chunkOf(key)
+    let place = key === null || at === this.#chunks.length ? 0 : this.#placeIn(this.#chunks[at] as V[], key)
+    for (; ; place = (this.#chunks[at] as V[]).length) {
+      for (place--; place >= 0; place--) yield (this.#chunks[at] as V[])[place] as V
+      if (--at < 0) return
+    }
+  }
+
   #lastKey(chunk: V[]): K {
     return this.#keyOf(chunk[chunk.length - 1] as V)
   }

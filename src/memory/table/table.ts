@@ -1,8 +1,15 @@
 /** Indexed records: paged lists, exact counts and users without a scan, for every family that keeps records in memory. */
-import { type Examined, type Page, type PageQuery, parseSequence, withMetadata } from '../../contract/page.js'
+import {
+  type Examined,
+  type Order,
+  type Page,
+  type PageQuery,
+  parseSequence,
+  withMetadata,
+} from '../../contract/page.js'
 import { type Counts, createCells, type Dimension } from './dimensions.js'
 import type { Queued } from './expiry-queue.js'
-import { Bucket, FieldIndex } from './field-index.js'
+import { Bucket, entriesFrom, FieldIndex } from './field-index.js'
 import { createTableUsers, type Owned } from './users.js'
 import { createVersion } from './version.js'
 
@@ -53,16 +60,16 @@ export function createTable<R extends Owned, S = undefined, C extends object = C
   }
 
   /** The index with the fewest entries that all entries under `filter` are in. */
-  function narrowest(filter: Filter): { size: number; after(sequence: number): Iterable<Entry<R, S>> } {
+  function narrowest(filter: Filter) {
     let size = all.entries.size
-    let after = (sequence: number): Iterable<Entry<R, S>> => all.entries.after(sequence)
+    let from = (sequence: number, order?: Order): Iterable<Entry<R, S>> => entriesFrom(all.entries, sequence, order)
     for (const [field, index] of fields) {
       const value = filter[field]
       if (typeof value !== 'string' || index.size(value) > size) continue
       size = index.size(value)
-      after = (sequence) => index.after(value, sequence)
+      from = (sequence, order) => index.from(value, sequence, order)
     }
-    return { size, after }
+    return { size, from }
   }
 
   return {
@@ -129,16 +136,18 @@ export function createTable<R extends Owned, S = undefined, C extends object = C
     },
 
     /**
-     * A page under `filter`, of which at most `bound` entries are examined, the dead among them.
+     * A page under `filter`, of which at most `bound` entries are examined, the dead among them; oldest first unless the
+     * page says otherwise.
      *
      * @throws Refusal `invalid_cursor`.
      */
     list<T extends object>(filter: Filter, page: PageQuery, view: View<R, S, T>, bound: number): Page<T> {
       const items: T[] = []
-      let last = parseSequence(page.cursor)
+      const { order } = page
+      let last = parseSequence(page.cursor, order)
       let examined = 0
       const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
-      for (const entry of narrowest(filter).after(last)) {
+      for (const entry of narrowest(filter).from(last, order)) {
         if (items.length === page.limit || examined === bound)
           return { items, next_cursor: String(last), has_more: true, examined }
         examined++
@@ -161,10 +170,10 @@ export function createTable<R extends Owned, S = undefined, C extends object = C
       if (isSwept && others.length === 0) return tallied(all.tally)
       const index = fields.get(only)
       if (isSwept && others.length === 1 && index) return tallied(index.cells(String(filter[only])))
-      const { size, after } = narrowest(filter)
+      const { size, from } = narrowest(filter)
       if (size > bound) return null
       const found: [number, number][] = []
-      for (const entry of after(0)) {
+      for (const entry of from(0)) {
         const record = view(entry)
         if (record && others.every((name) => fieldOf(record, name) === filter[name]))
           found.push([cells.cellOf(record), 1])

@@ -19,12 +19,11 @@ import { Refusal, type RefusalCode } from '../../refusal.js'
 import { readCurrentInstance } from '../connections/current-instance.js'
 import { count, listOf, type StoreReply, strings, sumCounts } from '../store/reply.js'
 import type { Store } from '../store/store.js'
-import { mergePage } from '../table/merged.js'
-import { indexOf, type Run, readPage, type Stretch, shardRange } from '../table/pages.js'
+import { indexOf, mergePage, type Run, readPage, type Stretch, shardRange } from '../table/pages.js'
 import { defineReadScript, readShard } from '../table/read-script.js'
 import { BadRow, getRecord, locateRows, readIndex, readRows, type TableReader } from '../table/rows.js'
 import { allShards } from '../table/shards.js'
-import { readSpan, SPAN_MAX } from '../table/spans.js'
+import { readSpan, type Scores, SPAN_MAX, scoreOf } from '../table/spans.js'
 import { Millis, timestampOf } from '../table/timestamp.js'
 import { listUserIds, observeUsers } from '../table/users.js'
 import { versioned } from '../table/version.js'
@@ -103,7 +102,7 @@ export function decodeReply(text: string): { ok: true; result: unknown } | { ok:
   return { ok: false, error: new Refusal(refusal as RefusalCode, typeof detail === 'string' ? detail : undefined) }
 }
 
-// Reads the lists of pending calls, the oldest first whatever the shards: those within their deadline, and those past it.
+// Reads the lists of pending calls in one order whatever the shards, the oldest first unless the page says otherwise: those within their deadline, and those past it.
 
 type CallReader = TableReader<PendingCall, StoredCall>
 type Filter = Omit<PendingCallFilter, 'overdue'>
@@ -115,16 +114,16 @@ const FEW = 500
 async function listPending(
   store: Store,
   { overdue = false, ...filter }: PendingCallFilter,
-  page: PageQuery,
+  { order = 'oldest', ...rest }: PageQuery,
   ctx: InspectionContext,
 ): Promise<Page<PendingCall>> {
+  const page = { ...rest, order }
   const reach = shardRange(filter.user_id, await store.shards(ctx))
-  // In one shard the order of the index is that of the list.
-  if (!overdue && reach[0] === reach[1]) return readPage(store, CALLS, filter, page, ctx)
+  if (!overdue) return readPage(store, CALLS, filter, page, ctx)
   const now = await store.time(ctx)
-  const read = async (shard: number, from: string, stretch: Stretch) =>
-    (overdue ? await readOverdue(store, shard, filter, from, stretch, now, ctx) : null) ??
-    readOn(store, overdue ? OVERDUE_CALLS : CALLS, shard, filter, from, stretch, now, ctx)
+  const read = async (shard: number, scores: Scores, stretch: Stretch) =>
+    (await readOverdue(store, shard, filter, scores, stretch, now, ctx)) ??
+    readOn(store, OVERDUE_CALLS, shard, filter, scores, stretch, now, ctx)
   return mergePage(reach, page, ctx, read)
 }
 
@@ -137,34 +136,20 @@ async function readOn(
   table: CallReader,
   shard: number,
   filter: Filter,
-  from: string,
-  { round, wanted, budget }: Stretch,
+  scores: Scores,
+  { round, budget }: Stretch,
   now: number,
   ctx: InspectionContext,
 ): Promise<Run<PendingCall>> {
-  const index = indexOf(table, filter)
-  const isSparse = table === OVERDUE_CALLS || Object.keys(filter).some((name) => name !== index[0])
-  const most = isSparse || round > 1 ? (round === 0 ? PAGE_MAX : SPAN_MAX) : wanted
-  const { entries, isTruncated } = await readSpan(
-    store,
-    table,
-    shard,
-    index,
-    { from, to: '+inf' },
-    Math.min(most, budget),
-    ctx,
-  )
+  const most = Math.min(round === 0 ? PAGE_MAX : SPAN_MAX, budget)
+  const { entries, isTruncated } = await readSpan(store, table, shard, indexOf(table, filter), scores, most, ctx)
   return {
     shard,
     isTruncated,
     examined: entries.length,
     entries: entries.map(({ score, row, isBad }) => {
       const call = row && table.read(row, now)
-      return {
-        position: { shard, sequence: score },
-        record: call && matches(filter, call) ? call : undefined,
-        isBad,
-      }
+      return { position: { shard, sequence: score }, record: call && matches(filter, call) ? call : undefined, isBad }
     }),
   }
 }
@@ -174,7 +159,7 @@ async function readOverdue(
   store: Store,
   shard: number,
   filter: Filter,
-  from: string,
+  { from, order }: Scores,
   { budget }: Stretch,
   now: number,
   ctx: InspectionContext,
@@ -186,8 +171,12 @@ async function readOverdue(
   const ids = strings(await readIndex(store, range, ctx))
   if (ids.length > most) return null
   const found = await readRows(store, OVERDUE_CALLS, shard, ids, ctx)
-  const isBehind = (sequence: number) =>
-    from.startsWith('(') ? sequence > Number(from.slice(1)) : sequence >= Number(from)
+  const direction = order === 'newest' ? -1 : 1
+  const after = scoreOf(from)
+  const isBehind = (sequence: number) => {
+    if (sequence === after) return !from.startsWith('(')
+    return direction * sequence > direction * after
+  }
   const entries = found.flatMap(({ row, isBad }) => {
     // Of what cannot be read nobody knows its place: it is told of where the list begins.
     const sequence = row?.seq ?? 0
@@ -196,7 +185,7 @@ async function readOverdue(
     if (!isShown) return []
     return [{ position: { shard, sequence }, record: call && matches(filter, call) ? call : undefined, isBad }]
   })
-  entries.sort((a, b) => a.position.sequence - b.position.sequence)
+  entries.sort((a, b) => direction * (a.position.sequence - b.position.sequence))
   return { shard, entries, examined: ids.length, isTruncated: false }
 }
 

@@ -1,4 +1,5 @@
 --@include ./sessions.lua
+--@include ../store/arrive.lua
 
 return once(attempt, function()
   local most = tonumber(max_sessions)
@@ -13,7 +14,7 @@ return once(attempt, function()
   end
   redis.call('DEL', session_key(id), shares_key(id), ends_key(id))
   raise(t)
-  local seq = redis.call('INCR', K(t, 'seq'))
+  local seq = arrive(t)
   redis.call('HSET', session_key(id), 'session_id', id, 'owner', owner, 'state', 'pending', 'opened_at', now,
     'updated_at', now, 'site_id', site, unpack(fields))
   local expires = '+inf'

@@ -70,13 +70,15 @@ local function sweep(t)
   for i = 1, #gone do drop(t, gone[i]) end
 end
 
+--@include ./arrive.lua
+
 -- Inserts or replaces a row that expires at `leaves` (ms, or '+inf'). `was` is its state before, if it had one.
 local function put(t, id, was, state, body, leaves)
   if was then
     state.seq = was.seq
     unindex(t, id, was.ix)
   else
-    state.seq = redis.call('INCR', K(t, 'seq'))
+    state.seq = arrive(t)
   end
   save(t, id, state, body)
   redis.call('ZADD', K(t, 'all'), state.seq, id)

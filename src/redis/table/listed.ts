@@ -4,10 +4,10 @@ import type { InspectionContext, Page, PageQuery } from '../../contract/page.js'
 import type { Constants } from '../store/arguments.js'
 import { listOf, type StoreReply, scored } from '../store/reply.js'
 import type { Store } from '../store/store.js'
-import { type Run, walkPage } from './pages.js'
+import { mergePage, type Run, type Stretch, walkPage } from './pages.js'
 import { defineReadScript, readShard } from './read-script.js'
 import { BadRow, FOREIGN, ROW_BYTES } from './rows.js'
-import { SPAN_MAX } from './spans.js'
+import { type Scores, SPAN_MAX, scoresAfter } from './spans.js'
 
 /** Bytes of records in one answer, beyond which it ends with the record at hand. */
 const ANSWER_BYTES = 8_388_608
@@ -22,7 +22,7 @@ export const CUT_BYTES = 3 * (ROW_BYTES + 1)
 export const defineListing = (lua: string, constants: Constants) =>
   defineReadScript(
     {
-      args: ['t', 'from', 'at', 'max_entries', 'max_bytes'],
+      args: ['t', 'from', 'to', 'rev', 'at', 'max_entries', 'max_bytes'],
       rest: 'index',
       constants,
       answer: ([cut, entries = null, records]) => ({
@@ -48,7 +48,7 @@ export interface Listed<R extends object> {
 
 type Filter = Readonly<Record<string, unknown>>
 
-/** A page of `listed` under `filter`, of its narrowest index. @throws Refusal as `walkPage`. */
+/** A page of `listed` under `filter`, of its narrowest index. @throws Refusal as `readPage`. */
 export async function readListed<R extends object>(
   store: Store,
   listed: Listed<R>,
@@ -62,11 +62,16 @@ export async function readListed<R extends object>(
   const isCovered = wanted.every(([name]) => name === field)
   const matches = (record: R) => wanted.every(([name, value]) => record[name as keyof R] === value)
   const last = (await store.shards(ctx)) - 1
-  return walkPage([0, last], page, ctx, async ({ shard, sequence }, { round, wanted: rest, budget }) => {
+  const { order } = page
+  const read = async (
+    shard: number,
+    { from, to }: Scores,
+    { round, wanted: rest, budget }: Stretch,
+  ): Promise<Run<R>> => {
     const now = await store.time(ctx)
     const most = isCovered && round < 2 ? rest : round === 0 ? PAGE_MAX : SPAN_MAX
     const bounds = { max_entries: Math.min(most, budget, SPAN_MAX), max_bytes: ANSWER_BYTES }
-    const given = { t: listed.name, from: `(${sequence}`, at: now, ...bounds, index }
+    const given = { t: listed.name, from, to, rev: order === 'newest' ? 1 : 0, at: now, ...bounds, index }
     const { isTruncated, places, records } = await readShard(store, listed.script, shard, given, ctx)
     const entries = places.map(({ member, score }, i): Run<R>['entries'][number] => {
       const position = { shard, sequence: score }
@@ -79,7 +84,12 @@ export async function readListed<R extends object>(
       return { position, record: record && matches(record) ? record : undefined, isBad: record === undefined }
     })
     return { shard, entries, examined: entries.length, isTruncated }
-  })
+  }
+  return order !== undefined && last > 0
+    ? mergePage([0, last], page, ctx, read)
+    : walkPage([0, last], page, ctx, ({ shard, sequence }, stretch) =>
+        read(shard, scoresAfter(sequence, order, page.cursor === null && stretch.round === 0), stretch),
+      )
 }
 
 /** Tells of a key that holds no record of its family. */

@@ -1,14 +1,21 @@
 /** Pages over a table: an index read and an `MGET`, wherever the page starts and however many entries there are. */
 import { PAGE_MAX } from '../../contract/limits.js'
-import { type InspectionContext, omittedCount, type Page, type PageQuery, scanLimit } from '../../contract/page.js'
+import {
+  type InspectionContext,
+  omittedCount,
+  type Page,
+  type PageQuery,
+  scanLimit,
+  startOf,
+} from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
 import { scored } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { type Place, readIndex, readRows, type TableReader } from './rows.js'
-import { readSpan, SPAN_MAX } from './spans.js'
+import { readSpan, type Scores, SPAN_MAX, scoresAfter } from './spans.js'
 
-/** Where a page goes on: after the entry of that sequence in that shard. */
+/** Where a page goes on: after the entry of that sequence in that shard. Newest first, a list begins at Infinity. */
 export interface IndexPosition {
   shard: number
   sequence: number
@@ -56,7 +63,7 @@ export interface Stretch {
 }
 
 /**
- * A page of stretches, shard after shard from `first` to `last`. Where entries are passed over no more are looked at
+ * A page of stretches, whatever the order of the page, shard after shard from `first` to `last`. Where entries are passed over no more are looked at
  * than may be; then the page is short and says that there is more.
  *
  * @throws Refusal `invalid_cursor`, `unavailable` (also where only the next shard is lost).
@@ -67,7 +74,8 @@ export async function walkPage<R>(
   ctx: InspectionContext,
   read: (from: IndexPosition, stretch: Stretch) => Promise<Run<R>>,
 ): Promise<Page<R>> {
-  let at = page.cursor === null ? { shard: first, sequence: 0 } : parseToken(page.cursor, first, last)
+  const start = startOf(page.order)
+  let at = page.cursor === null ? { shard: first, sequence: start } : parseToken(page.cursor, first, last)
   const bound = scanLimit(ctx)
   const items: R[] = []
   let examined = 0
@@ -78,7 +86,7 @@ export async function walkPage<R>(
     const group = Array.from({ length: width }, (_, i) => at.shard + i)
     const stretch = { round, wanted: page.limit - items.length, budget: Math.floor((bound - examined) / width) }
     const runs = await Promise.allSettled(
-      group.map((shard) => read({ shard, sequence: shard === at.shard ? at.sequence : 0 }, stretch)),
+      group.map((shard) => read({ shard, sequence: shard === at.shard ? at.sequence : start }, stretch)),
     )
     // Looked at is what was read, whether the page has room for it or not.
     for (const run of runs) if (run.status === 'fulfilled') examined += run.value.examined
@@ -99,12 +107,98 @@ export async function walkPage<R>(
       if (!run.isTruncated && run.shard === last) {
         return { items, next_cursor: null, has_more: false, examined, ...omittedCount(omitted) }
       }
-      if (!run.isTruncated) at = { shard: run.shard + 1, sequence: 0 }
+      if (!run.isTruncated) at = { shard: run.shard + 1, sequence: start }
       if (items.length === page.limit) return more()
       if (run.isTruncated) break
     }
     if (examined >= bound) return more()
   }
+}
+
+/** Entries of each shard beyond its share of a page. */
+const SPARE = 16
+
+/** One shard on its way: what has been read of it and not been taken yet. */
+interface Head<R> {
+  readonly shard: number
+  /** What is left to be read of it. */
+  scores: Scores
+  ahead: Run<R>['entries']
+  isEnd: boolean
+}
+
+/**
+ * A page of the shards from `first` to `last`, by score and, where these are the same, by shard, both backwards where the
+ * newest come first; its token is the place of
+ * its last entry. One entry of each shard is looked at in any case: no page could go on otherwise.
+ *
+ * @param read A stretch of one shard; `wanted` is what a page of evenly spread entries takes of it.
+ * @throws Refusal `invalid_cursor`, `unavailable` where any of the shards is lost when the page begins: whatever it has may come
+ *   before all others, and a page without it would not be the first ones. One that is lost later ends the page early.
+ */
+export async function mergePage<R>(
+  [first, last]: readonly [number, number],
+  page: PageQuery,
+  ctx: InspectionContext,
+  read: (shard: number, scores: Scores, stretch: Stretch) => Promise<Run<R>>,
+): Promise<Page<R>> {
+  const { order, cursor } = page
+  const isNewest = order === 'newest'
+  const begin = { shard: first, sequence: startOf(order) }
+  let at: IndexPosition = cursor === null ? begin : parseToken(cursor, first, last)
+  const heads = Array.from({ length: last - first + 1 }, (_, i): Head<R> => {
+    const shard = first + i
+    // Of a score that several shards have, those up to the shard of the token have been shown.
+    const isIncluded = cursor === null || (isNewest ? shard < at.shard : shard > at.shard)
+    return { shard, scores: scoresAfter(at.sequence, order, isIncluded), ahead: [], isEnd: false }
+  })
+  if (isNewest) heads.reverse()
+  const bound = scanLimit(ctx)
+  const items: R[] = []
+  let examined = 0
+  let omitted = 0
+  const more = () => ({ items, next_cursor: toToken(at), has_more: true, examined, ...omittedCount(omitted) })
+
+  for (let round = 0; ; round++) {
+    const dry = heads.filter(({ isEnd, ahead }) => !isEnd && ahead.length === 0)
+    const budget = Math.floor((bound - examined) / dry.length)
+    if (dry.length > 0 && budget < 1 && round > 0) return more()
+    const left = page.limit - items.length
+    const wanted = Math.min(left, Math.ceil((2 * left) / heads.length) + SPARE)
+    const stretch = { round, wanted, budget: Math.max(1, budget) }
+    let runs: Run<R>[]
+    try {
+      runs = await Promise.all(dry.map((head) => read(head.shard, head.scores, stretch)))
+    } catch (error) {
+      // What stands before all that is still to come is an answer; the next page begins with what is lost, and fails.
+      if (items.length + omitted === 0 || ctx.signal.aborted) throw error
+      return more()
+    }
+    for (const [i, { entries, isTruncated, examined: cost }] of runs.entries()) {
+      const head = dry[i] as Head<R>
+      const end = entries.at(-1)
+      if (end) head.scores = scoresAfter(end.position.sequence, order)
+      head.ahead = [...entries].reverse()
+      head.isEnd = !isTruncated || !end
+      examined += cost
+    }
+    while (heads.every(({ isEnd, ahead }) => isEnd || ahead.length > 0)) {
+      const next = takeFirst(heads, isNewest)
+      if (!next) return { items, next_cursor: null, has_more: false, examined, ...omittedCount(omitted) }
+      at = next.position
+      if (next.isBad) omitted += 1
+      if (next.record !== undefined) items.push(next.record)
+      if (items.length === page.limit && heads.some(({ isEnd, ahead }) => !isEnd || ahead.length > 0)) return more()
+    }
+  }
+}
+
+/** Takes the first of all that is ahead. */
+function takeFirst<R>(heads: readonly Head<R>[], isNewest: boolean): Run<R>['entries'][number] | undefined {
+  let best: Head<R> | undefined
+  const placeOf = ({ ahead }: Head<R>) => (ahead.at(-1)?.position.sequence ?? 0) * (isNewest ? -1 : 1)
+  for (const head of heads) if (head.ahead.length > 0 && (!best || placeOf(head) < placeOf(best))) best = head
+  return best?.ahead.pop()
 }
 
 /** The shards that may hold what `userId` has; all of them for whoever has no name. */
@@ -115,7 +209,12 @@ export function shardRange(userId: unknown, shards: number): readonly [first: nu
   return [only, only]
 }
 
-/** A page of a table under `filter`, of its narrowest index. @throws Refusal as `walkPage`. */
+/**
+ * A page of a table under `filter`, of its narrowest index: in the order of the page whatever the shards, or, without one,
+ * shard after shard.
+ *
+ * @throws Refusal as `walkPage`, or as `mergePage` where several shards have one order.
+ */
 export async function readPage<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,
@@ -123,17 +222,33 @@ export async function readPage<R extends object, S extends object>(
   page: PageQuery,
   ctx: InspectionContext,
 ): Promise<Page<R>> {
+  const { order } = page
   const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
   const index = indexOf(table, filter)
   const isCovered = wanted.every(([field]) => field === index[0])
   const matches = (record: R) => wanted.every(([field, value]) => record[field as keyof R] === value)
-  return walkPage(shardRange(filter.user_id, await store.shards(ctx)), page, ctx, async (from, stretch) => {
-    const { round, budget } = stretch
-    const most = isCovered && round < 2 ? stretch.wanted : round === 0 ? PAGE_MAX : SPAN_MAX
-    const run = await (round === 0 ? readPrompt : readOn)(store, table, index, from, Math.min(most, budget), ctx)
+  const reach = shardRange(filter.user_id, await store.shards(ctx))
+  const isMerged = order !== undefined && reach[0] < reach[1]
+  const read = async (shard: number, scores: Scores, { round, wanted, budget }: Stretch) => {
+    const most = isCovered && round < 2 ? wanted : round === 0 ? PAGE_MAX : SPAN_MAX
+    // Of several shards at once each is read by one command.
+    const run = await (round === 0 && !isMerged ? readPrompt : readOn)(
+      store,
+      table,
+      index,
+      shard,
+      scores,
+      Math.min(most, budget),
+      ctx,
+    )
     for (const entry of run.entries) if (entry.record && !matches(entry.record)) entry.record = undefined
     return run
-  })
+  }
+  return isMerged
+    ? mergePage(reach, page, ctx, read)
+    : walkPage(reach, page, ctx, ({ shard, sequence }, stretch) =>
+        read(shard, scoresAfter(sequence, order, page.cursor === null && stretch.round === 0), stretch),
+      )
 }
 
 /** The parts of the smallest index of a table that holds all entries under `filter`. */
@@ -150,14 +265,16 @@ async function readPrompt<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,
   index: readonly string[],
-  { shard, sequence }: IndexPosition,
+  shard: number,
+  { from, to, order }: Scores,
   most: number,
   ctx: InspectionContext,
 ): Promise<Run<R>> {
   const clock = store.time(ctx)
   clock.catch(() => {})
   const key = store.key(shard, table.name, ...index)
-  const range = ['ZRANGE', key, `(${sequence}`, '+inf', 'BYSCORE', 'LIMIT', '0', String(most + 1), 'WITHSCORES']
+  const by = order === 'newest' ? ['BYSCORE', 'REV'] : ['BYSCORE']
+  const range = ['ZRANGE', key, from, to, ...by, 'LIMIT', '0', String(most + 1), 'WITHSCORES']
   const reached = scored(await readIndex(store, range, ctx))
   const members = reached.slice(0, most)
   const ids = members.map(({ member }) => member)
@@ -174,20 +291,13 @@ async function readOn<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,
   index: readonly string[],
-  { shard, sequence }: IndexPosition,
+  shard: number,
+  scores: Scores,
   most: number,
   ctx: InspectionContext,
 ): Promise<Run<R>> {
   const now = await store.time(ctx)
-  const { entries, isTruncated } = await readSpan(
-    store,
-    table,
-    shard,
-    index,
-    { from: `(${sequence}`, to: '+inf' },
-    most,
-    ctx,
-  )
+  const { entries, isTruncated } = await readSpan(store, table, shard, index, scores, most, ctx)
   return {
     shard,
     isTruncated,

@@ -1,5 +1,6 @@
 local most, bytes = tonumber(max_entries), tonumber(max_bytes)
-local found = read('ZRANGE', K(t, unpack(index)), from, to, 'BYSCORE', 'LIMIT', 0, most + 1, 'WITHSCORES') or {}
+--@include ./range.lua
+local found = range(K(t, unpack(index)), from, to, most + 1)
 local entries, rows, cut = {}, {}, 0
 for i = 1, #found, 2 do
   if #rows == most or bytes <= 0 then cut = 1 break end

@@ -1,5 +1,5 @@
 /** Stretches of an index with their rows, each by a single read script: how a reader goes on where one page is not enough. */
-import type { InspectionContext } from '../../contract/page.js'
+import type { InspectionContext, Order } from '../../contract/page.js'
 import { listOf, scored } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { defineReadScript, readShard } from './read-script.js'
@@ -11,10 +11,10 @@ export const SPAN_MAX = 2_000
 /** Bytes of rows in one answer, beyond which it ends with the row at hand. */
 const SPAN_BYTES = 8_388_608
 
-// `from` and `to` are scores, `index` the parts of its key.
+// `from` and `to` are scores, `index` the parts of its key; the newest first where `rev` is 1.
 const SPAN = defineReadScript(
   {
-    args: ['t', 'from', 'to', 'max_entries', 'max_bytes'],
+    args: ['t', 'from', 'to', 'rev', 'max_entries', 'max_bytes'],
     rest: 'index',
     answer: ([cut, entries = null, rows]) => ({ isTruncated: cut === 1, places: scored(entries), rows: listOf(rows) }),
   },
@@ -33,10 +33,21 @@ interface Span<S> {
   isTruncated: boolean
 }
 
-/** The scores that a span lies between; one is left out of it with `(`, as Redis spells it. */
-interface Scores {
+/** The scores that a span lies between, the end of the list last; one is left out of it with `(`, as Redis spells it. */
+export interface Scores {
   from: string
   to: string
+  order?: Order | undefined
+}
+
+/** The score in `from` of a span, as a number. */
+export const scoreOf = (from: string): number =>
+  /inf$/.test(from) ? Number.POSITIVE_INFINITY : Number(from.replace('(', ''))
+
+/** The scores of an index that come after `sequence` in `order`, which is included where `isIncluded`. */
+export function scoresAfter(sequence: number, order?: Order, isIncluded = false): Scores {
+  const score = sequence === Number.POSITIVE_INFINITY ? '+inf' : String(sequence)
+  return { from: `${isIncluded ? '' : '('}${score}`, to: order === 'newest' ? '-inf' : '+inf', order }
 }
 
 /** At most `most` entries of an index of `table` in one shard, by their scores. */
@@ -45,12 +56,12 @@ export async function readSpan<R extends object, S extends object>(
   table: TableReader<R, S>,
   shard: number,
   index: readonly string[],
-  { from, to }: Scores,
+  { from, to, order }: Scores,
   most: number,
   ctx: InspectionContext,
 ): Promise<Span<S>> {
   const bounds = { max_entries: Math.min(most, SPAN_MAX), max_bytes: SPAN_BYTES }
-  const given = { t: table.name, from, to, index, ...bounds }
+  const given = { t: table.name, from, to, rev: order === 'newest' ? 1 : 0, index, ...bounds }
   const { isTruncated, places, rows } = await readShard(store, SPAN, shard, given, ctx)
   const found = places.map(({ member }, i) => ({ id: member, value: rows[i] ?? null }))
   const read = await locateRows(store, table, shard, found, ctx)

@@ -35,7 +35,8 @@ export function listOfUsers<T extends OwnedBy<'user_id'>, F extends FilterBy<'us
 }
 
 /**
- * `list` of the entries of `users`, in the order of these. A source is asked for one user at a time and for all of theirs; other
+ * `list` of the entries of `users`, in the order of these, and of one user in the order of the page; all of it
+ * backwards where the newest come first. A source is asked for one user at a time and for all of theirs; other
  * filters are applied to what it answers. Whatever it passes over is then nobody else's, and neither a cost nor an empty page
  * tells of others. A token is up to 13 bytes longer than the source's, and goes on among the same users alone.
  *
@@ -63,16 +64,19 @@ export function listOwned<By extends Whose, T extends OwnedBy<By>, F extends Fil
     const first = only === undefined ? 0 : users.indexOf(only)
     // Of somebody who is not in sight there is nothing.
     const end = only === undefined ? users.length : first < 0 ? first : first + 1
-    let { at, cursor } = page.cursor === null ? { at: first, cursor: null } : parseToken(page.cursor)
-    if (page.cursor !== null && (at < first || at >= end)) throw new Refusal('invalid_cursor')
+    const isNewest = page.order === 'newest'
+    const isWithin = (place: number) => place >= first && place < end
+    const start = isNewest ? end - 1 : first
+    let { at, cursor } = page.cursor === null ? { at: start, cursor: null } : parseToken(page.cursor)
+    if (page.cursor !== null && !isWithin(at)) throw new Refusal('invalid_cursor')
     const budget = budgetOf({ ctx })
     const before = budget.entries
     const items: T[] = []
     let omitted = 0
-    while (at < end) {
+    while (isWithin(at)) {
       const user_id = users[at] as string
       const ofUser = (query: PageQuery, asking: InspectionContext) =>
-        list({ [by]: user_id } as OfOne<By>, query, asking)
+        list({ [by]: user_id } as OfOne<By>, { ...query, order: page.order }, asking)
       const listed: Page<T> = await readPage(ofUser, cursor, page.limit - items.length, budget, { ctx })
       // What is no record is nobody's.
       for (const entry of listed.items)
@@ -80,11 +84,11 @@ export function listOwned<By extends Whose, T extends OwnedBy<By>, F extends Fil
       omitted += listed.omitted ?? 0
       const isStuck = listed.has_more && listed.next_cursor === cursor
       cursor = listed.has_more ? listed.next_cursor : null
-      if (!listed.has_more) at++
-      if (isStuck || items.length === page.limit || budget.entries <= 0 || budget.pages <= 0 || at === end) break
+      if (!listed.has_more) at += isNewest ? -1 : 1
+      if (isStuck || items.length === page.limit || budget.entries <= 0 || budget.pages <= 0 || !isWithin(at)) break
       await betweenSlices(ctx)
     }
-    const has_more = at < end
+    const has_more = isWithin(at)
     return {
       items,
       next_cursor: has_more ? `${scope}.${at}${cursor === null ? '' : `.${cursor}`}` : null,

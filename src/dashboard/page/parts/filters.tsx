@@ -17,6 +17,9 @@ export const text = (name: string): Filter => ({ name })
 export const choice = (name: string, words: readonly string[]): Filter => ({ name, words })
 export const flag = (name: string): Filter => choice(name, ['true', 'false'])
 
+/** The orders of a list; with none chosen it has its own. */
+export const ORDER: Filter = choice('order', ['newest', 'oldest'])
+
 /** The words of filters that several lists have. */
 export const CLIENT_TYPES: ClientType[] = ['browser', 'console', 'mobile', 'web']
 export const OWNERSHIPS: Ownership[] = ['user-owned', 'worker']

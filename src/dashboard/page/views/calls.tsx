@@ -5,7 +5,7 @@ import { type Address, pathWithQuery } from '../address.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
 import { Field, Fields } from '../parts/field.js'
-import { flag, text } from '../parts/filters.js'
+import { flag, ORDER, text } from '../parts/filters.js'
 import type { ListView } from '../parts/list.js'
 import { Term, Time, Truth } from '../parts/value.js'
 
@@ -19,7 +19,7 @@ export const CALLS: ListView<PendingCall> = {
   path: '/rpc/pending',
   title: 'Calls',
   about: 'Oldest first.',
-  filters: [text('user_id'), text('client_id'), text('action'), flag('overdue')],
+  filters: [text('user_id'), text('client_id'), text('action'), flag('overdue'), ORDER],
   keyOf: ({ correlation_id }) => correlation_id,
   markOf: ({ overdue }) => (overdue ? 'bad' : ''),
   columns: [

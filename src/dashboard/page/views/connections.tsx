@@ -5,7 +5,7 @@ import { Lifeline } from '../charts/lifeline.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
 import { Fields } from '../parts/field.js'
-import { CLIENT_TYPES, choice, text } from '../parts/filters.js'
+import { CLIENT_TYPES, choice, ORDER, text } from '../parts/filters.js'
 import { Excerpt, type Listed, type ListView } from '../parts/list.js'
 import { CALLS } from './calls.js'
 import { COMMANDS } from './commands.js'
@@ -16,7 +16,7 @@ const STATUSES: ConnectionStatus[] = ['connected', 'disconnected']
 export const CONNECTIONS: ListView<Connection> = {
   path: '/connections',
   title: 'Connections',
-  about: 'Oldest first.',
+  about: 'Newest first.',
   filters: [
     text('user_id'),
     text('client_id'),
@@ -24,6 +24,7 @@ export const CONNECTIONS: ListView<Connection> = {
     choice('status', STATUSES),
     text('node_id'),
     text('ended_reason'),
+    ORDER,
   ],
   keyOf: ({ connection_id }) => connection_id,
   markOf: ({ status }) => (status === 'disconnected' ? 'past' : ''),

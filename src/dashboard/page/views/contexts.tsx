@@ -4,7 +4,7 @@ import type { Context, ContextStatus } from '../../../contract/contexts.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
 import { Fields } from '../parts/field.js'
-import { CLIENT_TYPES, choice, OWNERSHIPS, text } from '../parts/filters.js'
+import { CLIENT_TYPES, choice, ORDER, OWNERSHIPS, text } from '../parts/filters.js'
 import type { ListView } from '../parts/list.js'
 
 const STATUSES: ContextStatus[] = ['active', 'idle', 'closed', 'stale']
@@ -20,6 +20,7 @@ export const CONTEXTS: ListView<Context> = {
     choice('status', STATUSES),
     choice('ownership', OWNERSHIPS),
     text('window_id'),
+    ORDER,
   ],
   keyOf: ({ context_id, user_id }) => `${user_id} ${context_id}`,
   markOf: ({ status }) => (/closed|stale/.test(status) ? 'past' : ''),

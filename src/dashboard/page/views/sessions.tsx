@@ -6,7 +6,7 @@ import type { SubscriptionRow } from '../../../contract/subscriptions.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
 import { Field, Fields } from '../parts/field.js'
-import { choice, text } from '../parts/filters.js'
+import { choice, ORDER, text } from '../parts/filters.js'
 import { Excerpt, type ListView } from '../parts/list.js'
 import { Truth } from '../parts/value.js'
 
@@ -28,7 +28,7 @@ export const SESSIONS: ListView<SessionRow> = {
   path: '/sessions',
   title: 'Sessions',
   about: 'What is shared of a site.',
-  filters: [text('owner'), text('site_id'), choice('state', STATES)],
+  filters: [text('owner'), text('site_id'), choice('state', STATES), ORDER],
   keyOf: ({ session_id }) => session_id,
   markOf: ({ state }) => (/closed|expired/.test(state) ? 'past' : ''),
   columns: [

@@ -1,6 +1,6 @@
 /** Streams that retain messages, and the newest messages of one. */
 import type { HistoryMessage, HistoryStream } from '../../../contract/history.js'
-import { text } from '../parts/filters.js'
+import { ORDER, text } from '../parts/filters.js'
 import type { ListView } from '../parts/list.js'
 import { Json } from '../parts/value.js'
 
@@ -8,7 +8,7 @@ export const STREAMS: ListView<HistoryStream> = {
   path: '/history/streams',
   title: 'History',
   about: 'What has left a stream by age or number is in no answer.',
-  filters: [text('user_id')],
+  filters: [text('user_id'), ORDER],
   keyOf: ({ stream }) => stream,
   columns: ['stream', 'user_id', 'message_count', 'first_recorded_at', 'last_recorded_at'],
 }

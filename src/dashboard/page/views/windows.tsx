@@ -4,7 +4,7 @@ import type { BrowserWindow, WindowState, WindowStatus, WindowType } from '../..
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
 import { Fields } from '../parts/field.js'
-import { choice, flag, OWNERSHIPS, text } from '../parts/filters.js'
+import { choice, flag, ORDER, OWNERSHIPS, text } from '../parts/filters.js'
 import { Excerpt, type ListView } from '../parts/list.js'
 import { CONTEXTS } from './contexts.js'
 
@@ -26,6 +26,7 @@ export const WINDOWS: ListView<BrowserWindow> = {
     flag('focused'),
     flag('incognito'),
     flag('draining'),
+    ORDER,
   ],
   keyOf: ({ window_id, user_id }) => `${user_id} ${window_id}`,
   markOf: ({ status }) => (status === 'open' ? '' : 'past'),
