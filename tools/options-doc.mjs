@@ -135,17 +135,28 @@ const literalsIn = (type) =>
 
 const byName = (members) => members.map((member) => [member.name.getText(), member])
 
+/** Members of an object of options; `...Other.shape` stands for those of `Other`. */
+const membersIn = (declarations, { properties }) =>
+  properties.flatMap((property) => {
+    if (!ts.isSpreadAssignment(property)) return byName([property])
+    return [...membersOf(declarations, `typeof ${property.expression.expression.getText()}`)]
+  })
+
+/** `typeof X` of `Input<typeof X>` and `Read<typeof X>`, else the name itself. */
+const schemaIn = (name) => /^(?:Input|Read)<(typeof \w+)>$/.exec(name)?.[1] ?? name
+
 /** Members by name: its own, those of its schema, and those that it extends, as `Omit` and `Pick` leave them. */
 function membersOf(declarations, name) {
   const node = declarations.get(name)
   if (node === undefined) throw new Error(`no declaration of ${name}`)
-  if (ts.isCallExpression(node)) return new Map(byName(node.arguments[0].properties))
+  if (ts.isCallExpression(node)) return new Map(membersIn(declarations, node.arguments[0]))
   const members = new Map(byName(node.members))
-  for (const { expression, typeArguments = [] } of (node.heritageClauses ?? []).flatMap(({ types }) => types)) {
+  for (const type of (node.heritageClauses ?? []).flatMap(({ types }) => types)) {
+    const { expression, typeArguments = [] } = type
     const wrapper = expression.getText()
     const [inner, names] = typeArguments
     const wrapped = wrapper === 'Omit' || wrapper === 'Pick'
-    const extended = wrapped || wrapper === 'Input' ? inner.getText() : wrapper
+    const extended = schemaIn(wrapped ? inner.getText() : type.getText())
     for (const [key, member] of membersOf(declarations, extended)) {
       const isLeft = !wrapped || literalsIn(names).includes(key) === (wrapper === 'Pick')
       if (isLeft && !members.has(key)) members.set(key, member)
@@ -156,24 +167,26 @@ function membersOf(declarations, name) {
 
 const cell = (text) => text.replaceAll(/\s+/g, ' ').replaceAll('|', '\\|').trim()
 
-const PLAIN = { text: 'string', flag: 'boolean', object: 'object' }
+const PLAIN = { text: 'string', textOrNull: 'string | null', secret: 'string', flag: 'boolean', object: 'object' }
 
 /** What an option of a schema takes, and whether a host may leave it out. */
 function typeOfSchema(declarations, schema) {
-  if (ts.isIdentifier(schema)) return typeOfSchema(declarations, declarations.get(`typeof ${schema.text}`))
+  if (ts.isIdentifier(schema)) {
+    const found = declarations.get(`typeof ${schema.text}`)
+    const isObject = ts.isCallExpression(found) && found.expression.getText() === 'defineOptions'
+    return isObject ? { type: schema.text, isOptional: false } : typeOfSchema(declarations, found)
+  }
   const { expression, typeArguments } = schema
   if (ts.isPropertyAccessExpression(expression)) {
     const inner = typeOfSchema(declarations, expression.expression)
-    return expression.name.text === 'nullable'
-      ? { ...inner, type: `${inner.type} | null` }
-      : { ...inner, isOptional: true }
+    return expression.name.text === 'pipe' ? inner : { ...inner, isOptional: true }
   }
   const maker = expression.text
   const named = maker === 'derived' ? undefined : typeArguments?.[0].getText()
   if (maker === 'hook') return { type: `(${named}) | null`, isOptional: true }
   return {
     type: named ?? PLAIN[maker] ?? 'number',
-    isOptional: !['whole', 'custom', 'having', 'func', 'list', ...Object.keys(PLAIN)].includes(maker),
+    isOptional: !['whole', 'custom', 'having', 'madeBy', 'func', 'list', ...Object.keys(PLAIN)].includes(maker),
   }
 }
 

@@ -4,7 +4,7 @@ import { type Family, foldUsers } from './family.js'
 import { filterBy, Id, idField, Reason, randomUuid, Timestamp } from './ids.js'
 import { JsonRecord } from './json.js'
 import { addNames, type FoldedPart, type UserIndex } from './observation.js'
-import { count, defineOptions, duration, func, type Input, share, text } from './options.js'
+import { count, defineOptions, duration, func, type Input, share, textOrNull } from './options.js'
 import type { Awaitable, Indexed, InspectionContext, Page, PageQuery } from './page.js'
 
 // How many connections came and went in each of the last minutes, for those who look for what disturbs a deployment.
@@ -248,7 +248,7 @@ export const ConnectionOptions = defineOptions({
   /** Ids of connections. @default crypto.randomUUID */
   newId: func<() => string>().default(() => randomUuid),
   /** The node that holds the connections made here; in one process there is nothing to tell apart. @default null */
-  nodeId: text().nullable().default(null),
+  nodeId: textOrNull().default(null),
   /** Silence after which a connection reads as `disconnected`, reason `heartbeat_lost`. @default 90000 */
   // A browser runs the timers of a hidden tab once a minute.
   heartbeatTimeoutMs: duration(90_000),

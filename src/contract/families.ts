@@ -1,12 +1,13 @@
 /** The families that a router can look into, once: capabilities, sources, components, fakes and suites are made of this. */
+import type * as z from 'zod'
 import { BROWSER_WINDOW_FAMILY, type BrowserWindowRegistryInspector } from './browser-windows.js'
-import { having, OBJECT, optionsOf, type Rule } from './checks.js'
 import { CONNECTION_FAMILY, type RegistryInspector } from './connections.js'
 import { CONTEXT_FAMILY, type ContextRegistryInspector } from './contexts.js'
 import { DEDUPLICATOR_FAMILY, type DeduplicatorInspector } from './deduplicator.js'
 import { DELIVERY_FAMILY, type DeliveryInspector } from './delivery.js'
 import type { Family } from './family.js'
 import { HISTORY_FAMILY, type HistoryInspector } from './history.js'
+import { custom, defineOptions, madeBy } from './options.js'
 import { type Awaitable, type InspectionContext, PAGE_OF_ONE } from './page.js'
 import { RPC_FAMILY, type RpcInspector } from './rpc.js'
 import { SESSION_FAMILY, type SessionInspector } from './sessions.js'
@@ -69,25 +70,19 @@ export const PROBES: { readonly [Name in FamilyName]: Probe<Present[Name]> } = {
 /** What compositions call the facilities of the families. */
 export type FacilityName = (typeof FAMILIES)[FamilyName]['facility']
 
-/** What each inspector that a host gives must be. */
-export const INSPECTOR_RULES = Object.fromEntries(
-  Object.entries(FAMILIES).map(([name, { methods }]) => [name, anInspector(Object.keys(methods))]),
-) as Record<FamilyName, Rule>
-
-const SAID = 'inspectors (spread memoryComposition(facilities) or redisComposition(options))'
-
-/** The option `inspectors`. It refuses facilities, which are easily passed instead. */
-export const INSPECTORS: Rule = {
-  ...optionsOf(INSPECTOR_RULES),
-  said: SAID,
-  test: (value) => OBJECT.test(value) && !Object.hasOwn(value as object, 'dispatcher'),
-}
-
-/** A facility has an inspector, but isn't one. */
-function anInspector(methods: string[]): Rule {
-  const said = `an inspector with ${methods.map((name) => `${name}()`).join(', ')} (the \`inspector\` of a facility)`
-  return { ...having(...methods), said }
-}
-
 /** The families by their names, for whoever goes through all of them. */
 export const familyEntries = (): [FamilyName, Family][] => Object.entries(FAMILIES) as [FamilyName, Family][]
+
+/** The inspector of each family, as an option. A facility has an inspector, but isn't one. */
+export const INSPECTOR_OPTIONS = Object.fromEntries(
+  familyEntries().map(([name, { methods }]) => [
+    name,
+    madeBy('facility.inspector', ...Object.keys(methods)).optional(),
+  ]),
+)
+
+/** The option `inspectors`. It refuses facilities, which are easily passed instead. */
+export const INSPECTORS: z.ZodType<Inspectors, Inspectors> = custom<Inspectors>(
+  'an object of inspectors, as in ...memoryComposition(facilities)',
+  (value) => typeof value === 'object' && value !== null && !Object.hasOwn(value, 'dispatcher'),
+).pipe(defineOptions(INSPECTOR_OPTIONS) as never)

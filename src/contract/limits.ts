@@ -1,14 +1,8 @@
 /** The bounds that a caller of the router or of a facility can meet, each beside its reason. */
-import { boundsIn, checkBound, checkOptions } from './checks.js'
+import { count, defineOptions, type Read } from './options.js'
 
-/** Entries of a page when the caller names no `limit`. */
-const PAGE_DEFAULT = 100
 /** Most entries of one page: about 250 KiB of JSON, a few milliseconds of one core. */
 export const PAGE_MAX = 500
-/** Messages of a raw history sample when the caller names no `limit`. */
-const HISTORY_DEFAULT = 100
-/** Most messages of one raw history sample. */
-const HISTORY_MAX = 1_000
 /** Entries that one request may examine per source: what keeps a request cheap whatever the size of the state. */
 export const EXAMINED_MAX = 10_000
 /** Pages that one request may fetch per source, for inspectors whose pages are short or empty. */
@@ -34,42 +28,24 @@ export const JSON_DEPTH = 32
 /** Names in one map of low-cardinality counters. */
 export const COUNTER_NAMES = 32
 
-/** What a router reads per request; a host may lower each, never raise it. */
-export interface RouterLimits {
-  /** Entries of a page without a `limit`. @default 100 */
-  pageDefault: number
-  /** Greatest `limit` of a page. @default 500 */
-  pageMax: number
-  /** Messages of a raw history sample without a `limit`. @default 100 */
-  historyDefault: number
-  /** Greatest `limit` of a raw history sample. @default 1000 */
-  historyMax: number
-  /** Entries examined per source and request. @default 10000 */
-  examined: number
-}
+/** Limits of a router per request. You can lower each of them, but not raise it. */
+export const RouterLimits = defineOptions({
+  /** Page size without a `limit`; at most `pageMax`. @default 100 */
+  pageDefault: count(100, 100),
+  /** Maximum `limit` of a page. @default 500 */
+  pageMax: count(PAGE_MAX, PAGE_MAX),
+  /** Number of messages of a raw history sample without a `limit`; at most `historyMax`. @default 100 */
+  historyDefault: count(100, 100),
+  /** Maximum `limit` of a raw history sample. @default 1000 */
+  historyMax: count(1_000, 1_000),
+  /** Maximum number of entries that one request examines per source. @default 10000 */
+  examined: count(EXAMINED_MAX, EXAMINED_MAX),
+})
+export interface RouterLimits extends Read<typeof RouterLimits> {}
 
-const CEILING: RouterLimits = {
-  pageDefault: PAGE_DEFAULT,
-  pageMax: PAGE_MAX,
-  historyDefault: HISTORY_DEFAULT,
-  historyMax: HISTORY_MAX,
-  examined: EXAMINED_MAX,
-}
-
-/**
- * The limits a router works with: the library's, lowered where the host says so.
- *
- * @throws TypeError for an unknown name; RangeError for what is not a whole number from 1 and for a value above the library's.
- */
-export function resolveLimits(given: Partial<RouterLimits> = {}): RouterLimits {
-  checkOptions(given, boundsIn(CEILING), 'limits.')
-  const limits = { ...CEILING }
-  for (const [name, value] of Object.entries(given)) {
-    if (value === undefined) continue
-    const ceiling = CEILING[name as keyof RouterLimits]
-    limits[name as keyof RouterLimits] = checkBound(`limits.${name}`, value, ceiling)
-  }
-  limits.pageDefault = Math.min(limits.pageDefault, limits.pageMax)
-  limits.historyDefault = Math.min(limits.historyDefault, limits.historyMax)
-  return limits
-}
+/** Lowers the default page sizes to their maximum. */
+export const capDefaults = (limits: RouterLimits): RouterLimits => ({
+  ...limits,
+  pageDefault: Math.min(limits.pageDefault, limits.pageMax),
+  historyDefault: Math.min(limits.historyDefault, limits.historyMax),
+})

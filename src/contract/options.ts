@@ -61,19 +61,27 @@ export const func = <F>(): z.ZodCustom<F, F> => custom('a function', isFunction)
 export const hook = <F>(): z.ZodOptional<z.ZodCustom<F | null, F | null>> =>
   custom<F | null>('a function or null', (value) => value === null || isFunction(value)).optional()
 export const text = (): z.ZodCustom<string, string> => custom('a string', (value) => typeof value === 'string')
+export const textOrNull = (): z.ZodCustom<string | null, string | null> =>
+  custom('a string or null', (value) => value === null || typeof value === 'string')
 export const flag = (): z.ZodCustom<boolean, boolean> => custom('true or false', (value) => typeof value === 'boolean')
 export const list = <T>(): z.ZodCustom<T, T> => custom('an array', Array.isArray)
 export const object = <T>(): z.ZodCustom<T, T> => custom('an object', isObject)
 
-/** An object or a function with these methods. */
-export const having = <T>(...methods: string[]): z.ZodCustom<T, T> =>
-  custom(`an object with ${methods.map((name) => `${name}()`).join(', ')}`, (value) =>
+/** An object or a function with `methods`. */
+export const having = <T>(...methods: string[]): z.ZodCustom<T, T> => withMethods('an object', methods)
+/** `having` that names the factories which return one: errors say "expected `factories` or an object with …". */
+export const madeBy = <T>(factories: string, ...methods: string[]): z.ZodCustom<T, T> =>
+  withMethods(`${factories} or an object`, methods)
+
+const withMethods = <T>(expected: string, methods: string[]) =>
+  custom<T>(`${expected} with ${methods.map((name) => `${name}()`).join(', ')}`, (value) =>
     methods.every((name) => isFunction((value as Record<string, unknown> | null | undefined)?.[name])),
   )
 
 /** An optional object with options of its own. `I` is its name in declarations. */
 export const optionsOf = <I>(schema: z.ZodObject): z.ZodOptional<z.ZodType<I, I>> => schema.optional() as never
 
+export type Schema = z.ZodType
 /** The type of the options that a caller passes. */
 export type Input<S extends z.ZodType> = z.input<S>
 /** The type of the options with their defaults. */

@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import type { Family } from './family.js'
 import { filterBy, idField, Timestamp } from './ids.js'
-import { count, defineOptions, type Input, text } from './options.js'
+import { count, defineOptions, type Input, textOrNull } from './options.js'
 import type { Awaitable, InspectionContext, Page, PageQuery, Pingable, Versioned } from './page.js'
 
 /** One viewer stream that is open. What changes is as of when its node last looked, some seconds ago at most. */
@@ -76,7 +76,7 @@ export interface SubscriptionRegistry {
 /** What both registries of subscriptions take. */
 export const SubscriptionOptions = defineOptions({
   /** The node that holds the streams. In one process there is nothing to tell apart. @default null; over a store random */
-  nodeId: text().nullable().optional(),
+  nodeId: textOrNull().optional(),
 })
 export interface SubscriptionOptions extends Input<typeof SubscriptionOptions> {}
 

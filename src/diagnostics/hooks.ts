@@ -2,6 +2,7 @@
 import { guardErrorHook, guardHook } from '../async/hook.js'
 import type { RecordFault } from '../contract/bad-record.js'
 import { checkId } from '../contract/ids.js'
+import { defineOptions, func, hook, type Input } from '../contract/options.js'
 
 /** One request, as an audit trail keeps it. Never holds a body, a header or a key. */
 export interface AccessRecord {
@@ -39,19 +40,21 @@ export interface ErrorPlace extends Partial<RecordFault> {
   source?: string
 }
 
-export interface Hooks {
+export const Hooks = defineOptions({
   /**
-   * Called once per authenticated request, and for at most 100 a second that were refused for want of authentication. What
-   * it throws changes no answer.
+   * Called once per authenticated request, and for at most 100 unauthenticated requests per second. Errors that it throws don't
+   * change the response.
    */
-  onAccess?: ((record: AccessRecord) => void) | undefined
+  onAccess: func<(record: AccessRecord) => void>().optional(),
   /**
-   * Called with whatever an inspector, an authenticator or a hook threw, and for each record that was left out of an answer,
-   * with its `id` and its `fields`: at most 100 of one request, and then once with how many more; and at most 100 a second of
-   * requests of nobody. What it throws changes no answer. `null` for nobody. @default console.error, with the place and the stack
+   * Called with errors that an inspector, an authenticator or a hook throws, and with the `id` and `fields` of each record that
+   * a response leaves out as invalid: at most 100 per request, then once with the number of the others; at most 100 per second for
+   * unauthenticated requests. Errors that it throws don't change the response. `null` disables it.
+   * @default console.error, with the place and the stack
    */
-  onError?: ((error: unknown, place: ErrorPlace) => void) | null | undefined
-}
+  onError: hook<(error: unknown, place: ErrorPlace) => void>(),
+})
+export interface Hooks extends Input<typeof Hooks> {}
 
 // What costs its sender nothing must not fill a log.
 const OF_NOBODY_PER_SECOND = 100

@@ -2,11 +2,11 @@
 
 import * as z from 'zod'
 import { Capabilities } from '../contract/capabilities.js'
-import { checkOptions, OBJECT, type Shape, TEXT } from '../contract/checks.js'
 import { Completeness, SourceName } from '../contract/completeness.js'
 import { FAMILIES } from '../contract/families.js'
 import type { Json, JsonObject } from '../contract/json.js'
-import { type RouterLimits, resolveLimits } from '../contract/limits.js'
+import { capDefaults, RouterLimits } from '../contract/limits.js'
+import { defineOptions, type Input, readOptions, text } from '../contract/options.js'
 import { paramNames } from '../http/match.js'
 import {
   BASE_COMPONENTS,
@@ -37,12 +37,13 @@ import { SourceList, SourceRow } from './sources.js'
 import { WatchDelta, WatchEnd, WatchReset, WatchSnapshot, WatchSync } from './watch/frames.js'
 import { WATCH, WATCH_PROBLEMS, watchOperation } from './watch/route.js'
 
-export interface OpenApiOptions {
-  /** The limits of the router that is described. */
-  limits?: Partial<RouterLimits> | undefined
-  /** Where it is mounted. @default '' */
-  prefix?: string | undefined
-}
+export const OpenApiOptions = defineOptions({
+  /** Limits of the router that the document describes. */
+  limits: RouterLimits.prefault({}),
+  /** Public path of that router. @default '' */
+  prefix: text().default(''),
+})
+export interface OpenApiOptions extends Input<typeof OpenApiOptions> {}
 
 /** What no family has among its components: answers of views, and of single routes. */
 const VIEWS = {
@@ -135,8 +136,8 @@ function responsesOf(route: DiagnosticsRoute): JsonObject {
  * @throws RangeError or TypeError as `createDiagnosticsRouter` does for the same options.
  */
 export function openApiDocument(options: OpenApiOptions = {}): JsonObject {
-  checkOptions(options, { limits: OBJECT, prefix: TEXT } satisfies Shape<OpenApiOptions>)
-  const limits = resolveLimits(options.limits)
+  const { prefix, ...read } = readOptions(OpenApiOptions, options)
+  const limits = capDefaults(read.limits)
   const described = SECTIONS.flatMap(({ tag, routes }) =>
     routes.map((route) => ({ tag, route, query: queryOf(route, limits) })),
   )
@@ -173,7 +174,7 @@ export function openApiDocument(options: OpenApiOptions = {}): JsonObject {
       summary: 'A read-only view of a live relay.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
-    servers: [{ url: parsePrefix(options.prefix ?? '').path || '/' }],
+    servers: [{ url: parsePrefix(prefix).path || '/' }],
     // Either; which of them, the host says by its `auth`.
     security: [{ adminKey: [] }, { bearerKey: [] }],
     tags: [...SECTIONS, WATCH_SECTION].map(({ tag, about }) => ({ name: tag, description: about })),

@@ -1,118 +1,60 @@
-/** What a host gives the diagnostics router, checked once at construction. */
+/** The options of the diagnostics router, read once at construction. */
 
-import {
-  ANYTHING,
-  checkOptions,
-  FUNCTION,
-  HOOK,
-  having,
-  invalidOption,
-  needed,
-  OBJECT,
-  optionsOf,
-  resolveBounds,
-  type Shape,
-  TEXT,
-  TIMER_MAX_MS,
-} from '../contract/checks.js'
-import { INSPECTORS, type Inspectors } from '../contract/families.js'
-import type { Deployment } from '../contract/inspectors.js'
+import { INSPECTORS } from '../contract/families.js'
+import { Deployment } from '../contract/inspectors.js'
 import { type JsonObject, toJson } from '../contract/json.js'
-import { type RouterLimits, resolveLimits } from '../contract/limits.js'
+import { capDefaults, RouterLimits } from '../contract/limits.js'
+import { defineOptions, func, type Input, madeBy, object, readOptions, text, timer } from '../contract/options.js'
 import type { AdminAuth, AdminPrincipal } from '../http/auth.js'
 import type { Authorize } from './authorization.js'
-import type { Hooks } from './hooks.js'
+import { Hooks } from './hooks.js'
 
-export interface DiagnosticsRouterOptions<Principal extends AdminPrincipal = AdminPrincipal> extends Hooks {
-  /** What can be asked. A missing inspector makes its routes answer 501. */
-  inspectors: Inspectors
-  /** Who may ask; there is no silent default. */
-  auth: AdminAuth<Principal>
-  /** Who may see what of it; asked for each request, once it is known to be well-formed. @default whoever may ask sees everything */
-  authorize?: Authorize<Principal> | undefined
-  /** The whole public path under which this process sees the router. @default '' */
-  prefix?: string | undefined
-  /** Which installation answers; a composition says it. @default { id: null, mode: 'direct' } */
-  deployment?: Deployment | undefined
-  /** The host's own entries of `capabilities.extensions`: JSON, not named `deployment_id`, `mode` or `operations`. */
-  extensions?: JsonObject | undefined
-  /** Where the host mounts a dashboard, by convention; shown in the index. @default '/dashboard' */
-  dashboardPath?: string | undefined
-  /** Time for one request, authentication included. @default 5000 */
-  deadlineMs?: number | undefined
-  /** Lowers what a request may cost. */
-  limits?: Partial<RouterLimits> | undefined
-  /** Epoch milliseconds. @default Date.now */
-  now?: (() => number) | undefined
+export const DiagnosticsRouterOptions = defineOptions({
+  /** Inspectors to read from. The routes of a missing inspector return 501. */
+  inspectors: INSPECTORS,
+  auth: madeBy<AdminAuth>('apiKeyAuth(), bearerAuth(), noopAuth()', 'authenticate'),
+  authorize: func<Authorize>().optional(),
+  /** Public path of the router, as this process sees it. @default '' */
+  prefix: text().default(''),
+  /** Deployment that the responses name; a composition returns it. @default { id: null, mode: 'direct' } */
+  deployment: Deployment.prefault({ id: null, mode: 'direct' }),
+  /** Your own entries of `capabilities.extensions`: JSON, except `deployment_id`, `mode` and `operations`. @default {} */
+  extensions: object<JsonObject>().default({}),
+  /** Path of the dashboard, shown in the index. @default '/dashboard' */
+  dashboardPath: text().default('/dashboard'),
+  /** Timeout of one request in ms, authentication included. @default 5000 */
+  deadlineMs: timer(5_000),
+  /** Lowers the limits of a request. */
+  limits: RouterLimits.prefault({}),
+  /** Returns the time in epoch ms. @default Date.now */
+  now: func<() => number>().default(() => Date.now),
   /**
-   * What the host calls a request, for `onAccess`: of a header that a proxy of its own sets, for example. What cannot be an
-   * id is told as `null`; what is thrown goes to `onError`. @default none
+   * Returns the request id for `onAccess`, for example from a header that your proxy sets. A value that is not a valid id is
+   * reported as `null`; errors go to `onError`. @default none
    */
-  requestId?: ((request: Request) => string | null | undefined) | undefined
-}
-
-export interface ResolvedOptions<Principal extends AdminPrincipal = AdminPrincipal> {
-  inspectors: Inspectors
+  requestId: func<(request: Request) => string | null | undefined>().default(() => () => null),
+  ...Hooks.shape,
+})
+export interface DiagnosticsRouterOptions<Principal extends AdminPrincipal = AdminPrincipal>
+  extends Omit<Input<typeof DiagnosticsRouterOptions>, 'auth' | 'authorize'> {
+  /** Authenticates the caller. Required; there is no silent default. */
   auth: AdminAuth<Principal>
-  authorize: Authorize<Principal> | undefined
-  deployment: Deployment
-  extensions: JsonObject
-  dashboardPath: string
-  deadlineMs: number
-  limits: RouterLimits
-  now: () => number
-  requestId: (request: Request) => string | null | undefined
+  /** Decides what the caller may see, per well-formed request. @default an authenticated caller sees everything */
+  authorize?: Authorize<Principal> | undefined
 }
 
-const DEADLINE_MS = 5_000
+export type ResolvedOptions = ReturnType<typeof resolveOptions>
+
 const EXTENSIONS_BYTES = 65_536
 
-const OPTIONS: Shape<DiagnosticsRouterOptions> = {
-  inspectors: needed(INSPECTORS),
-  auth: needed({
-    ...having('authenticate'),
-    said: 'apiKeyAuth(), bearerAuth(), noopAuth() or an object with authenticate()',
-  }),
-  prefix: TEXT,
-  deployment: optionsOf({ id: ANYTHING, mode: ANYTHING }),
-  extensions: OBJECT,
-  dashboardPath: TEXT,
-  deadlineMs: ANYTHING,
-  limits: OBJECT,
-  now: FUNCTION,
-  requestId: FUNCTION,
-  authorize: FUNCTION,
-  onAccess: FUNCTION,
-  onError: HOOK,
-}
-
 /** @throws TypeError or RangeError that names the option. */
-export function resolveOptions<Principal extends AdminPrincipal>(
-  options: DiagnosticsRouterOptions<Principal>,
-): ResolvedOptions<Principal> {
-  checkOptions(options, OPTIONS)
-  const { inspectors, auth, deployment = { id: null, mode: 'direct' }, extensions = {} } = options
-  const dashboardPath = options.dashboardPath ?? '/dashboard'
-  if (deployment.mode !== 'direct' && deployment.mode !== 'shared_store')
-    throw new TypeError(invalidOption('deployment.mode', '"direct" or "shared_store"', deployment.mode))
-  if (deployment.id !== null && typeof deployment.id !== 'string')
-    throw new TypeError(invalidOption('deployment.id', 'a string or null', deployment.id))
+export function resolveOptions<Principal extends AdminPrincipal>(options: DiagnosticsRouterOptions<Principal>) {
+  const { extensions, limits, ...read } = readOptions(DiagnosticsRouterOptions, options)
   for (const name of ['deployment_id', 'mode', 'operations'])
     if (Object.hasOwn(extensions, name))
       throw new TypeError(`Unknown option "extensions.${name}". The router sets it; choose another name`)
-  const { authorize, requestId } = options
-  const { deadlineMs } = resolveBounds(options, { deadlineMs: [DEADLINE_MS, TIMER_MAX_MS] })
-  return {
-    inspectors,
-    auth,
-    authorize,
-    deployment: { id: deployment.id, mode: deployment.mode },
-    // Copied through JSON: what could not be sent is refused now, and later changes of the host's object have no part.
-    extensions: JSON.parse(toJson(extensions, EXTENSIONS_BYTES).text),
-    dashboardPath,
-    deadlineMs,
-    limits: resolveLimits(options.limits),
-    now: options.now ?? Date.now,
-    requestId: requestId ?? (() => null),
-  }
+  const { auth, authorize } = options
+  // Copied as JSON: this fails now if it cannot be sent, and later changes of the caller's object have no effect.
+  const copy: JsonObject = JSON.parse(toJson(extensions, EXTENSIONS_BYTES).text)
+  return { ...read, auth, authorize, extensions: copy, limits: capDefaults(limits) }
 }

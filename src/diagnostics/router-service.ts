@@ -17,15 +17,16 @@ type Listed = Pick<DiagnosticsRoute, 'path' | 'summary' | 'needs' | 'scopable' |
  * @returns what the router tells of itself over some inspectors, of which each can be answered from on the routes that are
  * open.
  */
-export function createServices(
-  {
-    deployment,
-    extensions,
-    dashboardPath,
-    limits,
-  }: Pick<ResolvedOptions, 'deployment' | 'extensions' | 'dashboardPath' | 'limits'>,
-  prefix: string | undefined,
-): (inspectors: Inspectors, isOpen?: (route: Pick<DiagnosticsRoute, 'scopable'>) => boolean) => Service {
+export function createServices({
+  deployment,
+  extensions,
+  dashboardPath,
+  limits,
+  prefix,
+}: Pick<ResolvedOptions, 'deployment' | 'extensions' | 'dashboardPath' | 'limits' | 'prefix'>): (
+  inspectors: Inspectors,
+  isOpen?: (route: Pick<DiagnosticsRoute, 'scopable'>) => boolean,
+) => Service {
   let document: JsonObject | undefined
   // Made when it is first asked for: most processes never are.
   function openApi(): JsonObject {

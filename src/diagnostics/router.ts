@@ -71,12 +71,12 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
   options: DiagnosticsRouterOptions<Principal>,
 ): DiagnosticsRouter {
   const resolved = resolveOptions(options)
-  const { inspectors, auth, authorize, deployment, deadlineMs, limits, now, requestId } = resolved
-  const hooks = guardHooks(options)
+  const { inspectors, auth, authorize, deployment, deadlineMs, limits, now, requestId, prefix } = resolved
+  const hooks = guardHooks(resolved)
   const { whole, accessScopeOf } = createAccessScopes({
     inspectors,
     authorize,
-    describe: createServices(resolved, options.prefix),
+    describe: createServices(resolved),
   })
   const { offers, index } = whole.service
 
@@ -156,7 +156,7 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
   })
 
   const engine = createEngine<Route<RequestedRoute | typeof WATCH>, Visit, Principal, HttpReply>({
-    prefix: options.prefix ?? '',
+    prefix,
     routes: [
       ...asked.map((route) => ({ path: route.path, methods: { GET: route } })),
       { path: WATCH.route.path, methods: { GET: WATCH }, endless: true },

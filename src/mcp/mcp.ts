@@ -45,8 +45,8 @@ async function toReply(response: Response): Promise<HttpReply> {
  * await mcp(new Request('http://localhost/mcp', { method: 'POST', headers, body }))
  */
 export function createMcp(options: McpOptions): Mcp {
-  const { source, auth, prefix, guard, deadlineMs, ...parts } = resolveMcpOptions(options)
-  const failed = guardErrorHook<[]>(options.onError)
+  const { source, auth, prefix, guard, deadlineMs, onError, ...parts } = resolveMcpOptions(options)
+  const failed = guardErrorHook<[]>(onError)
   const askFor = createRouteFetcher(source, deadlineMs, failed)
   const authFetch = createRouteFetcher(source, deadlineMs, failed, AUTH_LIMITS)
   // The SDK hands on the request itself, and what the host said of its connection stands beside that.

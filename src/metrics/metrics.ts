@@ -15,6 +15,7 @@ import {
   type Present,
 } from '../contract/families.js'
 import { toTimestamp } from '../contract/ids.js'
+import { readOptions } from '../contract/options.js'
 import type { InspectionContext } from '../contract/page.js'
 import { type AdminPrincipal, type RequestSource, withBearerAsKey } from '../http/auth.js'
 import { createEngine, type Mountable, type Route, toHandler } from '../http/engine.js'
@@ -28,7 +29,7 @@ import { DELIVERY_GROUPS } from './families/delivery.js'
 import { PRESENCE_GROUPS } from './families/presence.js'
 import { TRAFFIC_GROUPS } from './families/traffic.js'
 import type { MetricDescription, MetricFamily, MetricSample, Outcome, Scrape } from './family.js'
-import { type MetricsOptions, resolveMetricsOptions } from './options.js'
+import { MetricsOptions } from './options.js'
 
 // The one table of all families: what the scrape says of itself, then what it asks, source by source.
 
@@ -261,7 +262,9 @@ interface Visit extends RequestSource {
  * await metrics(new Request('http://localhost/metrics', { headers: { authorization: `Bearer ${key}` } }))
  */
 export function createMetrics(options: MetricsOptions): Metrics {
-  const { inspectors, auth, deployment, prefix, scopes, deadlineMs, examined, now } = resolveMetricsOptions(options)
+  const read = readOptions(MetricsOptions, options)
+  const { inspectors, auth, deployment, prefix, deadlineMs, examined, now } = read
+  const scopes = [...new Set(read.labels.scopes)]
   const tell = guardErrorHook(options.onError)
   const { id, mode } = deployment
   const identity = { ...(id === null ? {} : { deployment_id: id }), mode, version: VERSION }

@@ -63,7 +63,7 @@ const SENTENCES: [made: string, make: () => unknown, sentence: string][] = [
   [
     'facilities in place of inspectors',
     () => router({ inspectors: facilities }),
-    'Invalid option "inspectors": expected inspectors (spread memoryComposition(facilities) or redisComposition(options)), got an object',
+    'Invalid option "inspectors": expected an object of inspectors, as in ...memoryComposition(facilities), got an object',
   ],
   [
     'an inspector that there is not',
@@ -73,12 +73,12 @@ const SENTENCES: [made: string, make: () => unknown, sentence: string][] = [
   [
     'an inspector without its methods',
     () => router({ inspectors: { rpc: { listPending() {} } } }),
-    'Invalid option "inspectors.rpc": expected an inspector with listPending(), getPending() (the `inspector` of a facility), got an object',
+    'Invalid option "inspectors.rpc": expected facility.inspector or an object with listPending(), getPending(), got an object',
   ],
   [
     'a facility in place of its inspector',
     () => router({ inspectors: { deduplicator: facilities.deduplicator } }),
-    'Invalid option "inspectors.deduplicator": expected an inspector with summary() (the `inspector` of a facility), got an object',
+    'Invalid option "inspectors.deduplicator": expected facility.inspector or an object with summary(), got an object',
   ],
   [
     'an inspector in place of its facility',

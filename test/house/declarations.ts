@@ -29,7 +29,7 @@ function declared(name: string): ts.InterfaceDeclaration {
   return found
 }
 
-const SCHEMA_TYPE = /^Input<typeof (\w+)>$/
+const SCHEMA_TYPE = /^(?:Omit<)?(?:Input|Read)<typeof (\w+)>/
 
 /** What an interface extends: others, and the inputs of schemas. */
 function parentsOf(name: string): { interfaces: string[]; schemas: string[] } {
@@ -43,8 +43,15 @@ export const OWNERS = new Map(
   [...DECLARED.keys()].flatMap((name) => parentsOf(name).schemas.map((schema) => [schema, name])),
 )
 
-const propertiesOf = (name: string) =>
-  parentsOf(name).schemas.flatMap((schema) => SCHEMAS.get(schema)?.properties.filter(ts.isPropertyAssignment) ?? [])
+/** The properties of a schema; `...Other.shape` stands for those of `Other`. */
+const schemaProperties = (schema: string): ts.PropertyAssignment[] =>
+  (SCHEMAS.get(schema)?.properties ?? []).flatMap((property) => {
+    if (ts.isPropertyAssignment(property)) return [property]
+    const other = ts.isSpreadAssignment(property) && /^(\w+)\.shape$/.exec(property.expression.getText())?.[1]
+    return other ? schemaProperties(other) : []
+  })
+
+const propertiesOf = (name: string) => parentsOf(name).schemas.flatMap(schemaProperties)
 
 function namesIn(members: ts.NodeArray<ts.TypeElement>, before: string): string[] {
   return members.flatMap((member) => {

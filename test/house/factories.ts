@@ -99,6 +99,7 @@ const MAKERS: Record<string, Make[]> = {
     (o) => redis.createRedisContextRegistry({ ...place, ...o }),
     (o) => redis.createRedisBrowserWindowRegistry({ ...place, ...o }),
   ],
+  RouterLimits: [(limits) => createDiagnosticsRouter({ inspectors: {}, auth: noopAuth(), limits })],
   RpcOptions: [memory.createRpcCorrelator, (o) => redis.createRedisRpcCorrelator({ ...place, ...o })],
   SessionOptions: [site.createSessionRegistry, (o) => redis.createRedisSessionRegistry({ ...place, ...o })],
   SiteOptions: [site.createSiteRegistry, (o) => redis.createRedisSiteRegistry({ ...place, ...o })],

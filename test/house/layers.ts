@@ -73,6 +73,7 @@ const LAYERS: Record<string, Layer> = {
     own: [
       'contract/ids.ts',
       'contract/checks.ts',
+      'contract/options.ts',
       'contract/unseen.ts',
       'version.ts',
       'async/',

@@ -1,7 +1,5 @@
 /** That no factory takes a bound on trust, nor an option that it does not know: nothing is ever more than `NaN`, and a name that is misspelt sets nothing. */
 import { describe, expect, it } from 'vitest'
-import { resolveLimits } from '../../src/contract/limits.js'
-import { createDiagnosticsRouter, noopAuth } from '../../src/index.js'
 import { makersOf } from './factories.js'
 import { numberDefaults, numberOptions } from './options.js'
 
@@ -49,17 +47,4 @@ it.each(
     await expect((async () => make({ unheardOf: 1 }))()).rejects.toThrow(
       /^Unknown option "(\w+\.)?unheardOf"\. Valid options: \w+/,
     )
-})
-
-it.each(Object.keys(resolveLimits()))('the limit %s of a router is a bound or is refused', (option) => {
-  for (const value of WRONG)
-    expect(() => createDiagnosticsRouter({ inspectors: {}, auth: noopAuth(), limits: { [option]: value } })).toThrow(
-      new RegExp(`^Invalid option "limits\\.${option}": expected an integer from 1 to `),
-    )
-})
-
-it('a limit that there is not is refused like every other option', () => {
-  const make = () => createDiagnosticsRouter({ inspectors: {}, auth: noopAuth(), limits: { pagemax: 50 } as never })
-  expect(make).toThrow(/^Unknown option "limits\.pagemax"\. Did you mean "limits\.pageMax"\?/)
-  expect(make).toThrow(TypeError)
 })

@@ -1,9 +1,9 @@
 /** From live objects of this process to what a router is built from. */
 
-import { ANYTHING, checkOptions, orNull, type Rule, TEXT } from '../../contract/checks.js'
 import type { DeliveryInspector } from '../../contract/delivery.js'
-import { FAMILIES, type FamilyName, INSPECTOR_RULES, type Inspectors } from '../../contract/families.js'
+import { FAMILIES, INSPECTOR_OPTIONS, type Inspectors } from '../../contract/families.js'
 import type { Deployment } from '../../contract/inspectors.js'
+import { custom, defineOptions, type Input, readOptions, type Schema, textOrNull } from '../../contract/options.js'
 import type { InspectionContext } from '../../contract/page.js'
 
 /** A facility, as far as it is looked at; absent is an absent inspector. */
@@ -23,25 +23,31 @@ export interface InspectedFacilities {
   subscriptions?: InspectedBy<Inspectors['subscriptions']>
 }
 
-/** What any of the facilities must be, and what is beside them in what makes all of them. */
-const FACILITIES = {
+const anything = custom<unknown>('any value', () => true).optional()
+
+/** The facilities, and what else `createMemoryFacilities` returns. */
+const Facilities = defineOptions({
   ...Object.fromEntries(
-    Object.entries(FAMILIES).map(([name, { facility }]) => [
-      facility,
-      withInspector(INSPECTOR_RULES[name as FamilyName]),
-    ]),
+    Object.entries(FAMILIES).map(([name, { facility }]) => [facility, facilityWith(INSPECTOR_OPTIONS[name] as Schema)]),
   ),
-  bus: ANYTHING,
-  ingest: ANYTHING,
-  close: ANYTHING,
+  bus: anything,
+  ingest: anything,
+  close: anything,
+})
+
+function facilityWith(inspector: Schema): Schema {
+  const hasInspector = (value: unknown) => {
+    const given = (value as { inspector?: unknown } | null)?.inspector
+    return given !== undefined && inspector.safeParse(given).success
+  }
+  return custom('a facility with an inspector', hasInspector).optional()
 }
 
-function withInspector({ test }: Rule): Rule {
-  return {
-    said: 'a facility with an inspector',
-    test: (value) => test((value as { inspector?: unknown } | null)?.inspector),
-  }
-}
+export const MemoryCompositionOptions = defineOptions({
+  /** Deployment id that responses carry; `null` for none. @default null */
+  deploymentId: textOrNull().default(null),
+})
+export interface MemoryCompositionOptions extends Input<typeof MemoryCompositionOptions> {}
 
 /**
  * Returns the inspectors of exactly these objects, and the deployment in direct mode. Give it only what your host
@@ -54,11 +60,10 @@ function withInspector({ test }: Rule): Rule {
  */
 export function memoryComposition(
   facilities: InspectedFacilities,
-  options: { deploymentId?: string | null | undefined } = {},
+  options: MemoryCompositionOptions = {},
 ): { inspectors: Inspectors; deployment: Deployment } {
-  checkOptions(facilities, FACILITIES)
-  checkOptions(options, { deploymentId: orNull(TEXT) })
-  const { deploymentId = null } = options
+  readOptions(Facilities, facilities)
+  const { deploymentId } = readOptions(MemoryCompositionOptions, options)
   const inspectors: Inspectors = Object.fromEntries(
     Object.entries(FAMILIES).map(([name, { facility }]) => [name, facilities[facility]?.inspector]),
   )

@@ -8,7 +8,7 @@ import { DispatcherOptions, readDeliveryBounds, withDeadline } from '../../contr
 import type { Inspected } from '../../contract/inspectors.js'
 import { toJson } from '../../contract/json.js'
 import { METADATA_BYTES } from '../../contract/limits.js'
-import { Clocked, count, defineOptions, type Input, readOptions, text } from '../../contract/options.js'
+import { Clocked, count, defineOptions, type Input, readOptions, textOrNull } from '../../contract/options.js'
 import { createAttach } from './attach.js'
 import { createDeliveryAttempts } from './attempts.js'
 import { createDeliveryCalls } from './calls.js'
@@ -20,7 +20,7 @@ import { createMailboxes, type Mailboxes } from './mailboxes.js'
 
 const OfProcess = defineOptions({
   /** Shown in the summary. @default null */
-  deploymentId: text().nullable().default(null),
+  deploymentId: textOrNull().default(null),
   // As many bytes as 4,096 payloads of the greatest size.
   /** Most bytes of the payloads of all commands that are not terminal. @default 268435456 */
   maxPayloadBytes: count(268_435_456),
