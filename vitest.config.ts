@@ -24,6 +24,7 @@ const FULL = [
   'test/redis/{beyond-bounds,beyond-bounds-kept,hostile-numbers,hostile-writers,observer-example}.test.ts',
   'test/simulation/defects.test.ts',
   'test/dashboard/{accessible,filters,hostile,key,keys,live,live-host,live-host-redis,narrowed,words}.test.ts',
+  'test/views/large-worlds.test.ts',
 ]
 
 /** What takes longest and does not show it by its size: last, it would run alone while the other workers idle. */
