@@ -15,6 +15,7 @@ const FULL = [
   'test/adapters/battery-runtimes.test.ts',
   'test/campaign/**/*.test.ts',
   'test/cli/{get,observe,top}.test.ts',
+  'test/diagnostics/openapi-tools.test.ts',
   'test/end-to-end/{cooperative,examples,feeding,live-host*}.test.ts',
   'test/house/{generated,openapi-host}.test.ts',
   'test/mcp/stdio.test.ts',
