@@ -1,4 +1,4 @@
-/** Jobs as commands: a page of them, state by state, and one by its id. */
+/** Jobs as commands: one page by state, and one job by id. */
 import { raceAbort } from '../async/abort.js'
 import { BadRecord } from '../contract/bad-record.js'
 import type { CommandFilter, CommandKey, DeliveryCommand, DeliveryStatus } from '../contract/delivery.js'
@@ -11,9 +11,12 @@ import { type BullmqQueue, type BullmqQueueJob, type JobState, type Link, STATES
 
 /** Most jobs of one call, which BullMQ reads with their payloads. */
 const CHUNK = 100
-/** Jobs before the position that are read once more, to find the one that was shown last where others have left its state. */
+/** Jobs read again before the position, to find the last shown one after others have left its state. */
 const OVERLAP = 10
-/** After which a page ends with what it has. With one more chunk it is within the router's 5 s, however slow `identify` is. */
+/**
+ * Time after which a page ends early. With one more chunk it stays within the router's 5 s, even with a slow
+ * `identify`.
+ */
 const PAGE_MS = 1_500
 
 /** The queues of a host, and whose their jobs are. */
@@ -24,7 +27,7 @@ export interface Queues {
 
 const OPEN: readonly JobState[] = ['waiting-children', 'delayed', 'prioritized', 'paused', 'waiting']
 
-/** The states that can hold what the filter admits. */
+/** The job states that can match the filter. */
 function statesFor({ state, overdue, user_id, client_id }: CommandFilter, { identify }: Queues): readonly JobState[] {
   // No job has a deadline, and without `identify` none belongs to anyone.
   if (overdue || (identify === undefined && (user_id !== undefined || client_id !== undefined))) return []
@@ -34,7 +37,7 @@ function statesFor({ state, overdue, user_id, client_id }: CommandFilter, { iden
   return state === 'resulted' ? ['completed'] : state === 'failed' ? ['failed'] : []
 }
 
-/** Where a walk goes on. */
+/** The position in a walk. */
 interface Position {
   readonly queue: number
   readonly state: JobState
@@ -46,7 +49,7 @@ interface Position {
 
 const TOKEN = /^([0-7])\/(0|[1-9][0-9]{0,9})\/(0|[1-9][0-9]{0,2})\/(.+)$/s
 
-/** The id of a job and the name of its queue may have any character: the length of the first tells them apart. */
+/** Job ids and queue names may contain any character, so the length of the id is stored, too. */
 const tokenOf = ({ queue, state, start, last }: Position, links: readonly Link[]) =>
   `${STATES.indexOf(state)}/${start}/${last.length}/${last}${links[queue]?.name}`
 
@@ -58,7 +61,7 @@ function parseToken(token: string, links: readonly Link[]): Position {
   return { queue, state: STATES[Number(state)] as JobState, start: Number(start), last: rest.slice(0, Number(length)) }
 }
 
-/** Jobs one by one, where BullMQ could not read some of them together. */
+/** Reads jobs one by one after BullMQ failed to read them together. */
 function readOneByOne(link: Link, state: JobState, from: number, end: number, ctx: InspectionContext) {
   return Promise.all(
     Array.from({ length: end - from + 1 }, async (_, i) => {
@@ -67,7 +70,7 @@ function readOneByOne(link: Link, state: JobState, from: number, end: number, ct
         return job ?? null
       } catch (error) {
         if (error instanceof Refusal || ctx.signal.aborted) throw error
-        return new BadRecord(`a job of the queue ${link.name} was left out: it could not be read`, undefined, {
+        return new BadRecord(`skipped a job of queue ${link.name}: it could not be read`, undefined, {
           cause: error,
         })
       }
@@ -94,8 +97,8 @@ async function readChunk(link: Link, { state, start, last }: Position, count: nu
 }
 
 /**
- * A page of the jobs under `filter`, queue by queue and state by state, the newest first. No snapshot: a job that moves while a
- * walk is under way may be shown twice, and one that returns to an earlier state is missed.
+ * Returns a page of jobs matching `filter`, by queue and state, newest first. Not a snapshot: a job that changes state
+ * during a walk may be listed twice, and one that returns to an earlier state is missed.
  */
 export async function listCommands(
   queues: Queues,
@@ -152,7 +155,7 @@ export async function listCommands(
         if (admitsCommand(filter, command)) items.push(command)
       }
       if (items.length < limit || i === records.length - 1) continue
-      // Always further than before: the overlap finds the last one where it stands before its position.
+      // Always advances: the overlap finds the last job if it moved before its position.
       position = { ...at, start: Math.max(place, at.start) + 1, last: lastOf(link, job) }
       break
     }
@@ -174,7 +177,7 @@ function lastOf(link: Link, job: BullmqQueueJob | BadRecord | undefined): string
   return commandIdOf(link.name, job.id) === null ? '' : job.id
 }
 
-/** Returns the evidence about the job that the key names; `null` if there is none. */
+/** Returns the evidence about the job with this key; `null` if it does not exist. */
 export async function readStatus(
   queues: Queues,
   key: CommandKey,
@@ -191,7 +194,10 @@ export async function readStatus(
   return user_id === key.user_id && client_id === key.client_id ? record : null
 }
 
-/** A job by its id, and where it stands. To ask for the state of a job that waits, BullMQ looks through all that wait. */
+/**
+ * Reads a job and its state. BullMQ scans all waiting jobs to find the state of a waiting one, so the state is derived
+ * here.
+ */
 async function readOne(queue: BullmqQueue, id: string): Promise<{ job: BullmqQueueJob; state: JobState } | undefined> {
   try {
     const job = await queue.getJob(id)

@@ -1,9 +1,9 @@
-/** Whose a job is, which only the host can say. */
+/** The owner of a job, which only the host knows. */
 import { runWithin } from '../async/time-limit.js'
 import { checkId } from '../contract/ids.js'
 import type { Awaitable, InspectionContext } from '../contract/page.js'
 
-/** After which a job is nobody's, for the answer at hand. */
+/** Time limit of `identify`; after it the job's owner is unknown in this response. */
 const IDENTIFY_MS = 1_000
 
 /** A job as `identify` is given it. */
@@ -11,18 +11,21 @@ export interface BullmqJob {
   readonly queue: string
   readonly id: string
   readonly name: string
-  /** The payload. Nothing of it leaves except the ids that `identify` returns. */
+  /** The payload. Only the ids returned by `identify` leave the process. */
   readonly data: unknown
 }
 
-/** Whose a job is. What is left out, or `null`, is not known. */
+/** The owner of a job. A missing value or `null` means unknown. */
 export interface BullmqIdentity {
   user_id?: string | null | undefined
-  /** The client that the job is for, where it is for one; without its user it counts as unknown. */
+  /** The client that the job is for, if any; without a `user_id` it is ignored. */
   client_id?: string | null | undefined
 }
 
-/** Says whose a job is, within a second. What it throws, or answers amiss, goes to the router's `onError`, and the job is nobody's. */
+/**
+ * Returns the owner of a job within a second. Errors and invalid results go to the router's `onError`, and the owner is
+ * unknown.
+ */
 export type Identify = (job: BullmqJob) => Awaitable<BullmqIdentity | null | undefined>
 
 export interface Owner {
@@ -39,7 +42,7 @@ function idOf(given: unknown, name: string): string | null {
   return given as string
 }
 
-/** @throws TypeError for what says nothing of the kind. */
+/** @throws TypeError for an invalid identity. */
 function identityOf(told: unknown): BullmqIdentity {
   if (told === null || told === undefined) return {}
   const names = typeof told === 'object' && !Array.isArray(told) ? Object.keys(told) : undefined
@@ -48,14 +51,14 @@ function identityOf(told: unknown): BullmqIdentity {
   return told
 }
 
-/** Whose the job is; nobody's without `identify`, and where that fails. */
+/** Returns the owner of the job; unknown without `identify`, and when it fails. */
 export async function ownerOf(identify: Identify | undefined, job: BullmqJob, ctx: InspectionContext): Promise<Owner> {
   if (identify === undefined) return NOBODY
   try {
     const told = identityOf(
       await runWithin(() => identify(job), {
         ms: IDENTIFY_MS,
-        late: () => new Error(`identify did not answer within ${IDENTIFY_MS} ms`),
+        late: () => new Error(`identify did not return within ${IDENTIFY_MS} ms`),
         signal: ctx.signal,
       }),
     )

@@ -1,4 +1,4 @@
-/** The inspectors of BullMQ's queues, for whoever runs them and asks what became of a job. */
+/** Inspectors over BullMQ queues. */
 
 import {
   boundsIn,
@@ -27,11 +27,11 @@ import { listScopes, readScope, readSummary } from './scopes.js'
 export interface BullmqOptions {
   /** The host's own queues, each name once; they stay the host's, and are never closed or written to. */
   queues: readonly BullmqQueue[]
-  /** Says whose a job is, by its payload for example. @default unknown */
+  /** Returns the owner of a job, e.g. from its payload. @default unknown */
   identify?: Identify | undefined
-  /** What the deployment is called in the summary. @default null */
+  /** The deployment id in the summary. @default null */
   deploymentId?: string | null | undefined
-  /** Longest wait for one answer of a queue's store, in ms, its connection included. @default 2000 */
+  /** Time limit of one read from a queue's store in milliseconds, including connecting. @default 2000 */
   timeoutMs?: number | undefined
   /** Epoch milliseconds. @default Date.now */
   now?: (() => number) | undefined
@@ -63,15 +63,15 @@ function checkQueues(queues: readonly BullmqQueue[]): void {
 }
 
 /**
- * Creates inspectors over queues of BullMQ 5 and 6: jobs are commands, queues are scopes, workers are nodes. They call the public
- * getters of the queues, for a bounded part each time, and never add, move or clean a job. What BullMQ does not say is `null`.
+ * Creates inspectors over queues of BullMQ 5 and 6: jobs are commands, queues are scopes, workers are nodes. They only
+ * call public getters, for a bounded part each time, and never add, move or remove a job. Facts that BullMQ does not
+ * have are `null`.
  *
- * @returns `delivery` alone: nothing in the store says that somebody waits for the result of a job.
+ * @returns `delivery` only: the store does not record who waits for the result of a job.
  * @throws TypeError or RangeError that names the option.
  *
- * @example
- * const inspectors = createBullmqInspectors({ queues: [emails, reports] })
- * const router = createDiagnosticsRouter({ inspectors, auth: resolveAdminAuth() })
+ * @example const inspectors = createBullmqInspectors({ queues: [emails, reports] }) const router =
+ * createDiagnosticsRouter({ inspectors, auth: resolveAdminAuth() })
  */
 export function createBullmqInspectors(options: BullmqOptions): { delivery: DeliveryInspector } {
   checkOptions(options, OPTIONS)

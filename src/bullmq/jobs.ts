@@ -1,4 +1,7 @@
-/** A job of BullMQ as a command: its id, and what the job proves in the terms of delivery. A processor stands for `deliver`. */
+/**
+ * Converts a BullMQ job to a command: its id, and the evidence in terms of delivery. A processor corresponds to
+ * `deliver`.
+ */
 import { BadRecord } from '../contract/bad-record.js'
 import type { DeliveryStatus } from '../contract/delivery.js'
 import { checkId, Id, toTimestamp } from '../contract/ids.js'
@@ -6,7 +9,7 @@ import type { InspectionContext } from '../contract/page.js'
 import { type Identify, ownerOf } from './identity.js'
 import type { BullmqQueueJob, JobState } from './queue.js'
 
-// What an id cannot have; `%` besides, which marks them. A queue's name has no colon, a job's id may.
+// Characters that an id cannot contain, and `%`, which escapes them. A queue name has no colon; a job id may have one.
 const MARKED = /[%/\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 
 const encode = (text: string): string => text.replace(MARKED, (mark) => encodeURIComponent(mark))
@@ -18,7 +21,7 @@ export function commandIdOf(queue: string, job: string): string | null {
   return checkId(id) === undefined ? id : null
 }
 
-/** The queue and job that `commandIdOf` was given; `null` for what it never returns. */
+/** Returns the queue and job encoded by `commandIdOf`; `null` for any other id. */
 export function jobOf(commandId: string): { queue: string; job: string } | null {
   const at = commandId.indexOf(':')
   if (at < 1) return null
@@ -41,7 +44,7 @@ const instantOf = (value: unknown): string | null => {
   return at === null ? null : toTimestamp(at)
 }
 
-/** The name of a job, where it is short enough to be shown. */
+/** The job's name, if short enough to be shown. */
 export function nameOf({ name }: BullmqQueueJob): string | null {
   const { data = null } = Id.safeParse(name)
   return data
@@ -63,7 +66,7 @@ function readFacts(job: BullmqQueueJob, state: JobState) {
 }
 type Facts = ReturnType<typeof readFacts>
 
-/** The outcome of the latest attempt, as far as the counts of the job leave no doubt. */
+/** The outcome of the latest attempt, as far as the job's counters prove it. */
 function outcomeOf({ state, started, ended, stalls, hasFailed, isStalled }: Facts) {
   if (state === 'completed') return 'handed_over'
   if (state === 'failed') return isStalled ? 'timed_out' : 'rejected'
@@ -91,7 +94,7 @@ function terminalOf({ state, ended, attempts, isTerminal, isStalled }: Facts, at
   return { state: 'failed', at, reason: ended >= Math.max(1, attempts) ? 'attempts_exhausted' : null } as const
 }
 
-/** Returns the evidence about one job, or what is wrong with it. */
+/** Returns the evidence about one job, or the reason why it is invalid. */
 export async function readJob(
   queue: string,
   job: BullmqQueueJob,
@@ -102,7 +105,7 @@ export async function readJob(
   const { id = '', name, data } = job
   const command_id = commandIdOf(queue, id)
   const bad = (path: string, expected: string) =>
-    new BadRecord(`a job of the queue ${queue} was left out: ${path}: expected ${expected}`, {
+    new BadRecord(`skipped a job of queue ${queue}: ${path}: expected ${expected}`, {
       id: command_id,
       fields: [{ path, expected }],
     })

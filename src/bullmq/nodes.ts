@@ -10,7 +10,7 @@ type Connected = Readonly<Record<string, string>>
 const CLIENT_ID = /^[0-9]{1,15}$/
 const TOKEN = /^([0-9]{1,15})\.(.+)$/s
 const NO_COUNTERS = { recovery: {}, outcome: {}, acknowledgement: {}, other: {} }
-/** What stands before the name of a worker that has one. */
+/** Separator before the name of a named worker. */
 const NAMED = ':w:'
 
 function toNode(queue: string, { id = '', rawname = '', addr }: Connected): DeliveryNode | null {
@@ -33,8 +33,8 @@ function toNode(queue: string, { id = '', rawname = '', addr }: Connected): Deli
 }
 
 /**
- * The workers of the queues, queue by queue, those that connected first before the others. A store that does not list its
- * connections leaves a gap: one record of that queue counts as left out.
+ * Returns the workers by queue, oldest connection first. For a store without CLIENT LIST one record of the queue counts
+ * as omitted.
  */
 export async function listNodes(
   links: readonly Link[],
@@ -78,7 +78,7 @@ export async function listNodes(
 async function workersOf(link: Link, ctx: InspectionContext): Promise<[id: number, client: Connected][] | null> {
   try {
     const connected = await link.call((queue) => queue.getWorkers(), ctx)
-    // Where CLIENT is no command, BullMQ returns one entry that says so.
+    // Without CLIENT, BullMQ returns one entry that says so.
     if (connected.some(({ id }) => !CLIENT_ID.test(id ?? ''))) throw new Error('it has no CLIENT LIST')
     return connected.map((client): [number, Connected] => [Number(client.id), client]).sort(([a], [b]) => a - b)
   } catch (error) {

@@ -1,9 +1,9 @@
-/** The public methods of a BullMQ queue that this plug calls, each within a timeout and a bounded number at once. */
+/** The BullMQ getters that this plug calls, each with a timeout and a concurrency limit. */
 import { runWithin } from '../async/time-limit.js'
 import type { InspectionContext } from '../contract/page.js'
 import { Refusal } from '../refusal.js'
 
-/** What is read of a `Job` of BullMQ. */
+/** The used part of a BullMQ `Job`. */
 export interface BullmqQueueJob {
   readonly id?: string | undefined
   readonly name: string
@@ -23,7 +23,7 @@ export interface BullmqQueueJob {
 /** The states that both versions of BullMQ list. */
 export type BullmqJobState = 'wait' | 'active' | 'delayed' | 'prioritized' | 'waiting-children' | 'completed' | 'failed'
 
-/** What is called of a `Queue` of BullMQ 5 or 6: its documented getters. The library never closes it. */
+/** The used part of a BullMQ 5 or 6 `Queue`: documented getters. The library never closes it. */
 export interface BullmqQueue {
   readonly name: string
   getJob(id: string): Promise<BullmqQueueJob | undefined>
@@ -38,7 +38,7 @@ export interface BullmqQueue {
     start: number,
     end: number,
   ): Promise<{ meta: { count: number; prevTS: number } }>
-  /** The connection, of which only `status` is read. In BullMQ 6 its backend has it. */
+  /** The connection; only `status` is read. In BullMQ 6 it belongs to the backend. */
   readonly client?: PromiseLike<unknown>
   getBackend?(): unknown
   /** Clients of the store that have the name of a worker of this queue. */
@@ -57,8 +57,8 @@ export const QUEUE_METHODS = [
 ] as const satisfies readonly (keyof BullmqQueue)[]
 
 /**
- * The states of jobs, in the order in which a job goes through them: one that moves to a later state while a list is walked is
- * met there. `paused` exists in BullMQ 5 alone, where it holds the waiting jobs of a paused queue.
+ * Job states in the order in which a job passes through them: a job that moves to a later state during a walk is met
+ * there. `paused` exists in BullMQ 5 only, for the waiting jobs of a paused queue.
  */
 export const STATES = [
   'waiting-children',
@@ -77,9 +77,9 @@ export const TIMEOUT_MS = 2_000
 /** Unanswered calls to one queue; with more, a store that hangs would gather them. */
 const OPEN_MAX = 1_000
 
-/** An error reply of Redis: a word in capitals first. */
+/** A Redis error reply starts with an upper-case code. */
 const REPLY = /^-?[A-Z]{2,}\b/
-/** Error replies of a server that cannot answer now. */
+/** Error replies of a server that is temporarily unavailable. */
 const UNAVAILABLE = /^-?(LOADING|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOAUTH|WRONGPASS)\b/
 
 // A Cluster of ioredis is connected before it is ready, and BullMQ takes it for ready then.
@@ -112,7 +112,7 @@ export interface Link {
   ): Promise<readonly BullmqQueueJob[]>
 }
 
-/** The text is for the `onError` of the router, never for an answer. */
+/** The message is for the router's `onError`, never for a response. */
 function toError(cause: unknown): Error {
   if (cause instanceof Refusal) return cause
   const message = cause instanceof Error ? cause.message : ''
@@ -139,7 +139,7 @@ export function createLink(queue: BullmqQueue, timeoutMs: number): Link {
       .finally(() => {
         open -= 1
       })
-    const late = () => new Refusal('unavailable', `no answer of the queue ${name} within ${timeoutMs} ms`)
+    const late = () => new Refusal('unavailable', `queue ${name} did not respond within ${timeoutMs} ms`)
     return runWithin(() => done, { ms: timeoutMs, signal, late })
   }
 
@@ -147,7 +147,7 @@ export function createLink(queue: BullmqQueue, timeoutMs: number): Link {
     name,
     call,
     jobs: (state, start, end, oldestFirst, ctx) =>
-      // Asked for `waiting`, BullMQ 5 adds the jobs of `paused`.
+      // For `waiting`, BullMQ 5 also counts `paused` jobs.
       call(
         (it) => it.getJobs([(state === 'waiting' ? 'wait' : state) as BullmqJobState], start, end, oldestFirst),
         ctx,

@@ -1,4 +1,4 @@
-/** Queues as scopes of admission, and all of them together. */
+/** Queues as scopes of admission, and the summary of all queues. */
 import { type DeliverySummary, type DeliveryTenant, NO_LEGACY } from '../contract/delivery.js'
 import { AGE_SAMPLE } from '../contract/delivery-rules.js'
 import { toTimestamp } from '../contract/ids.js'
@@ -34,7 +34,7 @@ async function readCounts(link: Link, ctx: InspectionContext): Promise<QueueCoun
   }
 }
 
-/** When some of the jobs that have not ended were added, in epoch ms: of each state those that are taken next. */
+/** When some of the unfinished jobs were added, in epoch milliseconds: for each state the next ones to be processed. */
 async function sampleAges(
   link: Link,
   { jobs }: QueueCounts,
@@ -108,7 +108,7 @@ export async function readSummary(
     // A queue does not count its delayed jobs by whether one was attempted.
     tracked_by_state: null,
     due_commands: sum(({ due }) => due),
-    // A queue does not say which workers wait for its jobs.
+    // BullMQ does not record which workers wait for jobs.
     waiting_for_client: null,
     oldest_deadline_at: null,
     oldest_queued_age_ms: sampled.length === 0 ? null : Math.max(0, at - Math.min(...sampled)),

@@ -50,7 +50,7 @@ const EventBody = z
     message_id: Id.optional().describe('Sent again under the same id it is taken in once. Absent: a new one.'),
   })
   .describe('An event to publish.')
-const EventAnswer = SiteMessageAnswer.omit({ duplicate: true }).describe('What became of an event.')
+const EventAnswer = SiteMessageAnswer.omit({ duplicate: true }).describe('The result of publishing.')
 
 type ControlHandler = (matched: ControlRequest) => Promise<HttpReply>
 
@@ -97,7 +97,7 @@ const PUT_SITE: Operation<ControlHandler> = {
 const DELETE_SITE: Operation<ControlHandler> = {
   operationId: 'deleteSite',
   summary: 'Takes a site back',
-  answers: { 204: { description: 'It is gone' } },
+  answers: { 204: { description: 'The site was deleted' } },
   problems: ['not_found'],
   handle: deleteSite,
 }
@@ -107,19 +107,23 @@ const PUBLISH_EVENT: Operation<ControlHandler> = {
   summary: 'Publishes an event of a site',
   body: bodyOf(EventBody, { name: 'note_changed', data: { id: 7 }, message_id: 'm-41' }),
   answers: {
-    202: documentedResponse('The relay retains it; `published` says whether viewers can have it', EventAnswer, {
-      accepted: true,
-      message_id: 'm-41',
-      stream: 'users/ada/sites/notes/events',
-      published: true,
-      not_published_reason: null,
-    }),
+    202: documentedResponse(
+      'The relay has retained the message; `published` says whether viewers can receive it',
+      EventAnswer,
+      {
+        accepted: true,
+        message_id: 'm-41',
+        stream: 'users/ada/sites/notes/events',
+        published: true,
+        not_published_reason: null,
+      },
+    ),
   },
   problems: [...BODY_PROBLEMS, 'not_found', 'event_name_not_allowed', 'share_exceeded'],
   handle: publishEvent,
 }
 
-/** What every one of them refuses with; the guard’s words first. */
+/** Problems that every route can return; those of the request guard first. */
 const CONTROL_PROBLEMS = [
   'not_loopback',
   'forwarded_request',
@@ -136,13 +140,13 @@ const CONTROL_PROBLEMS = [
   'relay_timeout',
 ] as const satisfies readonly ProblemCode[]
 
-/** All of them. */
+/** All routes of the control server. */
 export const CONTROL_ROUTES: readonly Route<Operation<ControlHandler>>[] = [
   { path: '/sites/{site_id}', methods: { PUT: PUT_SITE, DELETE: DELETE_SITE } },
   { path: '/sites/{site_id}/events', methods: { POST: PUBLISH_EVENT } },
 ]
 
-// The control server’s HTTP API as an OpenAPI document, made of the routes that it answers from.
+// Returns the control server's HTTP API as an OpenAPI document, built from its routes.
 
 /**
  * The control server as OpenAPI 3.1, relative to where it listens.

@@ -43,7 +43,7 @@ import { CONTROL_ROUTES, type ControlTargets } from './routes.js'
 
 // Who may enter the control server at all: this machine's own programs that know the token, and no web page.
 
-/** What is looked at: the socket, and the headers as they stood on the wire. */
+/** The checked parts of a request: the socket, and the raw headers. */
 interface Caller {
   remoteAddress: string | undefined
   /** Names and values in turn; `headers` would hide that there are two. */
@@ -56,16 +56,16 @@ const OWN_FETCH_SITES = new Set(['none', 'same-origin'])
 const digest = (text: string) => createHash('sha256').update(text).digest()
 
 /**
- * A check of every request before anything of it is read. Its answer is the first that holds, so that nobody learns
- * about the token who could not have used it: `not_loopback`, `forwarded_request`, `bad_host`, `bad_origin`,
- * `unauthenticated`; or `undefined`: come in.
+ * Creates a check that runs before anything of a request is read. Returns the first failure, so that callers who cannot
+ * use the token learn nothing about it: `not_loopback`, `forwarded_request`, `bad_host`, `bad_origin`,
+ * `unauthenticated`; or `undefined` if allowed.
  */
 export function createRequestGuard(token: string): (caller: Caller, port: number) => ProblemCode | undefined {
   const wanted = digest(token)
   const guard = createHostGuard([LOOPBACK_NAMES])
 
-  // The same work whatever was sent: no credentials, two, malformed ones and a wrong token each cost one digest and one
-  // comparison. Digests are equally long, so neither the time nor a throw tells anything about the token.
+  // Constant work: missing, repeated, malformed and wrong tokens each cost one digest and one comparison. Digests have
+  // equal length, so neither time nor errors reveal anything about the token.
   function isToken(authorization: readonly string[]): boolean {
     const given =
       authorization.length === 1 ? /^Bearer ([\x21-\x7e]+)$/i.exec(authorization[0] as string)?.[1] : undefined
@@ -77,7 +77,7 @@ export function createRequestGuard(token: string): (caller: Caller, port: number
     if (!isLoopbackAddress(remoteAddress ?? '')) return 'not_loopback'
     if (isForwarded(rawHeaders.filter((_, i) => i % 2 === 0))) return 'forwarded_request'
     const given = (name: string) => valuesOf(rawHeaders, name)
-    // No page has business here, not even one of this address, so an Origin is refused whatever it names.
+    // No web page may call it, not even one from this address, so any Origin is refused.
     if (guard({ hosts: given('host'), origins: [], port }) !== undefined) return 'bad_host'
     if (given('origin').length > 0 || !given('sec-fetch-site').every((site) => OWN_FETCH_SITES.has(site)))
       return 'bad_origin'
@@ -85,9 +85,9 @@ export function createRequestGuard(token: string): (caller: Caller, port: number
   }
 }
 
-// What goes wrong behind the control server's guard, as the problem that its caller reads.
+// Converts errors behind the guard to problems for the caller.
 
-// What the relay says of the caller's own doing goes on to the caller; all else is between this process and the relay.
+// Relay errors caused by the caller are forwarded; all others concern this process and the relay.
 const FORWARDED: ReadonlySet<string> = new Set<ProblemCode>(['owner_mismatch', 'generic_action_name', 'share_exceeded'])
 
 function relayProblem({ code, status }: RelayError): ProblemCode {
@@ -123,12 +123,12 @@ export interface ControlServerTimeouts {
   answerMs?: number | undefined
   /** Between two requests of one connection. @default 5000 */
   keepAliveMs?: number | undefined
-  /** How long a connection may take nothing of its answer. @default 5000 */
+  /** How long a connection may not read its response, in milliseconds. @default 5000 */
   stallMs?: number | undefined
 }
 
 export interface CooperativeSiteControlServerOptions {
-  /** What a caller must present as bearer token: at least 16 printable ASCII characters without spaces. */
+  /** The bearer token: at least 16 printable ASCII characters without spaces. */
   token: string
   /** Where sites are declared: a registry of this process, or `createRemoteSiteRegistry` for the relay's. */
   sites: SiteRegistry
@@ -138,12 +138,17 @@ export interface CooperativeSiteControlServerOptions {
   port?: number | undefined
   /** Must be loopback. @default '127.0.0.1' */
   host?: string | undefined
-  /** The owner of the sites in a local registry; at a relay it is whom the relay authenticates. @default 'local' */
+  /**
+   * The owner of sites in a local registry; for a relay it is the host that the relay authenticates. @default 'local'
+   */
   owner?: string | undefined
   timeouts?: ControlServerTimeouts | undefined
   /** For requests under way when the server is closed. @default 2000 */
   closeTimeoutMs?: number | undefined
-  /** What a registry or the publisher threw behind a 5xx, and on which route; a caller never reads it. A hook that throws or rejects changes nothing. `null` for nobody. @default console.error */
+  /**
+   * Called with errors of the registry or the publisher behind a 5xx response, and the route; callers never see them.
+   * Errors of the hook are ignored. `null` disables it. @default console.error
+   */
   onError?: ((error: unknown, place: { route: string | null }) => void) | null | undefined
 }
 
@@ -163,8 +168,8 @@ export interface CooperativeSiteControlServer {
   url: string
   port: number
   /**
-   * Ends idle sockets at once and the rest within `closeTimeoutMs`. Calling it twice is fine. Resolves to how many
-   * connections were cut off.
+   * Closes idle sockets immediately and the others within `closeTimeoutMs`. May be called twice. Resolves to how many
+   * connections were destroyed.
    */
   close(): Promise<{ aborted: number }>
 }
@@ -176,7 +181,7 @@ function refuse(response: ServerResponse, code: ProblemCode): void {
   response.end(body)
 }
 
-/** What is kept of one request. */
+/** The state of one request. */
 interface Visit {
   request: Request
   deadline: Deadline
@@ -210,11 +215,11 @@ function createControlEngine(
 }
 
 /**
- * Starts the control server: local programs in any language declare sites and publish events
- * through the one runtime that is connected. See docs/control-server.md for whom it keeps out.
+ * Starts the control server: local programs in any language declare sites and publish events through the one connected
+ * runtime. docs/control-server.md lists the callers it refuses.
  *
- * @throws TypeError for a host that is not loopback and for an unusable token or owner; Error naming the port that is
- * in use.
+ * @throws TypeError for a host that is not loopback and for an invalid token or owner; Error naming a port that is in
+ * use.
  *
  * @example
  * ```ts

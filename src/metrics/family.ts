@@ -1,4 +1,4 @@
-/** What a family of metrics is, and how the families that one question answers are read off its answer. */
+/** Definitions of metric families, and how they are read from an inspector's result. */
 
 import { BadRecord } from '../contract/bad-record.js'
 import type { SourceName } from '../contract/completeness.js'
@@ -7,7 +7,7 @@ import { FAMILIES, type FamilyName, type Inspectors, type Present } from '../con
 import type { Awaitable, Indexed } from '../contract/page.js'
 import { budgetOf, type ViewContext, type WalkedEntries, walkEntries } from '../views/reading.js'
 
-/** One number, told apart by its labels. */
+/** One number with its labels. */
 export interface MetricSample {
   /** By name, in one order for all samples of the family. Never a user, a client or a command. */
   readonly labels: Readonly<Record<string, string>>
@@ -15,35 +15,35 @@ export interface MetricSample {
   readonly value: number
 }
 
-/** What does not change of a family from scrape to scrape. */
+/** The constant part of a metric family. */
 export interface MetricDescription {
   /** With its unit; without the `_total` of a counter and the `_info` of an info, which the text formats add. */
   readonly name: string
-  /** `info`: always 1, and says what it says by its labels. */
+  /** `info`: always 1; the information is in its labels. */
   readonly type: 'gauge' | 'counter' | 'info'
   readonly unit: 'seconds' | null
   readonly help: string
   /** Names of the labels. */
   readonly labels: readonly string[]
-  /** Which source it is read from, by its capability; `null` for what the scrape itself says. */
+  /** The source, by capability; `null` for metrics of the scrape itself. */
   readonly source: SourceName | null
-  /** The calls of that inspector, as `delivery.summary`; `null` where there is none. */
+  /** The inspector method that is called, e.g. `delivery.summary`; `null` for none. */
   readonly asked: string | null
 }
 
-/** A family as it was read. Without samples: nobody knows, or there is nothing of the kind; never 0 for either. */
+/** A metric family with its samples. No samples: unknown or nothing to report; never 0 for either. */
 export interface MetricFamily extends MetricDescription {
   readonly samples: readonly MetricSample[]
 }
 
-/** What a scrape asks with. */
+/** The context of one scrape. */
 export interface Scrape {
   readonly view: ViewContext
-  /** Scopes that may be told of by name. */
+  /** Scopes that may appear as labels. */
   readonly scopes: readonly string[]
 }
 
-/** What a question came to. `undefined` as a whole: the inspector does not offer it. */
+/** The result of one read. `undefined`: the inspector does not support it. */
 interface Answered<Answer> {
   readonly value: Answer
   /** Whether the source was read to its end. */
@@ -54,11 +54,11 @@ interface Question<Name extends FamilyName, Answer> {
   readonly of: Name
   /** The methods that it calls. */
   readonly calls: string
-  /** @throws whatever the inspector throws, and for an answer that is none. */
+  /** @throws errors of the inspector, and for an invalid result. */
   read(inspector: Present[Name], scrape: Scrape): Promise<Answered<Answer> | undefined>
 }
 
-/** How a family is read off an answer: one number, `null` for unknown, or a sample for each set of labels. */
+/** How a family is derived from a result: one number, `null` for unknown, or a sample per label set. */
 interface MetricDefinition<Answer> {
   readonly name: string
   readonly type?: 'counter'
@@ -68,26 +68,25 @@ interface MetricDefinition<Answer> {
   read(answer: Answer): number | null | undefined | readonly MetricSample[]
 }
 
-/** What one question was worth. */
+/** The samples from one read. */
 export interface Outcome {
   readonly complete: boolean
   /** By the names of their families. */
   readonly samples: ReadonlyMap<string, readonly MetricSample[]>
 }
 
-/** One question and the families that it answers. */
+/** One read and the families derived from it. */
 export interface Group {
   readonly of: FamilyName
   readonly families: readonly MetricDescription[]
-  /** `undefined`: there is no such inspector, or it does not offer the question. */
+  /** `undefined`: the inspector is missing or does not support the read. */
   read(inspectors: Inspectors, scrape: Scrape): Promise<Outcome | undefined>
 }
 
 const keyOf = ({ labels }: MetricSample) => JSON.stringify(Object.values(labels))
 
 /**
- * What may be shown of `read`. A number that is none says nothing; a second sample of the same labels would make the whole
- * scrape invalid.
+ * The valid samples of `read`. Invalid numbers are dropped; a duplicate label set would invalidate the whole scrape.
  */
 function showable(read: number | null | undefined | readonly MetricSample[]): MetricSample[] {
   const samples = typeof read === 'object' && read !== null ? read : [{ labels: {}, value: read ?? Number.NaN }]
@@ -96,10 +95,10 @@ function showable(read: number | null | undefined | readonly MetricSample[]): Me
   return [...seen.values()]
 }
 
-/** The families that `question` answers. */
+/** Defines the families derived from one read. */
 export function defineMetrics<Name extends FamilyName, Answer>(
   question: Question<Name, Answer>,
-  // What is asked says what is answered.
+  // The type of the result is inferred from the read.
   told: readonly MetricDefinition<NoInfer<Answer>>[],
 ): Group {
   const { of, calls } = question
@@ -122,23 +121,23 @@ export function defineMetrics<Name extends FamilyName, Answer>(
 export const samplesBy = (name: string, counts: Readonly<Record<string, number>>): MetricSample[] =>
   Object.entries(counts).map(([word, value]) => ({ labels: { [name]: word }, value }))
 
-/** Milliseconds as seconds; what is not known stays so. */
+/** Converts milliseconds to seconds; unknown stays `null`. */
 export const seconds = (ms: number | null): number | null => (ms === null ? null : ms / 1_000)
 
 /** An instant as seconds since 1970. */
 export const instant = (at: string | null): number | null => (at === null ? null : Date.parse(at) / 1_000)
 
-// What a scrape makes of a list within its bound: entries to count, for sources that keep no number of what they hold.
+// Reads a list within its bound, for sources without counters.
 
 /**
- * The entries of a list within the bound. `complete`: it was read to its end, and nothing of it was left out.
+ * Reads the entries of a list within the bound. `complete`: the whole list was read and no entry was skipped.
  *
- * @throws what the list throws, after some of its pages too: of half a list that failed nobody knows what it is half of.
+ * @throws errors of the list, even after some pages: a partially failed list is of unknown size.
  */
 export async function readAllEntries<T>(source: SourceName, from: WalkedEntries<T>, { view }: Scrape, most?: number) {
   const budget = budgetOf(view)
   budget.entries = Math.min(budget.entries, most ?? budget.entries)
-  // A record that was left out is told of here; what is thrown, by whoever catches it.
+  // Skipped records are reported here; errors by the caller that catches them.
   const onError = (named: SourceName, error: unknown) => void (error instanceof BadRecord && view.onError(named, error))
   const add = (entries: T[], items: T[]) => void entries.push(...items)
   const reading = await walkEntries<T, T[]>(source, from, { ...view, onError }, [], add, budget)
@@ -146,7 +145,7 @@ export async function readAllEntries<T>(source: SourceName, from: WalkedEntries<
   return { value: reading.value, complete: !reading.truncated }
 }
 
-/** `readAllEntries`, with how many entries a sample has; `null` where they are all. */
+/** Like `readAllEntries`, with the number of entries in a sample; `null` if complete. */
 export async function readSample<T>(source: SourceName, from: WalkedEntries<T>, scrape: Scrape) {
   const { value: entries, complete } = await readAllEntries(source, from, scrape)
   return { value: { entries, sampleSize: complete ? null : entries.length }, complete }
@@ -158,7 +157,7 @@ export async function counted<Entry, F extends CountedFields<Entry>, Exact>(
   fields: F,
   from: WalkedEntries<Entry> & {
     exact(): Awaitable<(Indexed & { total: number }) | null | undefined>
-    /** Reads what a source says that it keeps. */
+    /** Validates the counters of a source. */
     counts: { parse(value: unknown): Exact }
   },
   scrape: Scrape,

@@ -1,4 +1,4 @@
-/** The face of `relayscope/metrics`: what the inspectors say, as Prometheus and OpenMetrics read it. */
+/** The public interface of `relayscope/metrics`: Prometheus and OpenMetrics formats. */
 export type { HttpReply } from '../http/respond.js'
 export type { MetricDescription, MetricFamily, MetricSample } from './family.js'
 export { type CollectedMetrics, createMetrics, type Metrics } from './metrics.js'

@@ -1,4 +1,4 @@
-/** The handler of metrics: who may scrape, one reading for all who scrape at once, and the format that each asked for. */
+/** The metrics handler: authentication, one reading shared by concurrent scrapes, and content negotiation. */
 import * as z from 'zod'
 import { raceAbort } from '../async/abort.js'
 import { Deadline, DeadlinePassed } from '../async/deadline.js'
@@ -31,7 +31,7 @@ import { TRAFFIC_GROUPS } from './families/traffic.js'
 import type { MetricDescription, MetricFamily, MetricSample, Outcome, Scrape } from './family.js'
 import { MetricsOptions } from './options.js'
 
-// The one table of all families: what the scrape says of itself, then what it asks, source by source.
+// The table of all families: those of the scrape itself first, then by source.
 
 const ofScrape = (
   name: string,
@@ -41,23 +41,19 @@ const ofScrape = (
 
 const bySource = { labels: ['source'] }
 
-/** What the scrape says of itself. */
+/** Metrics of the scrape itself. */
 const OWN = {
-  deployment: ofScrape('relayscope_deployment', 'Which installation answers, and how it is made up.', {
+  deployment: ofScrape('relayscope_deployment', 'Identifies the deployment and its composition.', {
     type: 'info',
     labels: ['deployment_id', 'mode', 'version'],
   }),
-  up: ofScrape(
-    'relayscope_source_up',
-    'Whether the source answered all that this scrape asked of it, in time.',
-    bySource,
-  ),
+  up: ofScrape('relayscope_source_up', 'Whether the source answered every read of this scrape in time.', bySource),
   complete: ofScrape(
     'relayscope_source_complete',
-    'Whether what this scrape shows of the source was read to its end; if not, its numbers are at least that.',
+    'Whether the source was read completely; if not, its numbers are lower bounds.',
     bySource,
   ),
-  duration: ofScrape('relayscope_source_duration_seconds', 'How long the source took to answer, or to fail.', {
+  duration: ofScrape('relayscope_source_duration_seconds', 'Time until the source responded or failed.', {
     unit: 'seconds',
     ...bySource,
   }),
@@ -65,12 +61,12 @@ const OWN = {
 
 const GROUPS = [...PRESENCE_GROUPS, ...TRAFFIC_GROUPS, ...DELIVERY_GROUPS, ...COOPERATIVE_GROUPS]
 
-/** Every family there is, in the order in which they are told. */
+/** All families in output order. */
 const METRICS: readonly MetricDescription[] = [...Object.values(OWN), ...GROUPS.flatMap(({ families }) => families)]
 
-// One reading of all sources: each asked at once, within one bound, and told of as far as it has come.
+// One reading of all sources: concurrent, within one time limit, and reported as far as it got.
 
-/** What one source came to, once it has. */
+/** The result of one source. */
 interface SourceState {
   readonly source: SourceName
   up: boolean
@@ -81,11 +77,11 @@ interface SourceState {
 
 /** A reading, under way or over. */
 interface Reading {
-  /** Resolves when every source has answered, failed, or run out of time; never rejects. */
+  /** Resolves when every source has responded, failed or timed out; never rejects. */
   readonly done: Promise<void>
-  /** The sources of this deployment, as they stand. */
+  /** The sources of the deployment with their current results. */
   readonly sources: readonly Readonly<SourceState>[]
-  /** What was read up to now, by the names of the families. */
+  /** The samples read so far, by family name. */
   readonly samples: ReadonlyMap<string, readonly MetricSample[]>
 }
 
@@ -99,10 +95,10 @@ interface ReadingOptions {
   onError(error: unknown, source: SourceName): void
 }
 
-// Errors of one reading that a host is told of one by one; a list may have a thousand bad records.
+// Maximum errors reported per reading; a list may have a thousand invalid records.
 const ERRORS_TOLD = 100
 
-/** Of a source that keeps no number: whether it answers at all. */
+/** Checks that a source without counters responds. */
 async function probe<Name extends FamilyName>(
   name: Name,
   inspector: Present[Name],
@@ -113,14 +109,14 @@ async function probe<Name extends FamilyName>(
   return { complete: true, samples: new Map() }
 }
 
-/** Begins to ask all sources. */
+/** Starts reading all sources. */
 function beginReading({ inspectors, scopes, examined, ms, now, onError }: ReadingOptions): Reading {
   const { signal, clear } = limitTime({ ms, late: () => new DeadlinePassed() })
   const samples = new Map<string, readonly MetricSample[]>()
   let told = 0
   const tell = (source: SourceName, error: unknown) => void (told++ < ERRORS_TOLD && onError(error, source))
 
-  /** `undefined`: not offered; `null`: nobody knows. What was read is told at once, whatever becomes of the others. */
+  /** `undefined`: not supported; `null`: unknown. Samples are stored as soon as they are read. */
   async function outcomeOf(source: SourceName, read: () => Promise<Outcome | undefined>) {
     try {
       const outcome = await raceAbort(read(), signal)
@@ -140,7 +136,7 @@ function beginReading({ inspectors, scopes, examined, ms, now, onError }: Readin
     const groups = GROUPS.filter(({ of }) => of === name)
     const asked = await Promise.all(groups.map((group) => outcomeOf(source, () => group.read(inspectors, scrape))))
     const outcomes = asked.filter((outcome) => outcome !== undefined)
-    // An inspector that offers none of it is asked whether it is there.
+    // An inspector that supports none of the reads is probed.
     if (outcomes.length === 0) outcomes.push((await outcomeOf(source, () => probe(name, inspector, ctx))) ?? null)
     state.up = outcomes.every((outcome) => outcome !== null)
     state.complete = outcomes.every((outcome) => outcome?.complete)
@@ -158,10 +154,10 @@ function beginReading({ inspectors, scopes, examined, ms, now, onError }: Readin
 
 // The two text formats in which families leave: OpenMetrics 1.0, and the older one of Prometheus.
 
-/** A format by its content type, and what it is written with. */
+/** An output format and its content type. */
 interface Format {
   readonly type: string
-  /** OpenMetrics says of a counter and of an info what they are, and where it ends. */
+  /** OpenMetrics marks counters and infos, and ends with an EOF line. */
   readonly open: boolean
 }
 
@@ -171,7 +167,7 @@ const OPEN_METRICS: Format = {
 }
 const PLAIN_TEXT: Format = { type: 'text/plain; version=0.0.4; charset=utf-8', open: false }
 
-/** What each format puts behind the name of a sample. */
+/** The suffix of a sample name in OpenMetrics. */
 const SUFFIXES = { gauge: '', counter: '_total', info: '_info' } as const
 
 const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '"': '\\"' }
@@ -197,7 +193,7 @@ function familyText({ name, type, unit, help, samples }: MetricFamily, open: boo
   ].join('')
 }
 
-/** `families` in their order, each whole before the next. One without samples is left out. */
+/** Formats `families` in order. Families without samples are omitted. */
 const textOf = (families: readonly MetricFamily[], { open }: Format): string =>
   families.map((family) => familyText(family, open)).join('') + (open ? '# EOF\n' : '')
 
@@ -211,7 +207,7 @@ function rangeOf(text: string) {
   return { type, version: parameters.get('version'), quality: QUALITY.test(q) ? Number(q) : 0 }
 }
 
-/** The format for `accept`: OpenMetrics for who asks for it by name and wants the older one no more, else that one. */
+/** Chooses the format for `Accept`: OpenMetrics if it is named and not less preferred than the text format. */
 function formatFor(accept: string | null): Format {
   const ranges = (accept ?? '').split(',').map(rangeOf)
   const best = (type: string, version: string) =>
@@ -233,33 +229,32 @@ export interface CollectedMetrics {
   observed_at: string
 }
 
-/** The metrics: a fetch-style handler that never rejects, what a mount needs to know of it, and the same as data. */
+/** A fetch-style handler that never rejects, with the properties that a mount needs, and the metrics as data. */
 export interface Metrics extends Mountable {
   /** The prefix in canonical form. */
   readonly prefix: string
   /** Every family that there can be. */
   readonly families: readonly MetricDescription[]
-  /** Whether a request with this path is to be answered here; an adapter passes on what is not. */
+  /** Whether this handler serves the path; adapters pass on others. */
   owns(pathname: string): boolean
-  /** The same families as data, for a meter of the host's own. Asks nobody for a key; within the same bound; never rejects. */
+  /** Returns the same families as data, for the host's own meter. Needs no key; same time limit; never rejects. */
   collect(): Promise<CollectedMetrics>
 }
 
 const NO_QUERY = z.object({})
 
-/** What is kept of one request. */
+/** The state of one request. */
 interface Visit extends RequestSource {
   readonly request: Request
   readonly deadline: Deadline
 }
 
 /**
- * Builds the handler that answers a scrape, in OpenMetrics 1.0 or the text format of Prometheus, as `Accept` has it.
+ * Creates the handler for scrapes, in OpenMetrics 1.0 or Prometheus text format depending on `Accept`.
  *
- * @throws TypeError or RangeError that names an unusable option; nothing is asked at construction.
- * @example
- * const metrics = createMetrics({ ...memoryComposition({ connections }), auth: apiKeyAuth(key) })
- * await metrics(new Request('http://localhost/metrics', { headers: { authorization: `Bearer ${key}` } }))
+ * @throws TypeError or RangeError that names an invalid option; no inspector is called at construction.
+ * @example const metrics = createMetrics({ ...memoryComposition({ connections }), auth: apiKeyAuth(key) }) await
+ * metrics(new Request('http://localhost/metrics', { headers: { authorization: `Bearer ${key}` } }))
  */
 export function createMetrics(options: MetricsOptions): Metrics {
   const read = readOptions(MetricsOptions, options)
@@ -271,7 +266,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
 
   let current: Reading | undefined
 
-  /** What is under way, or a reading that begins now. */
+  /** Returns the reading in progress, or starts one. */
   function share(): Reading {
     if (current) return current
     const onError = (error: unknown, source: string) => tell(error, { source })
@@ -283,7 +278,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
     return reading
   }
 
-  /** What is known up to now. */
+  /** Returns the families read so far. */
   function familiesOf({ sources, samples }: Reading): MetricFamily[] {
     const bySource = (value: (source: (typeof sources)[number]) => number | boolean | null) =>
       sources.flatMap((state): MetricSample[] => {
@@ -315,7 +310,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   async function scrape(request: Request, search: string, deadline: Deadline): Promise<HttpReply> {
     parseQuery(NO_QUERY, search)
     const reading = share()
-    // Who has waited for as long as it may is answered with what there is by then.
+    // After the time limit the response has the samples read so far.
     await Promise.resolve(deadline.race(reading.done)).catch(() => {})
     const format = formatFor(request.headers.get('accept'))
     const headers = {

@@ -218,7 +218,7 @@ describeBullmq('the inspectors of queues', (bullmq) => {
     expect((await commandsOf(router)).map(({ user_id }) => user_id)).toEqual(['bob', null, null, null, null, null])
     const amiss = 'TypeError: identify must return null or an object with user_id and client_id'
     expect(errors.map(String).sort()).toEqual([
-      'Error: identify did not answer within 1000 ms',
+      'Error: identify did not return within 1000 ms',
       ...Array(4).fill(amiss),
     ])
   })

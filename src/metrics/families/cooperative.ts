@@ -1,4 +1,4 @@
-/** The families about cooperative sites: sites, their sessions, and the viewer streams that are open. */
+/** Metrics of cooperative sites: sites, sessions, and open viewer streams. */
 import { SESSION_FAMILY, SessionRow, SessionState } from '../../contract/sessions.js'
 import { SITE_FAMILY, SiteMode, SiteRow } from '../../contract/sites.js'
 import { SUBSCRIPTION_FAMILY, SubscriptionRow } from '../../contract/subscriptions.js'
@@ -9,7 +9,7 @@ interface Sampled<T> {
   sampleSize: number | null
 }
 
-/** How many entries have each of the values of `field`, those that none has among them. */
+/** Counts entries by the values of `field`, including values that no entry has. */
 function countsOf<T>(
   name: string,
   values: readonly string[],
@@ -24,7 +24,7 @@ function countsOf<T>(
 const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0)
 
 const SAMPLE_SIZE = {
-  help: 'Entries that these numbers are made of, where they are a sample; absent: they are exact.',
+  help: 'Entries counted, if these numbers are from a sample; absent if they are exact.',
   read: ({ sampleSize }: Sampled<unknown>) => sampleSize,
 }
 
@@ -64,7 +64,7 @@ const SESSIONS = defineMetrics(
   [
     {
       name: 'relayscope_sessions',
-      help: 'Sessions, those that ended and are retained among them.',
+      help: 'Sessions, including retained ended ones.',
       labels: ['state'],
       read: ({ entries }) => countsOf('state', SessionState.options, entries, ({ state }) => state),
     },
@@ -90,18 +90,18 @@ const SUBSCRIPTIONS = defineMetrics(
   [
     {
       name: 'relayscope_subscriptions',
-      help: 'Viewer streams that are open.',
+      help: 'Open viewer streams.',
       read: ({ entries }) => entries.length,
     },
     {
       name: 'relayscope_subscriptions_pending_events',
-      help: 'Events that wait for the readers of these streams.',
+      help: 'Events queued for the readers of these streams.',
       read: ({ entries }) => sum(entries.map(({ pending }) => pending)),
     },
     {
       // Of the streams that are open now: it falls when one ends, so it is no counter.
       name: 'relayscope_subscriptions_dropped_events',
-      help: 'Events that these streams were not sent, as far as their number is known.',
+      help: 'Events dropped from these streams, as far as known.',
       read: ({ entries }) => sum(entries.map(({ dropped }) => dropped)),
     },
     { name: 'relayscope_subscriptions_sample_size', ...SAMPLE_SIZE },

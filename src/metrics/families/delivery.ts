@@ -1,4 +1,4 @@
-/** The families about delivery: what accumulates, what each node counts, and how full the scopes are that may be named. */
+/** Metrics of delivery: backlog, node counters, and reservations of named scopes. */
 
 import { BadRecord, requireRequested } from '../../contract/bad-record.js'
 import type { DeliveryInspector } from '../../contract/delivery.js'
@@ -14,7 +14,7 @@ import {
   seconds,
 } from '../family.js'
 
-// Nodes that are told of one by one: each has some dozens of series.
+// Maximum nodes with their own series: each has some dozens.
 const NODES_MAX = 100
 
 const SUMMARY = defineMetrics(
@@ -84,13 +84,13 @@ const perNode = (nodes: readonly DeliveryNode[], of: (node: DeliveryNode) => num
     return value === null ? [] : [{ labels: { node_id: node.node_id }, value: Number(value) }]
   })
 
-/** What each node has counted under `kind`, by the label `name`. */
+/** The node counters of one kind, by the label `name`. */
 const counters = (nodes: readonly DeliveryNode[], kind: keyof DeliveryNode['counters'], name: string) =>
   nodes.flatMap(({ node_id, counters }) =>
     Object.entries(counters[kind]).map(([word, value]): MetricSample => ({ labels: { node_id, [name]: word }, value })),
   )
 
-/** What a node that says nothing of itself is, is not known. */
+/** The state of a node that reports nothing about itself is unknown. */
 const stateOf = ({ stale }: DeliveryNode) => (stale === null ? 'unknown' : stale ? 'stale' : 'live')
 
 const NODES = defineMetrics(
@@ -100,10 +100,10 @@ const NODES = defineMetrics(
     async read(delivery, scrape) {
       const list: DeliveryInspector['listNodes'] = (page, ctx) => delivery.listNodes(page, ctx)
       const nodes = await readAllEntries('delivery', { entry: DeliveryNode, id: 'node_id', list }, scrape, NODES_MAX)
-      // A label is shown to whoever looks at a graph: what could be no id is none.
+      // Labels appear in graphs, so invalid ids are skipped.
       const named = nodes.value.filter(({ node_id }) => checkId(node_id) === undefined)
       const nameless = nodes.value.length - named.length
-      if (nameless > 0) scrape.view.onError('delivery', new BadRecord(`${nameless} nodes have ids that are none`))
+      if (nameless > 0) scrape.view.onError('delivery', new BadRecord(`${nameless} nodes skipped: invalid node_id`))
       return { value: named, complete: nodes.complete && nameless === 0 }
     },
   },
@@ -132,13 +132,13 @@ const NODES = defineMetrics(
     },
     {
       name: 'relayscope_delivery_node_reconciliation_loop_alive',
-      help: 'Whether its loop goes over what is due.',
+      help: "Whether the node's reconciliation loop is running.",
       labels: ['node_id'],
       read: (nodes) => perNode(nodes, ({ reconciliation_loop_alive }) => reconciliation_loop_alive),
     },
     {
       name: 'relayscope_delivery_node_mailbox_listener_alive',
-      help: 'Whether it hears of commands at once.',
+      help: 'Whether the node receives wake-ups.',
       labels: ['node_id'],
       read: (nodes) => perNode(nodes, ({ mailbox_listener_alive }) => mailbox_listener_alive),
     },
@@ -171,14 +171,14 @@ const NODES = defineMetrics(
     {
       name: 'relayscope_delivery_node_acknowledgements',
       type: 'counter',
-      help: 'Words of clients, by what they were, since the node started.',
+      help: 'Acknowledgements and results received since the node started, by kind.',
       labels: ['node_id', 'acknowledgement'],
       read: (nodes) => counters(nodes, 'acknowledgement', 'acknowledgement'),
     },
     {
       name: 'relayscope_delivery_node_events',
       type: 'counter',
-      help: 'Whatever else the node counts, since it started.',
+      help: 'Other events counted since the node started.',
       labels: ['node_id', 'event'],
       read: (nodes) => counters(nodes, 'other', 'event'),
     },
@@ -209,7 +209,7 @@ async function reservationsOf(delivery: DeliveryInspector, scrape: Scrape) {
   )
   const value = scopes.flatMap((scope): Reservations[] => {
     const tenant = tenants.find(({ scope_id }) => scope_id === scope)
-    // In a part of the list its absence says nothing.
+    // Absence from a partial list proves nothing.
     return tenant ? [tenant] : complete ? [without(scope)] : []
   })
   return { value, complete }

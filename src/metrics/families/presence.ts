@@ -1,4 +1,4 @@
-/** The families about what is there now: connections and how they came and went, contexts, browser windows. */
+/** Metrics of connections, connection churn, contexts and browser windows. */
 import { BROWSER_WINDOW_FAMILY, BrowserWindow } from '../../contract/browser-windows.js'
 import {
   CONNECTION_FAMILY,
@@ -20,8 +20,7 @@ const BY_WINDOW = BrowserWindowCount.pick({ by_status: true })
 
 /** A number that is exact has none. */
 const SAMPLE_SIZE = { read: ({ sampleSize }: { sampleSize: number | null }) => sampleSize }
-const sampleOf = (what: string) =>
-  `${what} that the counts are made of, where they are a sample; absent: they are exact.`
+const sampleOf = (what: string) => `${what} counted, if these numbers are from a sample; absent if they are exact.`
 
 const connectionsUnder = (filter: ConnectionFilter) => ({
   of: 'registry' as const,
@@ -44,7 +43,7 @@ const connectionsUnder = (filter: ConnectionFilter) => ({
 const CONNECTIONS = defineMetrics(connectionsUnder({}), [
   {
     name: 'relayscope_connections',
-    help: 'Connections, those that went and are retained among them.',
+    help: 'Connections, including retained ended ones.',
     labels: ['status'],
     read: ({ counts }) => samplesBy('status', counts.by_status),
   },
@@ -67,7 +66,7 @@ const CHURN = defineMetrics(
     async read(registry, { view }) {
       if (!registry.connectionChurn) return undefined
       const { items, observed_at } = ConnectionChurn.parse(await registry.connectionChurn({}, view.ctx))
-      // The minute under way is not over: it would show a dip once a minute that nobody had.
+      // The current minute is incomplete and would appear as a dip.
       const last = (minuteOf(Date.parse(observed_at)) - 1) * MINUTE_MS
       return { value: items.find(({ minute }) => Date.parse(minute) === last) ?? null, complete: true }
     },
@@ -120,7 +119,7 @@ const CONTEXTS = defineMetrics(
     },
     {
       name: 'relayscope_contexts_by_ownership',
-      help: 'The same contexts by whom they serve.',
+      help: 'The same contexts by ownership.',
       labels: ['ownership'],
       read: ({ counts }) => samplesBy('ownership', counts.by_ownership),
     },

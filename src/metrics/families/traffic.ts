@@ -44,14 +44,14 @@ const CALLS = defineMetrics(
     {
       name: 'relayscope_rpc_replies_dropped',
       type: 'counter',
-      help: 'Replies that were for no pending call, or from somebody else than the call went to.',
+      help: 'Replies without a pending call, or from another client than the called one.',
       labels: ['reason'],
       read: ({ counters: { late, foreign } }) => samplesBy('reason', { late, foreign }),
     },
     {
       name: 'relayscope_rpc_counting_since_timestamp_seconds',
       unit: 'seconds',
-      help: 'When the first of these was counted, since 1970.',
+      help: 'Start of counting in seconds since 1970.',
       read: ({ counting_since }) => instant(counting_since),
     },
   ],
@@ -98,7 +98,7 @@ const MESSAGES = defineMetrics(
     {
       name: 'relayscope_deduplicator_evictions',
       type: 'counter',
-      help: 'Entries that left before their time because the capacity was reached.',
+      help: 'Entries evicted before their expiry because the capacity was reached.',
       read: ({ evicted }) => evicted,
     },
   ],
