@@ -5,7 +5,7 @@
  * `defineScript('history.append', { args, constants, answer }, appendLua)`. In the Lua, `--@include ./other.lua` on a line
  * of its own inserts another file (a path relative to this one), `stream` is the argument of that name, and `{{LOOSE_MS}}`
  * the constant of that name: a number, a text in quotes, or a list of texts without braces. A number that only Lua needs
- * is a local of the Lua file. `tools/lua.mjs` makes modules of these files for esbuild and Vitest.
+ * is a local of the Lua file. The build and Vitest turn these files into modules (docs/contributing.md).
  */
 
 type Argument = string | number

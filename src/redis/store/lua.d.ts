@@ -1,4 +1,4 @@
-/** The text of a script, with its includes in place (`tools/lua.mjs`). */
+/** The text of a script, with its includes in place. */
 declare module '*.lua' {
   const text: string
   export default text
