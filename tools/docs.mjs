@@ -1,16 +1,23 @@
 /**
- * Brings the generated parts of the documents up to date: the tables of routes and options, and the code cut from examples.
+ * Brings the generated parts of the documents up to date: the tables of routes and options, the JSON Schema of incidents, and
+ * the code cut from examples.
  * With `--check` it writes nothing, names what is not up to date, and exits 1. Needs the built package.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { openApiDocument } from 'relayscope'
+import { incidentJsonSchema } from 'relayscope/incident'
 import { optionsDocuments } from './options-doc.mjs'
 import { routesDocuments } from './routes-doc.mjs'
 import { fillSnippets } from './snippets.mjs'
 
 const ROOT = new URL('../', import.meta.url)
 const check = process.argv.includes('--check')
-const whole = new Map([...routesDocuments(openApiDocument()), ...optionsDocuments(ROOT)])
+const schema = `${JSON.stringify(incidentJsonSchema(), null, 1)}\n`
+const whole = new Map([
+  ...routesDocuments(openApiDocument()),
+  ...optionsDocuments(ROOT),
+  ['docs/incident.schema.json', schema],
+])
 
 const names = readdirSync(new URL('docs/', ROOT)).filter((name) => name.endsWith('.md'))
 const stale = [...new Set(['README.md', ...whole.keys(), ...names.map((name) => `docs/${name}`)])].filter((path) => {

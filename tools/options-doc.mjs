@@ -22,6 +22,11 @@ const PAGES = [
       ],
       ['## Metrics', '`createMetrics(options)` of `relayscope/metrics`: [metrics](metrics.md).', 'MetricsOptions'],
       ['### Metric labels', '', 'MetricLabels'],
+      [
+        '## Captures',
+        '`captureIncident(router, options)` of `relayscope/incident`: [incidents](incidents.md).',
+        'CaptureOptions',
+      ],
       ['## MCP', '`createMcp(options)` of `relayscope/mcp`: [agents over MCP](mcp.md).', 'McpOptions'],
       ['## Adapters', 'The second argument of each adapter: [adapters](adapters.md).', 'MountOptions'],
       [

@@ -6,7 +6,7 @@ import { createHostGuard } from '../http/guard.js'
 import { decodeSegment, parsePrefix } from '../http/target.js'
 import { checkDeploymentId } from '../redis/store/keys.js'
 
-export const COMMANDS = ['observe', 'get', 'top', 'mcp'] as const
+export const COMMANDS = ['observe', 'get', 'top', 'mcp', 'capture', 'open'] as const
 
 export const HELP = `relayscope: looks at a relay, read-only
 
@@ -14,6 +14,8 @@ export const HELP = `relayscope: looks at a relay, read-only
   relayscope get      one answer of a router
   relayscope top      the state of a relay in the terminal
   relayscope mcp      the diagnostics of a router for an agent, over stdio
+  relayscope capture  what a router answers now, as one file
+  relayscope open     such a file behind the router and the dashboard, offline
 
 --help of each says how to call it; --version.
 `
@@ -101,8 +103,8 @@ export function readArguments(
   if (command !== 'observe' || rest.length > 0)
     throw new UsageError(
       command === undefined
-        ? 'a command is missing: say observe, get, top or mcp'
-        : `${shown(positionals.join(' '))} is unknown: the commands are observe, get, top and mcp, one at a time`,
+        ? `a command is missing: say one of ${COMMANDS.join(', ')}`
+        : `${shown(positionals.join(' '))} is unknown: the commands are ${COMMANDS.join(', ')}, one at a time`,
     )
   const served = { dashboard: !values['no-dashboard'], metrics: values.metrics, mcp: values.mcp }
   return {
@@ -168,7 +170,8 @@ function readDeployment(text: string | undefined): string {
   }
 }
 
-function readPort(text: string): number {
+/** @throws UsageError for what is no port. */
+export function readPort(text: string): number {
   const port = Number(text)
   if (!/^[0-9]{1,5}$/.test(text) || port > 65_535)
     throw new UsageError(`--port must be a number from 0 to 65535, not ${shown(text)}`)

@@ -1,11 +1,9 @@
 /** The observation service: a router over one deployment of a store, served until it is told to end. */
-import { type FetchHandler, type NodeServerOptions, startNodeServer } from '../adapters/node.js'
 import { runWithin } from '../async/time-limit.js'
-import { createDashboard, type Dashboard } from '../dashboard/dashboard.js'
-import { createDiagnosticsRouter, type DiagnosticsRouter } from '../diagnostics/router.js'
+import { createDashboard } from '../dashboard/dashboard.js'
+import { createDiagnosticsRouter } from '../diagnostics/router.js'
 import { AdminKeyRequiredError, resolveAdminAuth } from '../http/auth.js'
-import type { Mcp } from '../mcp/mcp.js'
-import { createMetrics, type Metrics } from '../metrics/metrics.js'
+import { createMetrics } from '../metrics/metrics.js'
 import { redisComposition } from '../redis/composition/inspectors.js'
 import type { RedisClient } from '../redis/store/client.js'
 import { createStore } from '../redis/store/store.js'
@@ -14,6 +12,7 @@ import { createFileSpillStore } from '../spill/object-store.js'
 import { MOUNT_PATHS, type ObserveArguments, UsageError } from './arguments.js'
 import { load } from './packages.js'
 import { loadMcp, SDK } from './sdk.js'
+import { PortError, reasonOf, serve, underOneRoof } from './serve.js'
 
 // The client of the command line: whatever `redis` package the host has installed, connected within a bound.
 
@@ -77,18 +76,13 @@ export async function connectStore(url: string, beside: readonly string[] = []):
     return { client: cluster, close: () => cluster.destroy() }
   } catch (cause) {
     if (single.isOpen) single.destroy()
-    throw new StoreError(`cannot use the store at ${publicUrl(url)}: ${reasonOf(cause)}`, { cause })
+    throw new StoreError(`cannot use the store at ${publicUrl(url)}: ${reasonOfStore(cause)}`, { cause })
   }
 }
 
-/** Why, in words that help whoever started it. */
-function reasonOf(error: unknown): string {
-  const causes = error instanceof AggregateError ? error.errors : [error]
-  const text = causes
-    .map((cause) =>
-      cause instanceof Error ? cause.message || String((cause as { code?: string }).code) : String(cause),
-    )
-    .join(', ')
+/** Why the store cannot be used, in words that help the person who started it. */
+function reasonOfStore(error: unknown): string {
+  const text = reasonOf(error)
   if (/NOPERM/.test(text)) return 'this user may not read the deployment (its ACL is in docs/shared-store.md)'
   if (/NOAUTH|WRONGPASS/.test(text)) return 'it wants a user and a password, or others'
   return text
@@ -110,29 +104,6 @@ interface Observation {
 
 // With what the process takes besides it ends within 5 s.
 const CLOSE_TIMEOUT_MS = 4_000
-
-/** The address cannot be bound. */
-class PortError extends Error {
-  override readonly name = 'PortError'
-}
-
-/** All under one roof, whoever comes first: a router without a prefix would take the paths of the others for its own. */
-function underOneRoof(router: DiagnosticsRouter, others: readonly (Dashboard | Metrics | Mcp)[]): FetchHandler {
-  const of = (pathname: string) => others.find((other) => other.owns(pathname)) ?? router
-  const reply: FetchHandler['reply'] = (request, info) => of(new URL(request.url).pathname).reply(request, info)
-  return Object.assign((request: Request, info: unknown) => of(new URL(request.url).pathname)(request, info), {
-    owns: (pathname: string) => of(pathname).owns(pathname),
-    reply,
-  })
-}
-
-async function serve(router: FetchHandler, options: NodeServerOptions) {
-  try {
-    return await startNodeServer(router, options)
-  } catch (cause) {
-    throw new PortError(`cannot listen on ${options.host} port ${options.port}: ${reasonOf(cause)}`, { cause })
-  }
-}
 
 /**
  * Starts the service. Nothing is opened before the arguments and the administrator key are known to fit.
@@ -193,7 +164,9 @@ export async function startObservation(
     close()
     if (error instanceof PortError) throw error
     if (error instanceof TypeError || error instanceof RangeError) throw new UsageError(error.message)
-    throw new StoreError(`cannot use the store at ${publicUrl(options.redis)}: ${reasonOf(error)}`, { cause: error })
+    throw new StoreError(`cannot use the store at ${publicUrl(options.redis)}: ${reasonOfStore(error)}`, {
+      cause: error,
+    })
   }
 }
 

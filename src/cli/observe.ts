@@ -17,6 +17,11 @@ async function main(): Promise<number> {
     if (command === 'get') return await (await import('./get.js')).get(args, env, stdout, stderr)
     if (command === 'mcp') return await (await import('./mcp.js')).mcp(args, { env, stdin, stdout, stderr })
     if (command === 'top') return await (await import('./top/top.js')).top(args, { env, stdin, stdout, stderr })
+    if (command === 'capture') return await (await import('./incident/capture.js')).capture(args, env, stdout, stderr)
+    if (command === 'open') {
+      const { open, untilSignalled } = await import('./incident/open.js')
+      return await open(args, untilSignalled(), stdout, stderr)
+    }
     const options = readArguments(process.argv.slice(2), env)
     if (typeof options === 'string') {
       print(stdout, { help: HELP, 'observe help': OBSERVE_HELP, version: VERSION }[options].trimEnd())

@@ -49,9 +49,16 @@ type Names = string | Set<string> | undefined
 
 /**
  * Returns why `text` is refused even if it is well-formed: too deep, too many objects and arrays, or a duplicate member
- * (parsers disagree on which one counts). Malformed text is left to the parser.
+ * (parsers disagree on which one counts). Malformed text is left to the parser. `depth`: maximum levels. `containers`:
+ * maximum number of objects and arrays.
  */
-export function refuseJsonText(text: string): string | undefined {
+export function refuseJsonText(
+  text: string,
+  { depth, containers: most }: { depth: number; containers: number } = {
+    depth: JSON_DEPTH,
+    containers: CONTAINERS_MAX,
+  },
+): string | undefined {
   // By depth, 0 outside of everything; `null` in a list.
   const open: (Names | null)[] = [null]
   let containers = 0
@@ -64,8 +71,8 @@ export function refuseJsonText(text: string): string | undefined {
       to = endOfString(text, from)
       i = to
     } else if (code === OPEN_OBJECT || code === OPEN_LIST) {
-      if (open.length > JSON_DEPTH) return `must not nest deeper than ${JSON_DEPTH} levels`
-      if (++containers > CONTAINERS_MAX) return `must not hold more than ${CONTAINERS_MAX} objects and lists`
+      if (open.length > depth) return `must not nest deeper than ${depth} levels`
+      if (++containers > most) return `must not hold more than ${most} objects and lists`
       open.push(code === OPEN_OBJECT ? undefined : null)
     } else if (code === CLOSE_OBJECT || code === CLOSE_LIST) {
       if (open.length > 1) open.pop()

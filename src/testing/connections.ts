@@ -14,7 +14,7 @@ import {
   type RegistryInspector,
 } from '../contract/connections.js'
 import { compareIds } from '../contract/ids.js'
-import type { Page, PageQuery } from '../contract/page.js'
+import { hasAll, type KnownAction, pageOfActions } from '../contract/rows.js'
 import { countCases } from './counts.js'
 import {
   CONTEXT,
@@ -27,7 +27,6 @@ import {
   fakePage,
   fill,
   find,
-  hasAll,
   INSTANCE,
   type Make,
   notTested,
@@ -228,10 +227,7 @@ const toConnection: Make<Connection> = (given, place) =>
 const toConnectionEvent: Make<ConnectionEvent> = (given) =>
   fill({ connection_id: 'connection-1', event: 'connected', at: FAKE_TIME, reason: null }, given)
 
-/** What an action is without the numbers, which are taken from the connections unless they are given. */
-type FakeAction = Pick<ActionObservation, 'name' | 'description' | 'parameters_schema'> & Partial<ActionObservation>
-
-const toAction: Make<FakeAction> = (given, place) =>
+const toAction: Make<KnownAction> = (given, place) =>
   fill({ name: `action-${place}`, description: null, parameters_schema: null }, given)
 
 export function fakeRegistry(world: ConnectionWorld): RegistryInspector | undefined {
@@ -246,7 +242,7 @@ export function fakeRegistry(world: ConnectionWorld): RegistryInspector | undefi
           find(toConnection, world.connections, { user_id, client_id, status: 'connected' })?.instance_id ?? null,
       ),
     ...(world.actions && {
-      listActions: (filter, page) => listActions(wholeRecords(toAction, world.actions), connections(), filter, page),
+      listActions: (filter, page) => pageOfActions(wholeRecords(toAction, world.actions), connections(), filter, page),
     }),
     ...(world.connectionChurn && {
       connectionChurn: (filter) => fakeChurn(world.connectionChurn ?? [], filter),
@@ -260,44 +256,4 @@ export function fakeRegistry(world: ConnectionWorld): RegistryInspector | undefi
       },
     }),
   }
-}
-
-function observeAction(
-  action: FakeAction,
-  connections: readonly Connection[],
-  filter: object,
-): ActionObservation | undefined {
-  const wanted = Object.entries(filter)
-  const offering = connections.filter(
-    (connection) =>
-      connection.status === 'connected' && connection.actions.includes(action.name) && hasAll(connection, wanted),
-  )
-  if (offering.length === 0 && wanted.length > 0) return undefined
-  return {
-    observed_connections: offering.length,
-    observed_users: new Set(offering.map((connection) => connection.user_id)).size,
-    observed_client_types: [...new Set(offering.map((connection) => connection.client_type))].sort(),
-    ...action,
-  }
-}
-
-/** `actions` and what connected connections offer, in the order of their names. */
-function listActions(
-  actions: readonly FakeAction[],
-  connections: readonly Connection[],
-  filter: object,
-  page: PageQuery,
-): Page<ActionObservation> {
-  const known = new Map(actions.map((action) => [action.name, action]))
-  const offered = connections.flatMap(({ status, actions }) => (status === 'connected' ? actions : []))
-  for (const name of offered)
-    if (!known.has(name)) known.set(name, { name, description: null, parameters_schema: null })
-  const after = page.cursor
-  const items = [...known.values()]
-    .filter(({ name }) => after === null || compareIds(name, after) > 0)
-    .sort((a, b) => compareIds(a.name, b.name))
-    .flatMap((action) => observeAction(action, connections, filter) ?? [])
-  const has_more = items.length > page.limit
-  const shown = items.slice(0, page.limit)
-  return { items: shown, next_cursor: has_more ? (shown.at(-1)?.name ?? null) : null, has_more }
 }

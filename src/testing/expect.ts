@@ -3,6 +3,7 @@ import { endWithin } from '../async/ending.js'
 import type { Instance } from '../contract/connections.js'
 import { canonicalJson, type Json } from '../contract/json.js'
 import { type InspectionContext, type Page, type PageQuery, parseSequence } from '../contract/page.js'
+import { hasAll } from '../contract/rows.js'
 import { Refusal, type RefusalCode } from '../refusal.js'
 
 /** What became of a promise that was not broken. */
@@ -236,10 +237,6 @@ export function wholeRecords<T>(make: Make<T>, given: readonly Partly<T>[] = [],
 /** Whoever a test does not name. */
 export const CLIENT = { user_id: 'user-1', client_id: 'client-1' }
 export const INSTANCE: Instance = { ...CLIENT, instance_id: 'instance-1' }
-
-/** Whether an entry has all values of a filter. */
-export const hasAll = (entry: object, wanted: [string, unknown][]) =>
-  wanted.every(([name, value]) => entry[name as keyof object] === value)
 
 /** One page of the records that have all of `filter`'s values, in the order in which they are given; the last one first for the newest. */
 export function fakePage<T extends object>(

@@ -3,6 +3,7 @@ import { startNodeServer } from '../../src/adapters/node-server.js'
 import { type BullmqQueue, createBullmqInspectors } from '../../src/bullmq/index.js'
 import { startCooperativeSiteControlServer } from '../../src/control-server/index.js'
 import * as site from '../../src/cooperative-site/index.js'
+import { captureIncident } from '../../src/incident/index.js'
 import { createDiagnosticsRouter, noopAuth } from '../../src/index.js'
 import { createMcp } from '../../src/mcp/index.js'
 import * as memory from '../../src/memory/index.js'
@@ -71,6 +72,7 @@ const MAKERS: Record<string, Make[]> = {
     (o) => site.createCooperativeSiteRouter({ ...relayParts, ...o }),
   ],
   BullmqOptions: [(o) => createBullmqInspectors({ queues: [queue], ...o })],
+  CaptureOptions: [(o) => captureIncident({ prefix: '', fetch: async () => Response.json({}) }, o)],
   ClaimOptions: [memory.createDeduplicator, (o) => redis.createRedisDeduplicator({ ...place, ...o })],
   CommandDispatcherOptions: [memory.createCommandDispatcher],
   ConnectionOptions: [memory.createConnectionRegistry, (o) => redis.createRedisConnectionRegistry({ ...place, ...o })],

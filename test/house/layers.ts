@@ -49,6 +49,11 @@ const LAYERS: Record<string, Layer> = {
     packages: ['zod'],
     node: true,
   },
+  // What a router answers, kept as a file and answered by the same router.
+  'incident/': {
+    own: ['contract/', 'refusal.ts', 'version.ts', 'async/', 'http/', 'diagnostics/', 'relay-client/'],
+    packages: ['zod'],
+  },
   // The page's own files know the contract by its types, and the client that watches.
   'dashboard/': {
     own: [
@@ -60,6 +65,7 @@ const LAYERS: Record<string, Layer> = {
       'type contract/',
       'type views/',
       'type diagnostics/',
+      'type incident/',
     ],
     packages: ['preact'],
   },

@@ -26,6 +26,7 @@ const PROMISED = [
   'relayscope/hono',
   'relayscope/deno',
   'relayscope/bullmq',
+  'relayscope/incident',
   'relayscope/testing',
 ]
 /** What opens a socket or keeps files; everything else runs on any runtime. */

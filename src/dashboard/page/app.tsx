@@ -5,6 +5,7 @@ import { hrefOf, pathWithQuery, useAddress } from './address.js'
 import { resetAuth, setPaused, unavailableReason } from './answers.js'
 import { urlOf } from './fetch-route.js'
 import { usePulse } from './hooks.js'
+import { Banner, incidentOf } from './incident.js'
 import { hasSubmittedKey, setKey } from './key.js'
 import { KeyList, useKeys } from './keys.js'
 import { GROUPS, PAGES, pageForPath } from './pages.js'
@@ -16,7 +17,8 @@ const MODES: Record<string, string> = { shared_store: 'shared store', direct: 'o
 
 /** What a screen reader hears once, and the time that everybody else sees go on: the worst of what the page shows. */
 function Freshness(): JSX.Element {
-  const { asOf, problem, isPaused, isRefused, isLate, isLoading, lacking, isWatching } = usePulse()
+  const { capabilities, asOf, problem, isPaused, isRefused, isLate, isLoading, lacking, isWatching } = usePulse()
+  if (incidentOf(capabilities) && !isLate && !problem) return <span class="fresh paused">not live</span>
   const lost = asOf === null ? problem?.title : `no answer for ${durationText(Date.now() - asOf)}`
   const parts = `${countOf(lacking)} answer${lacking === 1 ? '' : 's'} missing or old`
   const [name, heard, said] = isRefused
@@ -112,17 +114,19 @@ export function App(): JSX.Element {
   const { capabilities, isPaused, isRefused, isLate } = usePulse()
   const [isHelping, setHelping] = useState(false)
   const { deployment_id, mode } = capabilities?.extensions ?? {}
+  const incident = incidentOf(capabilities)
   const name = String(deployment_id ?? document.title.split(' · ').at(-1))
   const url = urlOf(pathWithQuery(address.path, address.query))
   const page = url === null ? undefined : pageForPath(address.path)
   const title = page?.title ?? 'record'
   useLayoutEffect(() => {
-    document.title = `${title} · ${name}`
-  }, [title, name])
+    document.title = `${incident ? 'Incident: ' : ''}${title} · ${name}`
+  }, [title, name, !incident])
   useLayoutEffect(() => scrollTo(0, 0), [address.path])
   useKeys({ pause: () => setPaused(!isPaused), help: () => setHelping(true) })
   return (
     <>
+      {incident && <Banner incident={incident} />}
       <header class="top">
         <b>
           <Text value={name} />

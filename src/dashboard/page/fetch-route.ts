@@ -23,8 +23,16 @@ const NO_ADDRESS: Problem = { status: 400, code: 'bad_address', title: 'This is 
 
 const { origin, pathname } = new URL(document.documentElement.dataset.api ?? '', document.baseURI)
 
+/** Below which path the router of an instant of a recording answers. */
+let instantPath = ''
+
+/** Asks from now on as of `instant`, epoch ms. */
+export function setInstant(instant: number): void {
+  instantPath = `/at/${instant}`
+}
+
 /** Every URL of the router that the page asks or shows is made here; `null` for none of its own. */
-export const urlOf = (asked: string) => urlBelow(origin + pathname.replace(/\/$/, ''), asked)
+export const urlOf = (asked: string) => urlBelow(origin + pathname.replace(/\/$/, '') + instantPath, asked)
 
 export function keyHeaders(): Record<string, string> {
   const key = currentKey()

@@ -27,8 +27,18 @@ export function durationText(ms: number): string {
   return h < 48 ? `${h} h ${min % 60} min` : `${Math.floor(h / 24)} d ${h % 24} h`
 }
 
-/** How long ago that was, or how soon it is, by this browser's clock. */
-export function agoOf(at: string | number, now = Date.now()): string {
+let pinned: number | null = null
+
+/** Stops the clock of the page at an instant of an incident; `null` lets it go on. */
+export function pinClock(at: number | null): void {
+  pinned = at
+}
+
+/** Epoch ms by this browser's clock, or the instant of an incident. */
+export const clock = (): number => pinned ?? Date.now()
+
+/** How long ago that was, or how soon it is, by the clock of the page. */
+export function agoOf(at: string | number, now = clock()): string {
   const ms = now - new Date(at).getTime()
   if (Number.isNaN(ms)) return ''
   // Two clocks are never quite the same.

@@ -3,7 +3,7 @@ import type { JSX } from 'preact'
 import type { Connection, ConnectionEvent } from '../../../contract/connections.js'
 import { Text } from '../parts/text.js'
 import { Term, TONES } from '../parts/value.js'
-import { agoOf, durationText, spacedName, timeOf } from '../words.js'
+import { agoOf, clock, durationText, spacedName, timeOf } from '../words.js'
 
 const WIDTH = 900
 const LEFT = 12
@@ -31,7 +31,7 @@ export function Lifeline({
     marks.push({ at: new Date(connection.last_seen_at).getTime(), name: 'last seen', tone: 'run' })
   if (marks.length === 0) return <p class="empty">Nothing is recorded of it.</p>
   const from = Math.min(...marks.map(({ at }) => at))
-  const to = isLive ? Date.now() : Math.max(...marks.map(({ at }) => at))
+  const to = isLive ? clock() : Math.max(...marks.map(({ at }) => at))
   const x = (at: number) => LEFT + ((at - from) / Math.max(1, to - from)) * (WIDTH - 2 * LEFT)
   const said = marks.map(({ at, name }) => `${name} ${timeOf(at)}`).join(', ')
   return (

@@ -1,0 +1,119 @@
+/** `relayscope capture`: what a router answers now, as one file. */
+import { shown } from '../../contract/checks.js'
+import { CaptureFailed, type CaptureOptions, captureIncident } from '../../incident/capture.js'
+import type { Incident } from '../../incident/format.js'
+import { parse, UsageError } from '../arguments.js'
+import { readKey, readTarget } from '../reader/reader.js'
+import { print, visible } from '../text/table.js'
+import { writeWhole } from './files.js'
+import { readSince } from './instants.js'
+
+const CAPTURE_HELP = `relayscope capture: what a diagnostics router answers now, as one file
+
+  npx relayscope capture http://127.0.0.1:8080/ops/diagnostics -o incident.json
+
+  -o, --output FILE  where to write it; - for the standard output
+  --user ID          the rows of this user only
+  --since TIME       leave out what ended before: 30m, 2h, 1d, or an ISO 8601 instant
+  --redact           replace every id by a pseudonym; drop metadata, payloads and free text
+  --max-bytes N      most bytes of the file (default and most 67108864)
+  --key-file FILE    the administrator's key; else SERVICE_ADMIN_KEY. It is never in the file
+
+The file says what is missing and why. Open it with: npx relayscope open incident.json
+
+Exit codes: 0 captured; 1 refused or unreachable; 2 wrong usage.
+`
+
+const OPTIONS = {
+  output: { type: 'string', short: 'o' },
+  user: { type: 'string' },
+  since: { type: 'string' },
+  redact: { type: 'boolean', default: false },
+  'max-bytes': { type: 'string' },
+  'key-file': { type: 'string' },
+  help: { type: 'boolean', short: 'h' },
+} as const
+
+export interface Output {
+  readonly isTTY?: boolean
+  readonly columns?: number
+  write(text: string): unknown
+}
+
+/** A whole number of an option. @throws UsageError that names it. */
+export function readNumber(name: string, text: string | undefined, most: number): number | undefined {
+  if (text === undefined) return undefined
+  const value = Number(text)
+  if (!/^\d{1,15}$/.test(text) || value < 1 || value > most)
+    throw new UsageError(`--${name} must be a number from 1 to ${most}, not ${shown(text)}`)
+  return value
+}
+
+/** The router at `url`, as a capture asks it. */
+export const remoteRouter = (url: string) => ({ prefix: url, fetch: (request: Request) => fetch(request) })
+
+/** Captures from `url` with the key of the environment. */
+export function captureFrom(url: string, key: string | null, options: CaptureOptions = {}): Promise<Incident> {
+  return captureIncident(remoteRouter(url), { ...options, headers: key === null ? {} : { 'x-admin-key': key } })
+}
+
+/** What an incident holds and what it lacks, line by line. */
+export function* summaryOf({
+  deployment,
+  parts,
+  missing,
+  consistent,
+  clocks,
+  user,
+  redaction,
+}: Incident): Generator<string> {
+  const rows = parts.reduce((sum, part) => sum + (part.rows?.length ?? 1), 0)
+  const about = [user !== null && `user ${user} only`, redaction !== null && 'redacted'].filter(Boolean)
+  const said = about.length > 0 ? ` (${about.join(', ')})` : ''
+  yield `deployment ${shown(deployment.id)} at ${(clocks.node ?? clocks.observer).to}${said}: ${rows} records of ${parts.length} routes`
+  if (!consistent) yield 'the deployment changed during the capture: lists may contradict each other by what changed'
+  for (const { route, reason, count, detail, of } of missing
+    .filter(({ reason }) => reason !== 'not_deployed')
+    .slice(0, 20))
+    yield `${route}${of === null ? '' : ' (one key)'}: ${reason}${count === null ? '' : ` (${count})`}: ${detail}`
+  const absent = missing.filter(({ reason }) => reason === 'not_deployed')
+  if (absent.length > 0) yield `not part of the deployment: ${absent.map(({ route }) => route).join(', ')}`
+}
+
+/** Captures and writes. @returns the exit code. @throws UsageError for what cannot be captured. */
+export async function capture(
+  args: readonly string[],
+  env: Record<string, string | undefined>,
+  out: Output,
+  err: Output,
+): Promise<number> {
+  const { values, positionals } = parse(args, OPTIONS)
+  if (values.help) {
+    print(out, CAPTURE_HELP.trimEnd())
+    return 0
+  }
+  const [target, ...rest] = positionals
+  if (rest.length > 0) throw new UsageError('capture takes one URL')
+  const url = readTarget(target)
+  const { output, user, since, redact } = values
+  if (output === undefined) throw new UsageError('missing required option --output FILE, or -o FILE')
+  const maxBytes = readNumber('max-bytes', values['max-bytes'], 67_108_864)
+  const key = await readKey(values['key-file'], env)
+  try {
+    const incident = await captureFrom(url, key, {
+      redact,
+      ...(user === undefined ? {} : { user }),
+      ...(since === undefined ? {} : { since: readSince('since', since, Date.now()) }),
+      ...(maxBytes === undefined ? {} : { maxBytes }),
+    })
+    if (output === '-') out.write(`${JSON.stringify(incident)}\n`)
+    else await writeWhole(output, `${JSON.stringify(incident)}\n`)
+    for (const line of summaryOf(incident)) print(err, `relayscope: ${visible(line)}`)
+    return 0
+  } catch (error) {
+    if (!(error instanceof CaptureFailed) && !(error instanceof Error)) throw error
+    if (error instanceof UsageError) throw error
+    print(err, `relayscope: ${visible(error.message)}`)
+    return 1
+  }
+}

@@ -1,0 +1,79 @@
+/** `relayscope open`: an incident behind the same router and dashboard, on this machine, without the deployment. */
+import { once } from 'node:events'
+import { createDashboard } from '../../dashboard/dashboard.js'
+import { createReplay, type ReplaySource } from '../../incident/replay.js'
+import { MOUNT_PATHS, parse, readPort, UsageError } from '../arguments.js'
+import { serve, underOneRoof } from '../serve.js'
+import { print, visible } from '../text/table.js'
+import { type Output, summaryOf } from './capture.js'
+import { isDirectory, readIncidentFile } from './files.js'
+
+const OPEN_HELP = `relayscope open: an incident or a recording behind the router and the dashboard, offline
+
+  npx relayscope open incident.json
+  npx relayscope open recording --at 03:00
+
+  --port NUMBER  default 0, which takes a free one; it listens on 127.0.0.1 only
+  --at TIME      the instant of a recording: 03:00 (the last one), or ISO 8601 (default its end)
+
+The clock stands still at the capture. What the file does not hold answers 503, never 0.
+
+Exit codes: 0 ended by SIGINT or SIGTERM; 1 the file or the port cannot be used; 2 wrong usage.
+`
+
+const OPTIONS = {
+  port: { type: 'string', default: '0' },
+  at: { type: 'string' },
+  help: { type: 'boolean', short: 'h' },
+} as const
+
+const CLOSE_TIMEOUT_MS = 1_000
+
+async function sourceOf(path: string, at: string | undefined): Promise<ReplaySource> {
+  if (await isDirectory(path)) throw new UsageError('not yet')
+  if (at !== undefined) throw new UsageError('--at is for a recording: a capture shows one instant')
+  const incident = await readIncidentFile(path)
+  return { at: () => incident }
+}
+
+/** Serves until it is told to end. @returns the exit code. @throws UsageError for what cannot be opened. */
+export async function open(
+  args: readonly string[],
+  signalled: Promise<unknown>,
+  out: Output,
+  err: Output,
+): Promise<number> {
+  const { values, positionals } = parse(args, OPTIONS)
+  if (values.help) {
+    print(out, OPEN_HELP.trimEnd())
+    return 0
+  }
+  const [path, ...rest] = positionals
+  if (path === undefined || rest.length > 0) throw new UsageError('open takes one file or directory')
+  const port = readPort(values.port)
+  try {
+    const source = await sourceOf(path, values.at)
+    const replay = createReplay(source)
+    const dashboard = createDashboard({ api: '', prefix: MOUNT_PATHS.dashboard, title: 'incident' })
+    const server = await serve(underOneRoof(replay, [dashboard]), {
+      host: '127.0.0.1',
+      port,
+      allowedHosts: ['loopback'],
+      closeTimeoutMs: CLOSE_TIMEOUT_MS,
+    })
+    for (const line of summaryOf(source.at(null))) print(err, `relayscope: ${visible(line)}`)
+    print(out, `nothing here is live: the incident is open at ${server.url}/`)
+    print(out, `look at it in a browser: ${server.url}${dashboard.prefix}/`)
+    await signalled
+    await server.close()
+    return 0
+  } catch (error) {
+    if (!(error instanceof Error) || error instanceof UsageError) throw error
+    print(err, `relayscope: ${visible(error.message)}`)
+    return 1
+  }
+}
+
+/** Resolves when the process is told to end. */
+export const untilSignalled = (): Promise<unknown> =>
+  Promise.race((['SIGINT', 'SIGTERM'] as const).map((signal) => once(process, signal)))

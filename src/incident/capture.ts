@@ -1,0 +1,485 @@
+/** Captures what a diagnostics router answers as an incident: every list to its end within bounds, and what is missing by name. */
+import { raceAbort } from '../async/abort.js'
+import { limitTime } from '../async/time-limit.js'
+import type { DeploymentMode } from '../contract/delivery.js'
+import { toTimestamp, utf8Length } from '../contract/ids.js'
+import type { JsonObject } from '../contract/json.js'
+import {
+  count,
+  custom,
+  defineOptions,
+  flag,
+  func,
+  having,
+  type Input,
+  readOptions,
+  text,
+  whole,
+} from '../contract/options.js'
+import { problemText } from '../http/problem.js'
+import { isObject, isText, readObject } from '../relay-client/wire.js'
+import { VERSION } from '../version.js'
+import {
+  INCIDENT_BYTES,
+  INCIDENT_FORMAT,
+  INCIDENT_VERSION,
+  type Incident,
+  type IncidentPart,
+  MISSING_MAX,
+  type Missing,
+  type MissingReason,
+} from './format.js'
+import { KNOWN_ROUTES, PARTS, type Part, type Row, rowIdOf } from './parts.js'
+import { redactIncident } from './redact.js'
+
+/** What is captured: a diagnostics router of this process, or one reached through `fetch`. */
+export interface CapturedRouter {
+  /** Where its routes begin. For a router of another process the whole URL. */
+  readonly prefix: string
+  fetch(request: Request): Promise<Response>
+}
+
+export const CaptureOptions = defineOptions({
+  /** Headers of every request, with the key of the caller. Never written to the incident. @default none */
+  headers: custom<Readonly<Record<string, string>>>('an object of header fields', isObject).optional(),
+  /** Captures the rows of this user only. @default all users */
+  user: text().optional(),
+  /** Leaves out what ended before this instant (epoch ms): ended connections, commands and sessions, and older messages. @default nothing */
+  since: whole().optional(),
+  /** Replaces every id by a pseudonym, and drops metadata, payloads, titles and descriptions. @default false */
+  redact: flag().default(false),
+  /** Most bytes of the incident as JSON text. @default 67108864 (64 MiB), which is also the most */
+  maxBytes: count(INCIDENT_BYTES, INCIDENT_BYTES),
+  /** Cancels the capture. */
+  signal: having<AbortSignal>('addEventListener').optional(),
+  /** Epoch ms by the clock of this machine. @default Date.now */
+  now: func<() => number>().default(() => Date.now),
+})
+export interface CaptureOptions extends Input<typeof CaptureOptions> {}
+
+/** The router refused or did not answer before anything was captured. */
+export class CaptureFailed extends Error {
+  override readonly name = 'CaptureFailed'
+}
+
+/** Longer than a router takes to give up. */
+const REQUEST_MS = 10_000
+/** An answer of a router has at most 16 MiB. */
+const ANSWER_BYTES = 16_777_216
+const PAGES_MAX = 10_000
+/** Requests for one route that is asked for key by key. */
+const KEYS_MAX = 1_000
+/** Walks of all lists, at most: until two in a row agree. */
+const WALKS_MAX = 3
+
+interface Refused {
+  readonly status: number
+  readonly reason: MissingReason
+  readonly detail: string
+}
+type Reply =
+  | { readonly value: Record<string, unknown>; readonly refused?: never }
+  | { readonly refused: Refused; readonly value?: never }
+
+type Ask = (path: string) => Promise<Reply>
+
+function askOf(router: CapturedRouter, headers: Readonly<Record<string, string>>, outer: AbortSignal | undefined): Ask {
+  const base = /^https?:/.test(router.prefix) ? router.prefix : `http://localhost${router.prefix}`
+  return async (path) => {
+    outer?.throwIfAborted()
+    const { signal, clear } = limitTime({ ms: REQUEST_MS, late: () => new Error('late'), signal: outer })
+    const unreachable = (detail: string): Reply => ({ refused: { status: 0, reason: 'unreachable', detail } })
+    try {
+      const response = await raceAbort(
+        router.fetch(new Request(base + path, { headers, redirect: 'manual', signal })),
+        signal,
+      )
+      const value = await raceAbort(readObject(response, ANSWER_BYTES), signal)
+      if (response.status !== 200) {
+        const { status } = response
+        const reason = status === 403 ? 'forbidden' : status === 501 ? 'not_deployed' : 'unreachable'
+        return { refused: { status, reason, detail: problemText(status, value ?? null) } }
+      }
+      return value ? { value } : unreachable(`the answer is not a JSON object of at most ${ANSWER_BYTES} bytes`)
+    } catch {
+      outer?.throwIfAborted()
+      return unreachable(signal.aborted ? `no answer within ${REQUEST_MS / 1_000} s` : 'no answer')
+    } finally {
+      clear()
+    }
+  }
+}
+
+/** What one walk may still take. */
+interface Budget {
+  left: number
+}
+
+/** The rows of one list, or one answer, and what is missing of it. */
+interface Captured {
+  rows: Map<string, Row>
+  answer: Row | null
+  missing: Missing[]
+}
+
+const missingOf = (route: string, reason: MissingReason, detail: string, more: Partial<Missing> = {}): Missing => ({
+  route,
+  of: null,
+  reason,
+  count: null,
+  detail: detail.slice(0, 500),
+  ...more,
+})
+
+/** One route under some key, with its limit where it has one. */
+function pathOf(
+  { route, keys, kind }: Part,
+  key: Readonly<Record<string, string>>,
+  query: Readonly<Record<string, string>>,
+) {
+  const path = route.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(key[name] as string))
+  const search = new URLSearchParams(query)
+  for (const name of keys) if (!route.includes(`{${name}}`)) search.set(name, key[name] as string)
+  return { path, search, limit: kind === 'list' }
+}
+
+/** Walks one list to its end. */
+async function walk(
+  ctx: Ask,
+  part: Part,
+  budget: Budget,
+  into: Captured,
+  key: Readonly<Record<string, string>> = {},
+  query: Readonly<Record<string, string>> = {},
+) {
+  const { route, paged } = part
+  const of = part.keys.length > 0 ? { ...key } : null
+  const say = (reason: MissingReason, detail: string, count: number | null = null) =>
+    void into.missing.push(missingOf(route, reason, detail, { of, count }))
+  const { path, search } = pathOf(part, key, query)
+  const most = paged ? 500 : 1_000
+  search.set('limit', String(most))
+  let share = budget.left / 4
+  for (let pages = 0, cursor: string | null = null; pages < PAGES_MAX; pages++) {
+    if (cursor !== null) search.set('cursor', cursor)
+    let { value, refused } = await ctx(`${path}?${search}`)
+    if (refused?.status === 422 && search.has('limit')) {
+      // A host may allow smaller pages only.
+      search.delete('limit')
+      ;({ value, refused } = await ctx(`${path}?${search}`))
+    }
+    if (refused?.status === 404 && of !== null) return
+    if (refused || !Array.isArray(value?.items))
+      return say(refused?.reason ?? 'unreachable', refused?.detail ?? 'the answer is not a list')
+    const { items, has_more, next_cursor, omitted, completeness } = value
+    let unread = typeof omitted === 'number' ? omitted : 0
+    for (const item of items) {
+      const read = part.row.safeParse(item)
+      if (!read.success) {
+        unread += 1
+        continue
+      }
+      const row = read.data as Row
+      const bytes = utf8Length(JSON.stringify(row)) + 1
+      share -= bytes
+      budget.left -= bytes
+      if (Math.min(share, budget.left) < 0) return say('cut', 'the bound on the bytes of the file was reached')
+      into.rows.set(part.id === null ? String(into.rows.size) : rowIdOf(part, row), row)
+    }
+    if (unread > 0) say('unreadable', 'records that cannot be shown', unread)
+    if (isObject(completeness) && completeness.complete === false) say('sampled', 'the router answered with a sample')
+    if (!paged) {
+      const limit = Number(search.get('limit') ?? 100)
+      return items.length < limit ? undefined : say('cut', `only the newest ${items.length} were asked for`)
+    }
+    if (has_more !== true) return
+    if (!isText(next_cursor) || next_cursor === cursor)
+      return say('unreachable', 'the list has no next page to ask for')
+    cursor = next_cursor
+  }
+  say('cut', `more than ${PAGES_MAX} pages`)
+}
+
+/** One answer that is not a list; under a key it is a row. */
+async function readAnswer(
+  ctx: Ask,
+  part: Part,
+  budget: Budget,
+  into: Captured,
+  key: Readonly<Record<string, string>> = {},
+) {
+  const { path, search } = pathOf(part, key, {})
+  const of = part.keys.length > 0 ? { ...key } : null
+  const { value, refused } = await ctx(search.size > 0 ? `${path}?${search}` : path)
+  if (refused?.status === 404 && of !== null) return
+  const read = value && part.row.safeParse(value)
+  if (!read?.success)
+    return void into.missing.push(
+      missingOf(part.route, refused?.reason ?? 'unreadable', refused?.detail ?? 'this version cannot read the answer', {
+        of,
+      }),
+    )
+  budget.left -= utf8Length(JSON.stringify(read.data))
+  if (of === null) into.answer = read.data as Row
+  else into.rows.set(String(into.rows.size), read.data as Row)
+}
+
+const emptyPart = (): Captured => ({ rows: new Map(), answer: null, missing: [] })
+
+const CLOCKED = /_(?:at|ms)$/
+
+/** What of a row says in which state it is: neither counts, nor instants that pass by the clock alone. */
+function stateOf(part: Part, row: Row): string {
+  return JSON.stringify(part.compared(row), (name, value) =>
+    typeof value === 'number' || CLOCKED.test(name) ? null : value,
+  )
+}
+
+/** How many rows of one list are new, gone or in another state in the second of two walks. */
+function differing(part: Part, before: Captured, after: Captured): number {
+  let different = [...before.rows.keys()].filter((id) => !after.rows.has(id)).length
+  for (const [id, row] of after.rows) {
+    const was = before.rows.get(id)
+    if (!was || stateOf(part, was) !== stateOf(part, row)) different += 1
+  }
+  return different
+}
+
+const OVER = /^(?:disconnected|closed|expired)$/
+
+/** Whether what a row tells of ended before `since`, or is a record of something that happened before. */
+function isOlder(row: Row, since: number): boolean {
+  const isOver = row.terminal ? true : OVER.test(String(row.status ?? row.state))
+  const isRecord =
+    row.status === undefined && row.state === undefined && ('at' in row || 'recorded_at' in row || 'ended_at' in row)
+  if (!isOver && !isRecord) return false
+  const instants: number[] = []
+  JSON.stringify(row, (name, value) => {
+    if (/(?:^|_)at$/.test(name) && isText(value) && name !== 'deadline_at') instants.push(Date.parse(value))
+    return value
+  })
+  return instants.length > 0 && Math.max(...instants) < since
+}
+
+const userOf = (row: Row): unknown => ('user_id' in row ? row.user_id : 'owner' in row ? row.owner : undefined)
+
+/** Takes out the rows of other users, and what is older than asked for. */
+function select(captured: ReadonlyMap<Part, Captured>, user: string | undefined, since: number | undefined): void {
+  const scopes = new Set<unknown>([user])
+  for (const { rows } of captured.values())
+    for (const { admission } of rows.values()) if (isObject(admission)) scopes.add(admission.scope_id)
+  for (const [part, { rows, missing }] of captured) {
+    let [others, older] = [0, 0]
+    for (const [id, row] of rows) {
+      const owner = userOf(row)
+      const isOther = owner === undefined ? 'scope_id' in row && !scopes.has(row.scope_id) : owner !== user
+      if (user !== undefined && isOther) others += Number(rows.delete(id))
+      else if (since !== undefined && isOlder(row, since)) older += Number(rows.delete(id))
+    }
+    const isOfUsers = part.kind === 'list' && part.keys.length === 0 && (part.userFilter !== null || others > 0)
+    if (user !== undefined && isOfUsers)
+      missing.push(missingOf(part.route, 'other_users', 'only the rows of one user were captured'))
+    if (older > 0) missing.push(missingOf(part.route, 'older', 'what ended earlier was left out', { count: older }))
+  }
+}
+
+/** The values that captured rows have for the keys of a part. */
+function* keysFor(
+  part: Part,
+  captured: ReadonlyMap<Part, Captured>,
+  user: string | undefined,
+): Generator<Record<string, string>> {
+  const [name] = part.keys as [string]
+  const seen = new Set<string>(user !== undefined && name === 'user_id' ? [user] : [])
+  for (const { rows } of captured.values())
+    for (const row of rows.values()) {
+      const value = name === 'user_id' ? userOf(row) : row[name]
+      if (isText(value) && (name !== 'user_id' || user === undefined)) seen.add(value)
+    }
+  for (const value of seen) yield { [name]: value }
+}
+
+/** The instant of the node's clock; `null` where it does not tell. */
+async function nodeTime(ctx: Ask): Promise<string | null> {
+  const { value } = await ctx('/sources')
+  return isText(value?.observed_at) && !Number.isNaN(Date.parse(value.observed_at)) ? value.observed_at : null
+}
+
+/** What the router says of itself. @throws CaptureFailed */
+async function describe(ctx: Ask) {
+  const { value: index, refused } = await ctx('/')
+  if (refused) throw new CaptureFailed(`nothing was captured: ${refused.detail}`)
+  if (index?.service !== 'relayscope' || !Array.isArray(index.routes))
+    throw new CaptureFailed('nothing was captured: this is not a diagnostics router of relayscope')
+  const { value: capabilities } = await ctx('/capabilities')
+  const { extensions: told, ...booleans } = capabilities ?? {}
+  const { operations, deployment_id: _, mode: __, incident: ___, ...extensions } = isObject(told) ? told : {}
+  const offered = Object.entries(booleans).flatMap(([name, is]) => (is === true ? [name] : []))
+  const listed = Array.isArray(operations) ? operations.filter(isText) : []
+  const routes = index.routes.flatMap((route: unknown) =>
+    isObject(route) && isText(route.path) ? [{ path: route.path, available: route.available === true }] : [],
+  )
+  return {
+    index,
+    routes,
+    capabilities: [...offered, ...listed].filter((name) => /^[a-z][a-z0-9_]{0,63}$/.test(name)).slice(0, 1_000),
+    extensions: extensions as JsonObject,
+  }
+}
+
+/** Walks all lists and answers without keys, once. */
+async function walkAll(
+  ctx: Ask,
+  parts: readonly Part[],
+  user: string | undefined,
+  budget: Budget,
+): Promise<Map<Part, Captured>> {
+  const captured = new Map<Part, Captured>()
+  for (const part of parts) {
+    const into = emptyPart()
+    captured.set(part, into)
+    if (part.kind === 'answer') await readAnswer(ctx, part, budget, into)
+    else {
+      const query: Record<string, string> =
+        user !== undefined && part.userFilter !== null ? { [part.userFilter]: user } : {}
+      for (const variant of [{}, ...part.variants]) await walk(ctx, part, budget, into, {}, { ...query, ...variant })
+    }
+  }
+  return captured
+}
+
+/** Walks until two walks in a row agree. */
+async function walkUntilSteady(ctx: Ask, parts: readonly Part[], user: string | undefined, maxBytes: number) {
+  let before = await walkAll(ctx, parts, user, { left: maxBytes })
+  for (let walks = 2; ; walks++) {
+    const budget = { left: maxBytes }
+    const after = await walkAll(ctx, parts, user, budget)
+    const unsteady = [...after].map(
+      ([part, now]) => [now, part, differing(part, before.get(part) as Captured, now)] as const,
+    )
+    const consistent = unsteady.every(([, , count]) => count === 0)
+    if (consistent || walks === WALKS_MAX) {
+      for (const [now, { route }, count] of unsteady)
+        if (count > 0)
+          now.missing.push(
+            missingOf(route, 'unsteady', 'rows that were new, gone or in another state in the second walk', { count }),
+          )
+      return { captured: after, consistent, budget }
+    }
+    before = after
+  }
+}
+
+/** Reads the parts that are asked for key by key. */
+async function readKeyed(
+  ctx: Ask,
+  parts: readonly Part[],
+  captured: Map<Part, Captured>,
+  user: string | undefined,
+  budget: Budget,
+): Promise<void> {
+  for (const part of parts) {
+    const into = emptyPart()
+    const keys = part.keys.length === 1 ? [...keysFor(part, captured, user)] : []
+    for (const key of keys.slice(-KEYS_MAX)) {
+      if (budget.left < 0) break
+      if (part.kind === 'answer') await readAnswer(ctx, part, budget, into, key)
+      else await walk(ctx, part, budget, into, key)
+    }
+    const left = keys.length - KEYS_MAX
+    if (left > 0 || budget.left < 0)
+      into.missing.push(
+        missingOf(part.route, 'cut', `asked for at most ${KEYS_MAX} keys`, { count: left > 0 ? left : null }),
+      )
+    captured.set(part, into)
+  }
+}
+
+/** At most as many as a file may have: what is cut says so. */
+function boundedMissing(all: readonly Missing[]): Missing[] {
+  if (all.length <= MISSING_MAX) return [...all]
+  const routes = [...new Set(all.map(({ route }) => route))].slice(0, 100)
+  const whole = all.filter(({ of }) => of === null).slice(0, MISSING_MAX - routes.length)
+  return [
+    ...whole,
+    ...routes.map((route) => missingOf(route, 'cut', 'more is missing of this route than the file can list')),
+  ]
+}
+
+/** Text that JSON readers take for the prototype of an object cannot stand in a file. */
+function withoutPrototypes(incident: Incident): Incident {
+  const json = JSON.stringify(incident)
+  if (!json.includes('"__proto__"')) return incident
+  // A member whose value is undefined is left out.
+  return JSON.parse(json, (name, value) => (name === '__proto__' ? undefined : value))
+}
+
+/**
+ * Captures what `router` answers now. All lists are walked by their cursors, until two walks in a row find the same rows
+ * in the same states, at most three times. A source that fails, is forbidden or is cut by a bound is named in `missing`.
+ *
+ * @throws CaptureFailed where the router refuses the caller or does not answer at all; the reason of `signal` when cancelled.
+ * @example
+ * const incident = await captureIncident(router, { headers: { 'x-admin-key': key }, redact: true })
+ * await writeFile('incident.json', JSON.stringify(incident))
+ */
+export async function captureIncident(router: CapturedRouter, options: CaptureOptions = {}): Promise<Incident> {
+  const { headers = {}, user, since, redact, maxBytes, signal, now } = readOptions(CaptureOptions, options)
+  const ctx = askOf(router, headers, signal)
+  const observer = { from: toTimestamp(now()) }
+  const { index, routes, capabilities, extensions } = await describe(ctx)
+  const from = await nodeTime(ctx)
+  const offered = new Set(capabilities)
+  const known = new Set(routes.map(({ path }) => path))
+  const parts = PARTS.filter(({ capability, route }) => offered.has(capability) && known.has(route))
+  const keyless = parts.filter(({ keys }) => keys.length === 0)
+  const { captured, consistent, budget } = await walkUntilSteady(ctx, keyless, user, maxBytes - 65_536)
+  await readKeyed(
+    ctx,
+    parts.filter(({ keys }) => keys.length > 0),
+    captured,
+    user,
+    budget,
+  )
+  if (user !== undefined || since !== undefined) select(captured, user, since)
+  const to = await nodeTime(ctx)
+  const absent = PARTS.filter((part) => !captured.has(part)).map(({ route }) =>
+    missingOf(route, 'not_deployed', 'the deployment has no such source'),
+  )
+  const foreign = routes
+    .filter(({ path, available }) => available && !KNOWN_ROUTES.has(path))
+    .map(({ path }) => missingOf(path.slice(0, 500), 'unknown_route', 'this version of relayscope cannot read it'))
+  const incident: Incident = {
+    format: INCIDENT_FORMAT,
+    version: INCIDENT_VERSION,
+    writer: { name: 'relayscope', version: VERSION },
+    router_version: isText(index.version) ? index.version.slice(0, 100) : null,
+    deployment: {
+      id: isText(index.deployment_id) ? index.deployment_id : null,
+      mode: (index.mode === 'shared_store' ? 'shared_store' : 'direct') satisfies DeploymentMode,
+    },
+    clocks: {
+      node: from !== null && to !== null ? { from, to } : null,
+      observer: { ...observer, to: toTimestamp(now()) },
+    },
+    user: user ?? null,
+    since: since === undefined ? null : toTimestamp(since),
+    redaction: null,
+    consistent,
+    capabilities,
+    extensions,
+    recording: null,
+    missing: boundedMissing([...[...captured.values()].flatMap(({ missing }) => missing), ...absent, ...foreign]),
+    parts: [...captured].flatMap(([part, kept]) => partsOf(part, kept)),
+  }
+  return withoutPrototypes(redact ? redactIncident(incident) : incident)
+}
+
+/** The part as the file has it. A list that was refused before its first page has none. */
+function partsOf({ route, kind, keys }: Part, { rows, answer, missing }: Captured): IncidentPart[] {
+  if (kind === 'answer' && keys.length === 0) return answer === null ? [] : [{ route, answer }]
+  const isRefused =
+    rows.size === 0 &&
+    missing.some(({ of, reason }) => of === null && (reason === 'forbidden' || reason === 'unreachable'))
+  return isRefused ? [] : [{ route, rows: [...rows.values()] }]
+}

@@ -1,0 +1,147 @@
+/** The format `relayscope-incident`, version 1: what one file holds, as a schema, and the bounds of a file. */
+import * as z from 'zod'
+import { DeploymentMode } from '../contract/delivery.js'
+import { Timestamp } from '../contract/ids.js'
+import { JsonRecord } from '../contract/json.js'
+import { PARTS, type Row } from './parts.js'
+
+export const INCIDENT_FORMAT = 'relayscope-incident'
+export const INCIDENT_VERSION = 1
+/** Most bytes of one file, in UTF-8: what a browser and a process of 512 MiB can open. */
+export const INCIDENT_BYTES = 67_108_864
+/** Most entries that say what is missing. */
+export const MISSING_MAX = 1_000
+
+/** Why a part of the deployment is not in the file, or not whole. */
+export const MissingReason = z
+  .enum([
+    'not_deployed',
+    'forbidden',
+    'unreachable',
+    'cut',
+    'sampled',
+    'unreadable',
+    'other_users',
+    'older',
+    'unsteady',
+    'not_followed',
+    'unknown_route',
+  ])
+  .describe(
+    'Why it is missing. `not_deployed`: the deployment has no such source. `forbidden`: the caller may not see it. `unreachable`: the request failed or timed out. `cut`: a bound of the capture was reached. `sampled`: the router answered with a sample. `unreadable`: records that the router itself could not show. `other_users`, `older`: left out by the option `user` or `since`. `unsteady`: rows that changed between two walks. `not_followed`: a recording has no changes of it since its snapshot. `unknown_route`: a newer router has it, and this version cannot read it.',
+  )
+export type MissingReason = z.infer<typeof MissingReason>
+
+export const Missing = z
+  .object({
+    route: z.string().max(500).describe('The route, as its OpenAPI document names it.'),
+    of: z
+      .record(z.string(), z.string())
+      .nullable()
+      .describe('The values of its path and query parameters; `null` for the whole route.'),
+    reason: MissingReason,
+    count: z.int().min(0).nullable().describe('How many records are affected; `null` where that is unknown.'),
+    detail: z.string().max(500).describe('The reason as a sentence.'),
+  })
+  .describe('Something that is not in the file, or not whole.')
+export type Missing = z.infer<typeof Missing>
+
+const Clock = z.object({
+  from: Timestamp.describe('When the capture began, by this clock.'),
+  to: Timestamp.describe('When the capture ended, by this clock.'),
+})
+
+const Span = z.object({ from: Timestamp, to: Timestamp })
+
+/** What an incident that was taken out of a recording says of that recording. */
+export const RecordingSpan = z
+  .object({
+    from: Timestamp.describe('The first instant that was recorded.'),
+    to: Timestamp.describe('The last instant that was recorded.'),
+    at: Timestamp.describe('The instant that this incident shows.'),
+    gaps: z
+      .array(Span)
+      .max(MISSING_MAX)
+      .describe('When nothing was recorded: from the last line before to the first after.'),
+  })
+  .describe('The recording that this incident was taken from.')
+export type RecordingSpan = z.infer<typeof RecordingSpan>
+
+const HEADER = {
+  format: z.literal(INCIDENT_FORMAT),
+  version: z.literal(INCIDENT_VERSION),
+  writer: z.object({
+    name: z.literal('relayscope'),
+    version: z.string().max(100).describe('Version of relayscope that wrote the file.'),
+  }),
+  router_version: z.string().max(100).nullable().describe('Version of relayscope of the router; `null` if unknown.'),
+  deployment: z.object({
+    id: z.string().max(256).nullable().describe('The deployment; a pseudonym in a redacted file.'),
+    mode: DeploymentMode,
+  }),
+  clocks: z
+    .object({
+      node: Clock.nullable().describe('By the clock of the node that answered; `null` if it did not tell its time.'),
+      observer: Clock.describe('By the clock of the machine that captured.'),
+    })
+    .describe(
+      'When it was captured, by both clocks. A file is opened at the end of the capture, by the clock of the node.',
+    ),
+  user: z.string().max(256).nullable().describe('The file holds rows of this user only; `null` for all users.'),
+  since: Timestamp.nullable().describe('What ended before this instant was left out; `null` for nothing.'),
+  redaction: z
+    .object({
+      id: z.string().max(100).describe('Names the set of pseudonyms: only files with the same one can be compared.'),
+    })
+    .nullable()
+    .describe('`null` for a file with the original ids.'),
+  consistent: z
+    .boolean()
+    .describe(
+      'Whether two walks in a row found the same rows in the same states, so that all lists are of one instant.',
+    ),
+  capabilities: z.array(z.string().max(100)).max(1_000).describe('What the deployment could be asked.'),
+  extensions: JsonRecord.describe("The host's own entries of `capabilities.extensions`; empty in a redacted file."),
+  recording: RecordingSpan.nullable().describe('`null` for a capture.'),
+  missing: z.array(Missing).max(MISSING_MAX).describe('All that is not in the file, or not whole.'),
+}
+
+/** The file without its parts, which are read by the route that each names. */
+export const IncidentHeader = z.object({
+  ...HEADER,
+  parts: z.array(z.looseObject({ route: z.string().max(500) })).max(1_000),
+})
+
+/** The rows of one list, or one answer. */
+export interface IncidentPart {
+  readonly route: string
+  readonly rows?: readonly Row[]
+  readonly answer?: Row
+}
+
+/** An incident: what one file holds. */
+export interface Incident extends Omit<z.infer<typeof IncidentHeader>, 'parts'> {
+  readonly parts: readonly IncidentPart[]
+}
+
+const rowsOf = (row: z.ZodType) => z.array(row).describe('The rows, in the order of the list.')
+
+/** The schema of the part of each route. Answers that are asked for by a key are rows. */
+export const PART_SCHEMAS: ReadonlyMap<string, z.ZodType<IncidentPart>> = new Map(
+  PARTS.map(({ route, kind, keys, row }) => [
+    route,
+    z.object({
+      route: z.literal(route),
+      ...(kind === 'list' || keys.length > 0 ? { rows: rowsOf(row) } : { answer: row }),
+    }) as unknown as z.ZodType<IncidentPart>,
+  ]),
+)
+
+/** The JSON Schema of a file, as `docs/incident.schema.json` has it. */
+export function incidentJsonSchema(): object {
+  const parts = [...PART_SCHEMAS.values()] as [z.ZodType, ...z.ZodType[]]
+  const file = z
+    .object({ ...HEADER, parts: z.array(z.union(parts)).describe('The rows and answers, route by route.') })
+    .describe('An incident of relayscope: what a diagnostics router answered, as one file.')
+  return z.toJSONSchema(file, { io: 'output', unrepresentable: 'any', reused: 'ref' })
+}

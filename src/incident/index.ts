@@ -1,0 +1,5 @@
+/** The face of `relayscope/incident`: what a router answers as a file, to open, compare and replay without the deployment. */
+export { type CapturedRouter, CaptureFailed, type CaptureOptions, captureIncident } from './capture.js'
+export { type Incident, type IncidentPart, incidentJsonSchema, type Missing, type MissingReason } from './format.js'
+export { createIncidentInspectors, incidentComposition } from './inspectors.js'
+export { type IncidentFile, type IncidentRefusal, IncidentRefused, readIncident } from './read.js'

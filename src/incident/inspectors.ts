@@ -1,0 +1,275 @@
+/** Inspectors that answer from an incident, so that the unchanged router shows what the deployment showed then. */
+import type { ClientOfUser, Connection, Instance } from '../contract/connections.js'
+import { type CommandFilter, type CommandKey, type DeliveryCommand, DeliveryStatus } from '../contract/delivery.js'
+import { addressOf, admitsCommand, expiredAt } from '../contract/delivery-rules.js'
+import { type FamilyName, familyEntries, type Inspectors } from '../contract/families.js'
+import { checkSegmentId, commandKey } from '../contract/ids.js'
+import type { Deployment } from '../contract/inspectors.js'
+import type { JsonObject } from '../contract/json.js'
+import { omittedCount, type Page, type PageQuery, type Sample } from '../contract/page.js'
+import { hasAll, type KnownAction, pageOfActions, pageOfRows } from '../contract/rows.js'
+import { admitsCall, type PendingCall } from '../contract/rpc.js'
+import { Refusal } from '../refusal.js'
+import type { Incident, Missing } from './format.js'
+import { PARTS, type Part, type Row } from './parts.js'
+import { type IncidentFile, readIncident } from './read.js'
+
+/** The token of the page that the file does not hold. */
+const CUT = 'cut'
+
+/** Reasons that say nothing of whether a list is whole. */
+const WHOLE: readonly Missing['reason'][] = ['unsteady', 'unreadable', 'not_deployed', 'unknown_route']
+
+/** Epoch ms of the instant that the incident shows, by the clock of the node where that is known. */
+export const instantOf = ({ clocks }: Incident): number => Date.parse((clocks.node ?? clocks.observer).to)
+
+/** The rows of an incident by route, and what is missing of each. */
+interface Kept {
+  readonly rows: ReadonlyMap<string, readonly Row[]>
+  readonly answers: ReadonlyMap<string, Row>
+  readonly missing: ReadonlyMap<string, readonly Missing[]>
+  readonly user: string | null
+  readonly at: number
+}
+
+function keptOf(incident: Incident): Kept {
+  const missing = new Map<string, Missing[]>()
+  for (const one of incident.missing) missing.set(one.route, [...(missing.get(one.route) ?? []), one])
+  const rows = new Map(incident.parts.flatMap(({ route, rows }) => (rows ? [[route, rows] as const] : [])))
+  const sessions = rows.get('/sessions')
+  // The router asks the connections for it again, and shows what it was found by.
+  if (sessions && rows.has('/connections') && !missing.has('/connections'))
+    rows.set(
+      '/sessions',
+      sessions.map((session) => ({ ...session, connector_connected: null })),
+    )
+  return {
+    rows,
+    answers: new Map(incident.parts.flatMap(({ route, answer }) => (answer ? [[route, answer]] : []))),
+    missing,
+    user: incident.user,
+    at: instantOf(incident),
+  }
+}
+
+const notKept = (route: string, why = 'is not in this incident') => new Refusal('unavailable', `${route} ${why}`)
+
+/** Whether the file may lack rows of `route` under `filter`: an absent row is then unknown, and not gone. */
+function isTruncated({ missing, user }: Kept, route: string, filter: Row = {}): boolean {
+  return (missing.get(route) ?? []).some(({ reason, of }) => {
+    if (WHOLE.includes(reason)) return false
+    if (reason === 'other_users') return filter.user_id !== user && filter.owner !== user
+    return of === null || hasAll(filter, Object.entries(of))
+  })
+}
+
+const isPage = (given: unknown): given is PageQuery =>
+  typeof given === 'object' && given !== null && 'limit' in given && 'cursor' in given
+
+/** Filters whose values are no fields of a row. */
+const ADMITS: Readonly<Record<string, (filter: Row, row: Row) => boolean>> = {
+  '/delivery/commands': (filter, row) => admitsCommand(filter as CommandFilter, row as unknown as DeliveryCommand),
+  '/rpc/pending': (filter, row) => admitsCall(filter, row as unknown as PendingCall),
+}
+
+/** @throws Refusal `unavailable` for a filter that the rows cannot answer. */
+function filtered({ rows }: Kept, { route }: Part, filter: Row): readonly Row[] {
+  const kept = rows.get(route)
+  if (!kept) throw notKept(route)
+  const admits = ADMITS[route]
+  if (admits) return kept.filter((row) => admits(filter, row))
+  const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
+  const unknown = kept.length > 0 && wanted.find(([name]) => !kept.some((row) => name in row))
+  if (unknown) throw notKept(route, `cannot be filtered by ${unknown[0]} in an incident`)
+  return wanted.length === 0 ? kept : kept.filter((row) => hasAll(row, wanted))
+}
+
+/** One page of a list. After the last row of a list that was cut stands a page that cannot be read. */
+function listPage(kept: Kept, part: Part, filter: Row, page: PageQuery): Page<Row> {
+  if (page.cursor === CUT) throw notKept(part.route, 'was cut here')
+  const unreadable = (kept.missing.get(part.route) ?? []).find(({ reason }) => reason === 'unreadable')
+  const listed = {
+    ...pageOfRows(filtered(kept, part, filter), page),
+    ...omittedCount(page.cursor === null ? (unreadable?.count ?? 0) : 0),
+  }
+  const isShort = !listed.has_more && isTruncated(kept, part.route, filter)
+  return isShort ? { ...listed, has_more: true, next_cursor: CUT } : listed
+}
+
+/** The row with these values; `null` only where the file would have it. */
+function findRow(kept: Kept, part: Part, key: Row): Row | null {
+  const { route } = part
+  const wanted = Object.entries(key)
+  const rows = kept.rows.get(route)
+  const found = rows?.find((row) => hasAll(row, wanted))
+  if (found) return found
+  if (!rows || isTruncated(kept, route, key)) throw notKept(route)
+  return null
+}
+
+/** The method of an optional or required list, answer, or list by a key. */
+function methodOf(kept: Kept, part: Part) {
+  const { route, kind, keys, paged } = part
+  return (...given: unknown[]): unknown => {
+    const page = given.find(isPage)
+    const [first] = given
+    const filter =
+      typeof first === 'string' ? { [keys[0] as string]: first } : first === page || given.length < 2 ? {} : first
+    if (kind === 'answer' && keys.length > 0) return findRow(kept, part, filter as Row)
+    if (kind === 'answer') {
+      const answer = kept.answers.get(route)
+      // What a filter would leave of it nobody asked then.
+      if (!answer || Object.values(filter as Row).some((value) => value !== undefined)) throw notKept(route)
+      return answer
+    }
+    if (!paged) return sampleOf(kept, part, filter as { stream: string; limit: number })
+    const listed = listPage(kept, part, filter as Row, page as PageQuery)
+    const isKnown = keys.length === 0 || listed.items.length > 0 || isNamed(kept, filter as Row)
+    return isKnown ? listed : null
+  }
+}
+
+/** Whether any row has these values. */
+const isNamed = ({ rows }: Kept, key: Row): boolean =>
+  [...rows.values()].some((list) => list.some((row) => hasAll(row, Object.entries(key))))
+
+/** The newest rows of what the filter names. */
+function sampleOf(kept: Kept, part: Part, { limit, ...filter }: { limit: number }): Sample<Row> {
+  const rows = filtered(kept, part, filter)
+  const isShort = isTruncated(kept, part.route, filter)
+  if (rows.length === 0 && isShort) throw notKept(part.route)
+  return { items: rows.slice(-limit), truncated: isShort || rows.length > limit }
+}
+
+/** Methods that only a deployment with their capability has. */
+const OPTIONAL: readonly string[] = ['checkInstance']
+
+/** What is computed from the rows of several parts. */
+function computed(kept: Kept, part: (route: string) => Part): Partial<Record<FamilyName, Record<string, unknown>>> {
+  const rowsOf = <T>(route: string) => (kept.rows.get(route) ?? []) as readonly T[]
+  const instanceOf = ({ user_id, client_id }: ClientOfUser) =>
+    findRow(kept, part('/connections'), { user_id, client_id, status: 'connected' })?.instance_id ?? null
+  return {
+    registry: {
+      currentInstances: (clients: readonly ClientOfUser[]) => clients.map(instanceOf),
+      listActions(filter: Row, page: PageQuery) {
+        const known = filtered(kept, part('/actions'), {}) as unknown as readonly KnownAction[]
+        const isFiltered = Object.values(filter).some((value) => value !== undefined)
+        const unnumbered = known.map(({ name, description, parameters_schema }) => ({
+          name,
+          description,
+          parameters_schema,
+        }))
+        // Without a filter the numbers are those of the router then.
+        const listed = isFiltered
+          ? pageOfActions(unnumbered, rowsOf<Connection>('/connections'), filter, page)
+          : pageOfActions(known, [], {}, page)
+        return { ...listed, truncated: isTruncated(kept, isFiltered ? '/connections' : '/actions', filter) }
+      },
+    },
+    rpc: {
+      checkInstance({ instance_id, ...client }: Instance) {
+        const held = instanceOf(client)
+        return { current: held === instance_id, current_instance_id: held }
+      },
+    },
+    delivery: {
+      getTenant: (scope_id: string) => findRow(kept, part('/delivery/tenants'), { scope_id }),
+      status(key: CommandKey) {
+        if (checkSegmentId(key.client_id) || checkSegmentId(key.command_id)) throw new Refusal('invalid_identity')
+        const asked = commandKey(key)
+        const commands = rowsOf<DeliveryCommand>('/delivery/commands')
+        const found = commands.find((command) => commandKey(addressOf(command)) === asked)
+        if (found) return expiredAt(DeliveryStatus.parse(found), kept.at)
+        if (!kept.rows.has('/delivery/commands') || isTruncated(kept, '/delivery/commands', { ...key }))
+          throw notKept('/delivery/commands')
+        return null
+      },
+    },
+  }
+}
+
+/**
+ * Inspectors over an incident: hand them to `createDiagnosticsRouter`, or call them from a test. They have the capabilities
+ * that the deployment had. What the file does not hold is refused with `unavailable`, and a list that was cut ends with a
+ * page that is, so that nothing unknown reads as absent.
+ *
+ * @param file The text or bytes of the file, or what was parsed of it.
+ * @throws IncidentRefused for a file that is damaged or hostile.
+ * @example
+ * const inspectors = createIncidentInspectors(await readFile('incident.json'))
+ * const router = createDiagnosticsRouter({ inspectors, auth: noopAuth() })
+ */
+export function createIncidentInspectors(file: IncidentFile): Inspectors {
+  const incident = readIncident(file)
+  const kept = keptOf(incident)
+  const offered = new Set(incident.capabilities)
+  const byRoute = new Map(PARTS.map((part) => [part.route, part]))
+  const special = computed(kept, (route) => byRoute.get(route) as Part)
+  const inspectors: Record<string, object> = {}
+  for (const [name, { capability, methods, operations, listed }] of familyEntries()) {
+    if (!offered.has(capability)) continue
+    const optional = Object.entries({ ...operations, ...listed }).filter(([operation]) => offered.has(operation))
+    const promised = [...Object.keys(methods), ...optional.map(([, method]) => method)]
+    const inspector: Record<string, unknown> = Object.fromEntries(
+      promised.map((method) => [
+        method,
+        () => {
+          throw notKept(`${capability}.${method}`)
+        },
+      ]),
+    )
+    for (const part of PARTS.filter(({ family, method }) => family === name && promised.includes(method))) {
+      inspector[part.method] = methodOf(kept, part)
+      const id = part.id?.[0] as string
+      if (part.get !== undefined) inspector[part.get] = (value: string) => findRow(kept, part, { [id]: value })
+    }
+    const own = Object.entries(special[name] ?? {}).filter(
+      ([method]) => !OPTIONAL.includes(method) || promised.includes(method),
+    )
+    inspectors[name] = Object.assign(inspector, Object.fromEntries(own))
+  }
+  return inspectors as Inspectors
+}
+
+/** The entry `incident` of `capabilities.extensions`: that nothing is live, and what the file lacks. */
+export interface IncidentBanner extends Pick<Incident, 'clocks' | 'user' | 'since' | 'consistent' | 'recording'> {
+  readonly redacted: boolean
+  /** At most 50. */
+  readonly missing: readonly Missing[]
+}
+
+/**
+ * What a router over an incident is built from: its inspectors, its deployment, the clock stopped at the capture, and the
+ * entry `incident` of `capabilities.extensions`, by which the dashboard shows that nothing of it is live.
+ *
+ * @throws IncidentRefused for a file that is damaged or hostile.
+ * @example
+ * const router = createDiagnosticsRouter({ ...incidentComposition(file), auth: noopAuth() })
+ */
+export function incidentComposition(file: IncidentFile): {
+  inspectors: Inspectors
+  deployment: Deployment
+  extensions: JsonObject
+  now: () => number
+} {
+  const incident = readIncident(file)
+  const { clocks, user, since, redaction, consistent, missing, recording } = incident
+  const at = instantOf(incident)
+  const lacking = missing.filter(({ reason }) => reason !== 'not_deployed')
+  const banner: IncidentBanner = {
+    clocks,
+    user,
+    since,
+    redacted: redaction !== null,
+    consistent,
+    missing: lacking.slice(0, 50),
+    recording,
+  }
+  return {
+    inspectors: createIncidentInspectors(incident),
+    deployment: { id: incident.deployment.id, mode: incident.deployment.mode },
+    extensions: { ...(incident.extensions as JsonObject), incident: banner as unknown as JsonObject },
+    now: () => at,
+  }
+}

@@ -1,0 +1,126 @@
+/** Which routes a capture reads and which inspector method answers from each part again: derived from the route table. */
+import * as z from 'zod'
+import { FAMILIES, type FamilyName } from '../contract/families.js'
+import type { Family } from '../contract/family.js'
+import type { DiagnosticsRoute } from '../diagnostics/route.js'
+import { ROUTES } from '../diagnostics/routes.js'
+import { WATCH } from '../diagnostics/watch/route.js'
+import { ROWS } from '../diagnostics/watch/rows.js'
+import { paramNames } from '../http/match.js'
+
+/** One route whose answers are kept in an incident. Every other route is computed from these when the file is opened. */
+export interface Part {
+  readonly route: string
+  readonly family: FamilyName
+  /** The capability that a deployment must have for it. */
+  readonly capability: string
+  /** The inspector method that answers from it. */
+  readonly method: string
+  /** The method that finds one of its rows by id, of a family that requires one. */
+  readonly get: string | undefined
+  /** A list of rows, or one answer. */
+  readonly kind: 'list' | 'answer'
+  /** How its list is asked for: page by page, or one bounded sample. */
+  readonly paged: boolean
+  /** Path and required query parameters. It is asked for once per value that captured rows have of these fields. */
+  readonly keys: readonly string[]
+  /** Further queries that show rows which the plain list leaves out. */
+  readonly variants: readonly Readonly<Record<string, string>>[]
+  /** The fields that identify a row; `null` where a row has no id of its own. */
+  readonly id: readonly string[] | null
+  /** Its list can be watched. */
+  readonly watched: boolean
+  /** Its list takes this filter for the rows of one user; `null` for none. */
+  readonly userFilter: 'user_id' | 'owner' | null
+  readonly row: z.ZodType
+  /** A row without what changes by the clock alone. */
+  compared(row: Readonly<Record<string, unknown>>): object
+}
+
+/** Routes of methods that every inspector of a family has: `[method, the method that finds one row]`. */
+const REQUIRED: Readonly<Record<string, readonly [method: string, get?: string]>> = {
+  '/connections': ['listConnections', 'getConnection'],
+  '/actions': ['listActions'],
+  '/contexts': ['listContexts', 'getContext'],
+  '/browser-windows': ['listBrowserWindows', 'getBrowserWindow'],
+  '/rpc/pending': ['listPending', 'getPending'],
+  '/history/messages': ['readMessages'],
+  '/deduplicator/summary': ['summary'],
+  '/delivery/summary': ['summary'],
+  '/delivery/nodes': ['listNodes'],
+  '/delivery/tenants': ['listTenants'],
+  '/sites': ['listSites', 'getSite'],
+  '/sessions': ['listSessions', 'getSession'],
+  '/subscriptions': ['listSubscriptions'],
+}
+
+/** Methods that are computed from the rows of other parts. */
+const COMPUTED: readonly string[] = ['checkInstance']
+
+const VARIANTS: Readonly<Record<string, Part['variants']>> = {
+  // A list of pending calls shows either those within their deadline or the others.
+  '/rpc/pending': [{ overdue: 'true' }],
+}
+
+const IDS: Readonly<Record<string, readonly string[]>> = { ...ROWS, '/history/messages': ['stream', 'sequence'] }
+
+/** Each capability: its family, and the method that it stands for; `null` for the family itself. */
+const CAPABILITIES = new Map(
+  Object.entries<Family>(FAMILIES).flatMap(([family, { capability, operations, listed }]) => [
+    [capability, { family: family as FamilyName, method: null as string | null }] as const,
+    ...Object.entries({ ...operations, ...listed }).map(
+      ([name, method]) => [name, { family: family as FamilyName, method: method as string | null }] as const,
+    ),
+  ]),
+)
+
+const isListed = (response: z.ZodType): response is z.ZodObject<{ items: z.ZodArray }> =>
+  response instanceof z.ZodObject && 'items' in response.shape
+
+function partOf(route: DiagnosticsRoute): Part | null {
+  const [capability = ''] = route.needs
+  const known = CAPABILITIES.get(capability)
+  const [method = known?.method, get] = REQUIRED[route.path] ?? []
+  if (!known || route.operation !== undefined || !method || COMPUTED.includes(method)) return null
+  const shape = route.query?.shape ?? {}
+  const required = Object.keys(shape).filter((name) => !shape[name].safeParse(undefined).success)
+  const isList = route.page !== undefined && isListed(route.response)
+  const keys = [...paramNames(route.path), ...required]
+  return {
+    route: route.path,
+    family: known.family,
+    capability,
+    method,
+    get,
+    kind: isList ? 'list' : 'answer',
+    paged: route.page === 'paged',
+    keys,
+    variants: VARIANTS[route.path] ?? [],
+    id: isList ? (IDS[route.path] ?? null) : null,
+    watched: isList && keys.length === 0 && Object.hasOwn(ROWS, route.path),
+    userFilter: 'user_id' in shape ? 'user_id' : 'owner' in shape ? 'owner' : null,
+    row: isList
+      ? ((route.response as z.ZodObject<{ items: z.ZodArray }>).shape.items.element as z.ZodType)
+      : route.response,
+    compared: (row) => route.compared?.(row as never) ?? row,
+  }
+}
+
+/** Every part, in the order of the routes; those with keys follow the lists that hold the values of these. */
+export const PARTS: readonly Part[] = ROUTES.flatMap((route) => partOf(route) ?? []).sort(
+  (a, b) => Math.sign(a.keys.length) - Math.sign(b.keys.length),
+)
+
+export const PART_BY_ROUTE: ReadonlyMap<string, Part> = new Map(PARTS.map((part) => [part.route, part]))
+
+/** Every route that this version knows, kept or computed. */
+export const KNOWN_ROUTES: ReadonlySet<string> = new Set([...ROUTES.map(({ path }) => path), WATCH.route.path])
+
+export type Row = Readonly<Record<string, unknown>>
+
+/** The id of `row` as a text; a row without one is identified by all of its fields. */
+export function rowIdOf(part: Pick<Part, 'id'>, row: Row): string {
+  const fields = part.id ?? Object.keys(row)
+  const values = fields.map((field) => row[field])
+  return values.length === 1 ? String(values[0]) : JSON.stringify(values)
+}

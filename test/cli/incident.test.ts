@@ -1,0 +1,131 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { startNodeServer } from '../../src/adapters/node.js'
+import type { Incident } from '../../src/incident/format.js'
+import { askRouter, createOriginal, HEADERS, questionsAbout, timeless } from '../incident/subject.js'
+import { buildCommand, startCommand } from './process.js'
+
+const KEY = HEADERS['x-admin-key']
+
+function directory(): string {
+  const dir = mkdtempSync(join(tmpdir(), 'relayscope-incident-'))
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }))
+  return dir
+}
+
+/** A router on a port of its own. */
+async function startOriginal() {
+  const router = createOriginal()
+  const server = await startNodeServer(router, { port: 0, closeTimeoutMs: 1 })
+  onTestFinished(async () => void (await server.close()))
+  return { prefix: server.url + router.prefix, fetch: (request: Request) => fetch(request) }
+}
+
+/** `relayscope open`, and how to ask it. */
+async function openFile(args: string[]) {
+  const command = startCommand(['open', ...args])
+  onTestFinished(async () => {
+    command.signal('SIGTERM')
+    await command.ended
+  })
+  const url = (await command.ready()).replace(/\/$/, '')
+  return { command, router: { prefix: url, fetch: (request: Request) => fetch(request) } }
+}
+
+beforeAll(buildCommand)
+
+describe('relayscope capture and open', () => {
+  it('make a file, and a router on another port that answers every route as the original did', async () => {
+    const original = await startOriginal()
+    const file = join(directory(), 'incident.json')
+    const captured = await startCommand(['capture', original.prefix, '-o', file], { SERVICE_ADMIN_KEY: KEY }).ended
+    expect([captured.code, captured.out]).toEqual([0, ''])
+    expect(captured.err).toMatch(/deployment null at 2026-01-02T03:04:05.678Z: \d+ records of \d+ routes/)
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    const text = readFileSync(file, 'utf8')
+    expect(text).not.toContain(KEY)
+    const incident = JSON.parse(text) as Incident
+    const { command, router } = await openFile([file])
+    for (const question of questionsAbout(incident, await askRouter(original, '/openapi.json', HEADERS))) {
+      const [then, now] = [await askRouter(original, question, HEADERS), await askRouter(router, question)]
+      expect({ question, ...now, body: timeless(now.body) }).toEqual({ question, ...then, body: timeless(then.body) })
+    }
+    const page = await fetch(`${router.prefix}/dashboard/`)
+    expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('data-api="../"')])
+    command.signal('SIGTERM')
+    expect(await command.ended).toMatchObject({ code: 0 })
+  })
+
+  it('answers this machine only, by its own names', async () => {
+    const original = await startOriginal()
+    const file = join(directory(), 'incident.json')
+    await startCommand(['capture', original.prefix, '-o', file], { SERVICE_ADMIN_KEY: KEY }).ended
+    const { router } = await openFile([file])
+    expect(router.prefix).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
+    const { request } = await import('node:http')
+    const status = await new Promise((resolve, reject) => {
+      request(`${router.prefix}/connections`, { headers: { host: 'evil.example' } }, (response) =>
+        resolve(response.statusCode),
+      )
+        .on('error', reject)
+        .end()
+    })
+    expect(status).toBe(403)
+  })
+
+  it('writes a redacted file of one user to the standard output', async () => {
+    const original = await startOriginal()
+    const args = ['capture', original.prefix, '-o', '-', '--redact', '--user', 'alice', '--since', '1h']
+    const { code, out } = await startCommand(args, { SERVICE_ADMIN_KEY: KEY }).ended
+    expect(code).toBe(0)
+    expect(out).not.toContain('alice')
+    expect(JSON.parse(out)).toMatchObject({ user: expect.stringMatching(/^user-/), since: expect.any(String) })
+  })
+
+  it.each<[string[], RegExp]>([
+    [['capture'], /say where the router is/],
+    [['capture', 'http://127.0.0.1:1/'], /missing required option --output FILE/],
+    [
+      ['capture', 'http://127.0.0.1:1/', '-o', 'x', '--since', 'noon'],
+      /--since must be a time such as 30m, 6h or 2d, not "noon"/,
+    ],
+    [
+      ['capture', 'http://127.0.0.1:1/', '-o', 'x', '--max-bytes', '0'],
+      /--max-bytes must be a number from 1 to 67108864/,
+    ],
+    [['capture', 'http://127.0.0.1:1/', 'http://127.0.0.1:2/', '-o', 'x'], /capture takes one URL/],
+    [['open'], /open takes one file or directory/],
+    [['open', 'x', '--port', 'many'], /--port must be a number/],
+  ])('refuses %j with exit code 2', async (args, message) => {
+    const { code, err } = await startCommand(args).ended
+    expect(err).toMatch(message)
+    expect(code).toBe(2)
+  })
+
+  it('says why nothing was captured, with exit code 1, and leaves no file', async () => {
+    const original = await startOriginal()
+    const file = join(directory(), 'incident.json')
+    const refused = await startCommand(['capture', original.prefix, '-o', file], { SERVICE_ADMIN_KEY: 'another-key' })
+      .ended
+    expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('nothing was captured: 403 forbidden')])
+    expect(() => statSync(file)).toThrow()
+  })
+
+  it.each<[string, string, RegExp]>([
+    ['a damaged file', '{"format":"relayscope-incident","vers', /cannot open .*: the file is damaged/],
+    ['a file of another kind', '{"log":{}}', /is not an incident/],
+    ['a file of another version', '{"format":"relayscope-incident","version":9}', /has version 9 of the format/],
+  ])('refuses to open %s, with exit code 1', async (_what, text, message) => {
+    const file = join(directory(), 'incident.json')
+    writeFileSync(file, text)
+    const { code, err } = await startCommand(['open', file]).ended
+    expect([code, err]).toEqual([1, expect.stringMatching(message)])
+  })
+
+  it('says that a file is not there, with exit code 1', async () => {
+    const { code, err } = await startCommand(['open', '/nowhere/incident.json']).ended
+    expect([code, err]).toEqual([1, expect.stringContaining('cannot read /nowhere/incident.json: ENOENT')])
+  })
+})
