@@ -31,7 +31,7 @@ describe('what an incident lacks', () => {
     const incident = await captureIncident(createSubject({ inspectors: failing }), { headers })
     expect(incident.missing.find(({ route }) => route === '/contexts')).toMatchObject({
       reason: 'unreachable',
-      detail: '503 inspector_unavailable: The source of this answer cannot be reached',
+      detail: expect.stringMatching(/^503 inspector_unavailable: /),
     })
     const replay = replayOf(incident)
     expect((await askRouter(replay, '/contexts')).status).toBe(503)
@@ -181,7 +181,7 @@ describe('an incident since an instant', () => {
 
 describe('captureIncident', () => {
   it('fails where the router refuses the caller', async () => {
-    await expect(captureIncident(createOriginal())).rejects.toThrow('nothing was captured: 403 forbidden: Not allowed')
+    await expect(captureIncident(createOriginal())).rejects.toThrow('nothing was captured: 403 forbidden')
   })
 
   it('fails where something else answers', async () => {
