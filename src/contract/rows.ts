@@ -7,12 +7,13 @@ import { type Page, type PageQuery, parseSequence } from './page.js'
 export const hasAll = (entry: object, wanted: readonly [string, unknown][]): boolean =>
   wanted.every(([name, value]) => entry[name as keyof object] === value)
 
-/** One page of `rows`, in their order. The token is the place of the next row. */
-export function pageOfRows<T>(rows: readonly T[], page: PageQuery): Page<T> {
-  const start = parseSequence(page.cursor)
-  const end = start + page.limit
+/** One page of `rows`, which are the oldest first. The token is the place of the next row in the order that was asked for. */
+export function pageOfRows<T>(rows: readonly T[], { cursor, limit, order }: PageQuery): Page<T> {
+  const start = parseSequence(cursor)
+  const end = start + limit
   const has_more = end < rows.length
-  return { items: rows.slice(start, end), next_cursor: has_more ? String(end) : null, has_more }
+  const ordered = order === 'newest' ? rows.toReversed() : rows
+  return { items: ordered.slice(start, end), next_cursor: has_more ? String(end) : null, has_more }
 }
 
 /** An action without the numbers, which are taken from the connections unless they are given. */

@@ -159,6 +159,7 @@ async function walk(
   const { path, search } = pathOf(part, key, query)
   const most = paged ? 500 : 1_000
   search.set('limit', String(most))
+  if (part.ordered) search.set('order', 'newest')
   let share = budget.left / 4
   for (let pages = 0, cursor: string | null = null; pages < PAGES_MAX; pages++) {
     if (cursor !== null) search.set('cursor', cursor)
@@ -381,7 +382,7 @@ async function readKeyed(
   for (const part of parts) {
     const into = emptyPart()
     const keys = part.keys.length === 1 ? [...keysFor(part, captured, user)] : []
-    for (const key of keys.slice(-KEYS_MAX)) {
+    for (const key of keys.slice(0, KEYS_MAX)) {
       if (budget.left < 0) break
       if (part.kind === 'answer') await readAnswer(ctx, part, budget, into, key)
       else await walk(ctx, part, budget, into, key)
@@ -476,10 +477,11 @@ export async function captureIncident(router: CapturedRouter, options: CaptureOp
 }
 
 /** The part as the file has it. A list that was refused before its first page has none. */
-function partsOf({ route, kind, keys }: Part, { rows, answer, missing }: Captured): IncidentPart[] {
+function partsOf({ route, kind, keys, ordered }: Part, { rows, answer, missing }: Captured): IncidentPart[] {
   if (kind === 'answer' && keys.length === 0) return answer === null ? [] : [{ route, answer }]
   const isRefused =
     rows.size === 0 &&
     missing.some(({ of, reason }) => of === null && (reason === 'forbidden' || reason === 'unreachable'))
-  return isRefused ? [] : [{ route, rows: [...rows.values()] }]
+  const kept = [...rows.values()]
+  return isRefused ? [] : [{ route, rows: ordered ? kept.reverse() : kept }]
 }

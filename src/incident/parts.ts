@@ -20,6 +20,8 @@ export interface Part {
   readonly get: string | undefined
   /** A list of rows, or one answer. */
   readonly kind: 'list' | 'answer'
+  /** Its list takes `order`. It is asked for with the newest rows first, so that a bound cuts the oldest, and kept the other way round. */
+  readonly ordered: boolean
   /** How its list is asked for: page by page, or one bounded sample. */
   readonly paged: boolean
   /** Path and required query parameters. It is asked for once per value that captured rows have of these fields. */
@@ -93,6 +95,7 @@ function partOf(route: DiagnosticsRoute): Part | null {
     method,
     get,
     kind: isList ? 'list' : 'answer',
+    ordered: route.order !== undefined,
     paged: route.page === 'paged',
     keys,
     variants: VARIANTS[route.path] ?? [],

@@ -92,7 +92,7 @@ describe('what an incident lacks', () => {
     }
     expect(seen).toBe(kept)
     // Of a connection that the file may lack nobody can say that it was not there.
-    expect((await askRouter(replay, '/connections/conn-1999')).status).toBe(503)
+    expect((await askRouter(replay, '/connections/conn-1')).status).toBe(503)
     expect((await askRouter(replay, '/contexts/ctx-9')).status).toBe(404)
     expect(await askRouter(replay, '/connections/count')).toMatchObject({ body: { completeness: { complete: false } } })
   })
