@@ -25,6 +25,7 @@ const WORLD = {
     // The second is of a system that knows of its nodes only that they are there.
     nodes: [{}, { updated_at: null, stale: null, staleness_ms: null, metadata: { queue: 'reports' } }],
     tenants: [{}],
+    mailboxes: [{}],
     statuses: [{}],
   },
   sites: [{}],

@@ -4,6 +4,7 @@
  */
 import { BadRecord } from '../contract/bad-record.js'
 import type { DeliveryStatus } from '../contract/delivery.js'
+import { shownAttempts } from '../contract/delivery-rules.js'
 import { checkId, Id, toTimestamp } from '../contract/ids.js'
 import type { InspectionContext } from '../contract/page.js'
 import { type Identify, ownerOf } from './identity.js'
@@ -76,6 +77,10 @@ function outcomeOf({ state, started, ended, stalls, hasFailed, isStalled }: Fact
   return started === ended && hasFailed ? 'rejected' : 'other'
 }
 
+/** Why an attempt of that outcome led to nothing. */
+const reasonOf = (outcome: DeliveryStatus['attempts']['last_outcome']) =>
+  outcome === 'rejected' ? 'deliver_rejected' : outcome === 'timed_out' ? 'lease_expired' : null
+
 function recoveryOf({ state, ended, stalls, attempts, isTerminal, hasFailed }: Facts): DeliveryStatus['recovery'] {
   // The last end needs no further attempt.
   const failed = Math.max(0, isTerminal ? ended - 1 : ended)
@@ -114,6 +119,8 @@ export async function readJob(
   if (command_id === null) return bad('id', 'at most 256 bytes with the name of its queue')
   if (at === null) return bad('timestamp', 'a time')
   if (facts.isTerminal && finishedAt === null) return bad('finishedOn', 'a time')
+  const last_at = facts.started === 0 ? null : instantOf(job.processedOn)
+  const last_outcome = outcomeOf(facts)
   return {
     ...(await ownerOf(identify, { queue, id, name, data }, ctx)),
     command_id,
@@ -121,9 +128,27 @@ export async function readJob(
     attempts: {
       count: facts.started,
       confirmed: state === 'completed' ? 1 : 0,
-      last_at: facts.started === 0 ? null : instantOf(job.processedOn),
+      handed_over_at: state === 'completed' ? finishedAt : null,
+      last_at,
       last_node_id: job.processedBy ?? null,
-      last_outcome: outcomeOf(facts),
+      last_outcome,
+      // A job keeps the latest alone.
+      ...shownAttempts(
+        facts.started === 0
+          ? []
+          : [
+              {
+                number: facts.started,
+                at: last_at,
+                node_id: job.processedBy ?? null,
+                instance_id: null,
+                outcome: last_outcome,
+                ended_at: facts.isTerminal ? finishedAt : null,
+                reason: reasonOf(last_outcome),
+              },
+            ],
+        facts.started,
+      ),
     },
     acknowledgement: { state: 'none', at: null, instance_id: null },
     recovery: recoveryOf(facts),

@@ -105,14 +105,19 @@ export async function readSummary(
     deployment_id,
     mode: 'shared_store',
     tracked_commands: sum(({ tracked }) => tracked),
-    // A queue does not count its delayed jobs by whether one was attempted.
-    tracked_by_state: null,
+    // A queue does not count its delayed jobs by whether one was attempted, and failures not by their reason.
+    by_state: null,
+    by_reason: null,
+    waits_for: null,
     due_commands: sum(({ due }) => due),
     // BullMQ does not record which workers wait for jobs.
     waiting_for_client: null,
     oldest_deadline_at: null,
     oldest_queued_age_ms: sampled.length === 0 ? null : Math.max(0, at - Math.min(...sampled)),
     sample_size: sampled.length,
+    // Of each state only some are looked at.
+    oldest_open_age_ms: null,
+    latency: null,
     ...NO_LEGACY,
     observed_at: toTimestamp(at),
   }

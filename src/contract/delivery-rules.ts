@@ -2,7 +2,20 @@
 import { DEADLINE_MS, withTimeout } from '../async/time-limit.js'
 import { Refusal } from '../refusal.js'
 import type { ConnectionRegistry } from './connections.js'
-import type { CommandFilter, CommandKey, DeliveryCommand, DeliveryStatus } from './delivery.js'
+import {
+  ATTEMPTS_KEPT,
+  type Attempt,
+  type CommandFilter,
+  type CommandKey,
+  type DeliveryCommand,
+  type DeliveryStatus,
+  LATENCY_BOUNDS_MS,
+  LATENCY_STEPS,
+  type Latency,
+  type LatencyHistograms,
+  type LatencyStep,
+  type WaitsFor,
+} from './delivery.js'
 import { DEADLINE_MAX_MS } from './delivery-dispatch.js'
 import { checkSegment } from './ids.js'
 import type { JsonObject } from './json.js'
@@ -44,20 +57,46 @@ export function expiredAt(status: DeliveryStatus, now: number): DeliveryStatus {
   return { ...status, terminal: { state: 'expired', at: deadline_at, reason: 'deadline_passed' } }
 }
 
+/** What is known of a command beside its record: where its delivery stands, and whether its client is attached. */
+export interface DeliveryStep {
+  /** `ready` for an attempt, `attempted`, or in a pause before the next attempt; `null` if only the record is known. */
+  step: 'ready' | 'attempted' | 'pause' | null
+  /** Whether a connection of its client is attached to the mailbox; `null` if unknown. */
+  isAttached: boolean | null
+}
+
+/** What a command that has not ended waits for. */
+function waitsFor({ acknowledgement, attempts }: DeliveryStatus, { step, isAttached }: DeliveryStep): WaitsFor {
+  if (acknowledgement.state !== 'none') return 'outcome'
+  if (step === 'pause') return 'retry_pause'
+  if (step === 'ready') return isAttached === null ? 'unknown' : isAttached ? 'turn' : 'client_not_attached'
+  const { count, last_outcome } = attempts
+  if (count > 0 && last_outcome === null) return 'delivery'
+  return last_outcome === 'handed_over' ? 'acknowledgement' : 'unknown'
+}
+
+const NO_STEP: DeliveryStep = { step: null, isAttached: null }
+
 /** `status`, as it is recorded, in the list at `now` (epoch ms). */
-export function toDeliveryCommand(status: DeliveryStatus, now: number, action: string | null): DeliveryCommand {
+export function toDeliveryCommand(
+  status: DeliveryStatus,
+  now: number,
+  action: string | null,
+  step: DeliveryStep = NO_STEP,
+): DeliveryCommand {
   const { terminal, acknowledgement, attempts, admission } = status
   const open =
     acknowledgement.state !== 'none' ? 'acknowledged' : attempts.count > 0 ? 'attempted' : ('waiting' as const)
   const { deadline_at } = admission
   const overdue = terminal === null && deadline_at !== null && Date.parse(deadline_at) <= now
-  return { ...status, state: terminal?.state ?? open, overdue, action }
+  const waits_for = terminal ? null : overdue ? 'expiry' : waitsFor(status, step)
+  return { ...status, state: terminal?.state ?? open, overdue, waits_for, action }
 }
 
 /** Whether `filter` admits `command`. */
 export function admitsCommand(filter: CommandFilter, command: DeliveryCommand): boolean {
-  const { state, overdue, user_id, client_id, command_id, admission } = command
-  const values = { state, overdue, user_id, client_id, command_id, scope_id: admission.scope_id } satisfies {
+  const { state, overdue, user_id, client_id, command_id, admission, action } = command
+  const values = { state, overdue, user_id, client_id, command_id, scope_id: admission.scope_id, action } satisfies {
     [Name in keyof Required<CommandFilter>]: unknown
   }
   const names = Object.keys(values) as (keyof CommandFilter)[]
@@ -68,6 +107,60 @@ export function admitsCommand(filter: CommandFilter, command: DeliveryCommand): 
 export function addressOf(command: DeliveryStatus): CommandKey {
   const { user_id, client_id, command_id, admission } = command
   return { user_id: user_id ?? admission.scope_id, client_id: client_id ?? admission.scope_id, command_id }
+}
+
+/** The attempts that a record shows one by one, of `kept`, the latest of `count`, oldest first. */
+export function shownAttempts(kept: readonly Attempt[], count: number): { items: Attempt[]; omitted: number } {
+  const items = kept.slice(-Math.min(ATTEMPTS_KEPT, count))
+  return { items, omitted: count - items.length }
+}
+
+/** How long each step of a command took, in ms; `undefined` for a step that it did not make. */
+export type StepTimes = { readonly [Step in LatencyStep]?: number | undefined }
+
+/** The times of one ended command, by its record. A clock that went back counts as no time. */
+export function stepTimesOf({ admission, attempts, acknowledgement, terminal }: DeliveryStatus): StepTimes {
+  const between = (from: string | null | undefined, to: string | null | undefined) =>
+    from && to ? Math.max(0, Date.parse(to) - Date.parse(from)) : undefined
+  return {
+    handover: between(admission.at, attempts.handed_over_at),
+    acknowledgement: between(attempts.handed_over_at, acknowledgement.at),
+    outcome: between(acknowledgement.at, terminal?.at),
+    total: between(admission.at, terminal?.at),
+  }
+}
+
+/** The smallest of the sorted `times` that `share` of them do not exceed. */
+const quantile = (times: readonly number[], share: number): number | null =>
+  times[Math.max(0, Math.ceil(times.length * share) - 1)] ?? null
+
+/** The latencies of a sample of commands. */
+export function latencyOf(sample: readonly StepTimes[]): Latency {
+  const quantiles = LATENCY_STEPS.map((step) => {
+    const times = sample.flatMap((one) => one[step] ?? []).sort((a, b) => a - b)
+    const [p50_ms, p95_ms, p99_ms] = [0.5, 0.95, 0.99].map((share) => quantile(times, share)) as [
+      number | null,
+      number | null,
+      number | null,
+    ]
+    return [step, { p50_ms, p95_ms, p99_ms, sample_size: times.length }]
+  })
+  return Object.fromEntries(quantiles) as Latency
+}
+
+/** Histograms without a measured time. */
+export function emptyHistograms(): LatencyHistograms {
+  const steps = LATENCY_STEPS.map((step) => [step, { counts: [...LATENCY_BOUNDS_MS, 0].map(() => 0), sum_ms: 0 }])
+  return { bounds_ms: [...LATENCY_BOUNDS_MS], ...Object.fromEntries(steps) } as LatencyHistograms
+}
+
+/** Adds one measured time to the histogram of `step`. */
+export function measure(histograms: LatencyHistograms, step: LatencyStep, ms: number): void {
+  const { counts } = histograms[step]
+  const at = LATENCY_BOUNDS_MS.findIndex((bound) => ms <= bound)
+  const bucket = at < 0 ? LATENCY_BOUNDS_MS.length : at
+  counts[bucket] = (counts[bucket] as number) + 1
+  histograms[step].sum_ms += ms
 }
 
 /** A capacity as a host's function said it, in whole commands. What is not a number reserves nothing. */

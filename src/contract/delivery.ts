@@ -1,175 +1,27 @@
 /** The delivery family: admitted commands on their way to a client, without their payloads. */
 import * as z from 'zod'
+import {
+  AcknowledgementState,
+  AdmissionState,
+  AttemptOutcome,
+  CommandState,
+  Counters,
+  RecoveryReason,
+  TerminalReason,
+  TerminalState,
+  WaitsFor,
+} from './delivery-states.js'
+import { type DeliveryChurn, type DeliveryChurnFilter, DeliverySummary, DeploymentMode } from './delivery-summary.js'
 import type { Family } from './family.js'
-import { filterBy, idField, idInput, NAMES, Timestamp, toReason } from './ids.js'
+import { filterBy, idField, idInput, NAMES, Timestamp } from './ids.js'
 import { HostMetadata } from './json.js'
-import { COUNTER_NAMES, METADATA_BYTES } from './limits.js'
+import { METADATA_BYTES } from './limits.js'
 import type { Awaitable, InspectionContext, Page, PageQuery, Pingable, Versioned } from './page.js'
 
-// Every word that delivery's evidence is told in: outcomes and reasons, as closed lists of the contract.
-
-export const AdmissionState = z.enum(['admitted', 'rejected']).describe('Whether a command was let in.')
-export const AcknowledgementState = z.enum(['none', 'acknowledged', 'refused'])
-export const TerminalState = z.enum(['resulted', 'failed', 'expired', 'cancelled', 'rejected'])
-export type TerminalState = z.infer<typeof TerminalState>
-
-/** States of a command that has not ended. */
-export const TRACKED_STATES = ['waiting', 'attempted', 'acknowledged'] as const
-
-/** Where a command stands. */
-export const CommandState = z
-  .enum([...TRACKED_STATES, ...TerminalState.options])
-  .describe(
-    'Where a command stands. `waiting`: no attempt was claimed. `attempted`: one at least, and it is not acknowledged; pauses before another attempt included. `acknowledged`: and no end is recorded. The others are ends.',
-  )
-export type CommandState = z.infer<typeof CommandState>
-
-/** `words` and `other`; a word that is not among them is read as `other`, so that a list never breaks over one. */
-function vocabulary<const Words extends readonly string[]>(words: Words) {
-  const known = new Set<unknown>(words)
-  return z.preprocess(
-    (value) => (typeof value !== 'string' || known.has(value) ? value : 'other'),
-    z.enum([...words, 'other']),
-  )
-}
-
-const ATTEMPT_OUTCOMES = ['handed_over', 'rejected', 'timed_out'] as const
-
-/**
- * What became of the latest attempt. `handed_over`: `deliver` resolved. `rejected`: it rejected. `timed_out`: it was
- * handed over and not acknowledged in time, or the lease of the attempt ran out before anybody confirmed a hand-over;
- * which of them, `recovery.reason` says.
- */
-export const AttemptOutcome = vocabulary(ATTEMPT_OUTCOMES)
-export type AttemptOutcome = z.infer<typeof AttemptOutcome>
-
-const RECOVERY_REASONS = ['ack_timeout', 'deliver_rejected', 'deliver_timed_out', 'lease_expired', 'requeued'] as const
-
-/**
- * Why another attempt was due. `ack_timeout`: handed over, not acknowledged in time. `deliver_rejected`: `deliver`
- * rejected. `deliver_timed_out`: it did not end in time. `lease_expired`: the node fell silent with the attempt in
- * hand. `requeued`: the node did not learn what it had claimed, and put it back.
- */
-export const RecoveryReason = vocabulary(RECOVERY_REASONS)
-export type RecoveryReason = z.infer<typeof RecoveryReason>
-
-/** The reasons that the library itself gives for the end of a command; a host's own stand beside them. */
-export const TERMINAL_REASONS = [
-  'deadline_passed',
-  'attempts_exhausted',
-  'payload_missing',
-  'refused',
-  'no_waiter',
-  'overloaded',
-  'capacity_exceeded',
-  'cancelled',
-  'other',
-] as const
-
-/**
- * Why a command ended. A host that settles, cancels or refuses one may give a low-cardinality word of its own; what is
- * not such a word is `other`.
- */
-const TerminalReason = z.preprocess(
-  (value) => (typeof value === 'string' ? toReason(value) : value),
-  z.union([z.enum(TERMINAL_REASONS), z.string().regex(/^[a-z][a-z0-9_]{0,63}$/)]),
-)
-
-/** Low-cardinality names to counts. A name of another form, and every name beyond the bound, is counted as `other`. */
-export const Counters = z.record(z.string(), z.int().min(0)).overwrite((map) => {
-  const kept: Record<string, number> = {}
-  for (const [idInput, count] of Object.entries(map)) {
-    const name = toReason(idInput) as string
-    const known = Object.hasOwn(kept, name) || Object.keys(kept).length < COUNTER_NAMES - 1
-    const under = known ? name : 'other'
-    kept[under] = Math.min((kept[under] ?? 0) + count, Number.MAX_SAFE_INTEGER)
-  }
-  return kept
-})
-
-/** What a node counts, by kind: the names of its counters. */
-export const NODE_COUNTERS = {
-  /** Further attempts, by why they were due. */
-  recovery: RECOVERY_REASONS,
-  /** Ends, and refused admissions. */
-  outcome: TerminalState.options,
-  /** Words of clients; `late` and `fenced` ones did not count. */
-  acknowledgement: ['acknowledged', 'refused', 'repeated', 'late', 'fenced'],
-  other: [
-    'admitted',
-    'dispatch_repeated',
-    'dispatch_conflict',
-    'attempt_handed_over',
-    'attempt_rejected',
-    'attempt_timed_out',
-    'late_outcome',
-    'settle_fenced',
-    'waiter_late',
-    'waiter_replaced',
-    'waiter_fenced',
-    'fence_unavailable',
-  ],
-} as const
-export type CounterKind = keyof typeof NODE_COUNTERS
-export type CounterName<Kind extends CounterKind> = (typeof NODE_COUNTERS)[Kind][number]
-
-export const DeploymentMode = z
-  .enum(['direct', 'shared_store'])
-  .describe('`direct`: one process that holds all of it. `shared_store`: several, over one store.')
-export type DeploymentMode = z.infer<typeof DeploymentMode>
+export * from './delivery-states.js'
+export * from './delivery-summary.js'
 
 const Count = z.int().min(0)
-
-/** Why a number of a legacy stream is `null`. */
-export const LegacyReason = z.enum(['not_configured', 'stream_missing', 'group_missing', 'lag_unknown', 'unreadable'])
-export type LegacyReason = z.infer<typeof LegacyReason>
-
-/** The legacy fields of a summary without a legacy stream. */
-export const NO_LEGACY = {
-  legacy_stream_depth: null,
-  legacy_pending_depth: null,
-  legacy_stream_lag: null,
-  legacy_reason: 'not_configured',
-} as const
-
-const TrackedByState = z.object({
-  waiting: Count.describe('No attempt was claimed.'),
-  attempted: Count.describe('At least one attempt was claimed, and the client has not acknowledged.'),
-  acknowledged: Count.describe('The client has acknowledged, and no end is recorded.'),
-})
-
-/** Delivery as a whole. */
-export const DeliverySummary = z
-  .object({
-    deployment_id: z.string().nullable().describe(NAMES.deployment_id),
-    mode: DeploymentMode.describe('How the deployment is made up.'),
-    tracked_commands: Count.describe('Commands that are admitted and not terminal.'),
-    tracked_by_state: TrackedByState.nullable().describe(
-      'Tracked commands by where they stand, counted at the same moment: they add up to `tracked_commands`. `null` if not known.',
-    ),
-    due_commands: Count.nullable().describe(
-      'Unacknowledged commands whose next attempt is now or earlier and whose client is attached; `null` if not known.',
-    ),
-    waiting_for_client: Count.nullable().describe(
-      'Unacknowledged commands whose next attempt is now or earlier and whose client is not attached. `null` if not known: then `due_commands` may include them.',
-    ),
-    oldest_deadline_at: Timestamp.nullable().describe('The earliest deadline within the sample; `null` for none.'),
-    oldest_queued_age_ms: Count.nullable().describe(
-      'How long the oldest command of the sample has been queued, in ms; `null` for none.',
-    ),
-    sample_size: Count.describe('Commands that the two oldest ages are taken from: no global maximum.'),
-    legacy_stream_depth: Count.nullable().describe('Entries in the legacy stream; `null` if not known.'),
-    legacy_pending_depth: Count.nullable().describe(
-      'Entries that its group was given and has not acknowledged; `null` if not known.',
-    ),
-    legacy_stream_lag: Count.nullable().describe('Entries that its group was never given; `null` if not known.'),
-    legacy_reason: LegacyReason.nullable().describe(
-      'Why a legacy number is `null`; `null` when all three are known. `not_configured`: no legacy stream is named. `stream_missing`, `group_missing`: it does not exist. `lag_unknown`: the store cannot tell the lag, because entries were deleted or the group started in the middle. `unreadable`: the store did not allow or answer the read.',
-    ),
-    observed_at: Timestamp.describe('When this was looked at.'),
-  })
-  .describe('Delivery as a whole.')
-export type DeliverySummary = z.infer<typeof DeliverySummary>
 
 const NodeCounters = z.object({
   recovery: Counters.describe('Further attempts, by why they were due.'),
@@ -226,14 +78,35 @@ const Admission = z.object({
   deadline_at: Timestamp.nullable().describe('When it expires; `null` where it does not.'),
 })
 
+/** Attempts of one command that its record keeps one by one. */
+export const ATTEMPTS_KEPT = 16
+
+const Attempt = z.object({
+  number: z.int().min(1).describe('Its number among the attempts of the command, from 1.'),
+  at: Timestamp.nullable().describe('When it was claimed; `null` if not known.'),
+  node_id: z.string().nullable().describe('The node that claimed it; `null` if not known.'),
+  instance_id: z.string().nullable().describe('The instance of the client that it was for; `null` if not known.'),
+  outcome: AttemptOutcome.nullable().describe('What became of it; `null` while it is under way.'),
+  ended_at: Timestamp.nullable().describe('When that was recorded; `null` while it is under way, or if not known.'),
+  reason: RecoveryReason.nullable().describe(
+    'Why it led to nothing; `null` while it is under way, and for one that was handed over and did not time out.',
+  ),
+})
+export type Attempt = z.infer<typeof Attempt>
+
 const Attempts = z.object({
   count: Count.describe('Attempts that were claimed.'),
   confirmed: Count.describe('Those of them whose `deliver` resolved: hand-overs that are known of.'),
+  handed_over_at: Timestamp.nullable().describe(
+    'When `deliver` first resolved; `null` if it has not, or if not known.',
+  ),
   last_at: Timestamp.nullable().describe('When the latest was claimed; `null` before the first.'),
   last_node_id: z.string().nullable().describe('The node that claimed it; `null` before the first.'),
   last_outcome: AttemptOutcome.nullable().describe(
     'What became of that hand-over; `null` before the first, and while it is under way.',
   ),
+  items: z.array(Attempt).max(ATTEMPTS_KEPT).describe(`The latest attempts, oldest first, at most ${ATTEMPTS_KEPT}.`),
+  omitted: Count.describe('Attempts before these, which are not kept one by one.'),
 })
 
 const Acknowledgement = z.object({
@@ -278,6 +151,9 @@ export type DeliveryStatus = z.infer<typeof DeliveryStatus>
 export const DeliveryCommand = DeliveryStatus.extend({
   state: CommandState.describe('Where it stands.'),
   overdue: z.boolean().describe('Whether its deadline has passed without a recorded end.'),
+  waits_for: WaitsFor.nullable().describe(
+    'What it waits for, from its record and its mailbox alone; `null` when it has ended.',
+  ),
   action: z.string().nullable().optional().describe(`${NAMES.action} \`null\` where nobody knows.`),
 }).describe('One command as its list shows it: the evidence as it is recorded.')
 export type DeliveryCommand = z.infer<typeof DeliveryCommand>
@@ -289,9 +165,33 @@ export const CommandFilter = z.object({
   client_id: filterBy('client_id'),
   command_id: filterBy('command_id'),
   scope_id: filterBy('scope_id'),
+  action: filterBy('action'),
   overdue: z.boolean().optional().describe('Only those that are overdue, or only others.'),
 })
 export type CommandFilter = z.infer<typeof CommandFilter>
+
+/** One mailbox that a connection is attached to. */
+export const DeliveryMailbox = z
+  .object({
+    user_id: idField('user_id'),
+    client_id: idField('client_id'),
+    instance_id: z.string().nullable().describe('The instance that is attached; `null` if not known.'),
+    node_id: z.string().nullable().describe('The node where it is attached; `null` if not known.'),
+    attached_at: Timestamp.nullable().describe('Since when it is attached; `null` if not known.'),
+    waiting_commands: Count.nullable().describe(
+      'Commands that are ready to be delivered and have not been claimed; one whose deadline has just passed may be among them. `null` if not known.',
+    ),
+  })
+  .describe('One mailbox that a connection is attached to, and how many commands wait in it.')
+export type DeliveryMailbox = z.infer<typeof DeliveryMailbox>
+
+/** Filters of `/delivery/mailboxes`, all of them optional. */
+export const MailboxFilter = z.object({
+  user_id: filterBy('user_id'),
+  client_id: filterBy('client_id'),
+  node_id: filterBy('node_id'),
+})
+export type MailboxFilter = z.infer<typeof MailboxFilter>
 
 /**
  * What names a command: the same three everywhere. Of a command whose user or client nobody knows, its scope stands in
@@ -322,6 +222,10 @@ export interface DeliveryInspector extends Pingable, Versioned {
    * state changes. Mirrored by the operation `delivery_commands`.
    */
   listCommands?(filter: CommandFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<DeliveryCommand>>
+  /** Mailboxes that a connection is attached to at a living node. Mirrored by the operation `delivery_mailboxes`. */
+  listMailboxes?(filter: MailboxFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<DeliveryMailbox>>
+  /** Mirrored by the operation `delivery_churn`. */
+  deliveryChurn?(filter: DeliveryChurnFilter, ctx: InspectionContext): Awaitable<DeliveryChurn>
 }
 
 /** Delivery, for the table of families. */
@@ -330,14 +234,19 @@ export const DELIVERY_FAMILY = {
   capability: 'delivery',
   methods: { summary: true, listNodes: true, listTenants: true, status: true },
   operations: {},
-  listed: { delivery_commands: 'listCommands' },
+  listed: {
+    delivery_commands: 'listCommands',
+    delivery_mailboxes: 'listMailboxes',
+  },
   components: {
     CommandState,
     DeliveryCommand,
+    DeliveryMailbox,
     DeliveryNode,
     DeliveryStatus,
     DeliverySummary,
     DeliveryTenant,
     DeploymentMode,
+    WaitsFor,
   },
 } as const satisfies Family<DeliveryInspector>

@@ -61,6 +61,7 @@ export {
   CommandState,
   DeliveryCommand,
   type DeliveryInspector,
+  DeliveryMailbox,
   DeliveryNode,
   DeliveryStatus,
   DeliverySummary,

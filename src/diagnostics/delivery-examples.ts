@@ -1,5 +1,6 @@
 /** The records that the examples of delivery's routes are made of. */
 import {
+  type DeliveryMailbox,
   type DeliveryNode,
   type DeliveryStatus,
   type DeliverySummary,
@@ -12,12 +13,39 @@ export const SUMMARY: DeliverySummary = {
   deployment_id: 'relay-eu',
   mode: 'shared_store',
   tracked_commands: 4,
-  tracked_by_state: { waiting: 1, attempted: 2, acknowledged: 1 },
+  by_state: {
+    waiting: 1,
+    attempted: 2,
+    acknowledged: 1,
+    resulted: 310,
+    failed: 3,
+    expired: 12,
+    cancelled: 2,
+    rejected: 5,
+  },
+  by_reason: { capacity_exceeded: 5, cancelled: 2, deadline_passed: 12, refused: 3, unspecified: 310 },
+  waits_for: {
+    client_not_attached: 0,
+    turn: 1,
+    delivery: 0,
+    acknowledgement: 1,
+    retry_pause: 1,
+    outcome: 1,
+    expiry: 0,
+    unknown: 0,
+  },
   due_commands: 1,
   waiting_for_client: 0,
   oldest_deadline_at: exampleTime(58),
   oldest_queued_age_ms: 2_000,
   sample_size: 4,
+  oldest_open_age_ms: 4_000,
+  latency: {
+    handover: { p50_ms: 3, p95_ms: 12, p99_ms: 40, sample_size: 100 },
+    acknowledgement: { p50_ms: 8, p95_ms: 31, p99_ms: 95, sample_size: 97 },
+    outcome: { p50_ms: 120, p95_ms: 900, p99_ms: 2_400, sample_size: 96 },
+    total: { p50_ms: 140, p95_ms: 1_100, p99_ms: 2_600, sample_size: 100 },
+  },
   ...NO_LEGACY,
   observed_at: exampleTime(30),
 }
@@ -60,11 +88,37 @@ export const TENANT: DeliveryTenant = {
   capacity: 1_000,
 }
 
+export const MAILBOX: DeliveryMailbox = {
+  ...INSTANCE,
+  node_id: 'node-1',
+  attached_at: exampleTime(5),
+  waiting_commands: 1,
+}
+
 export const COMMAND: DeliveryStatus = {
   ...CLIENT,
   command_id: 'open-report-9',
   admission: { state: 'admitted', at: exampleTime(19), scope_id: 'ada', deadline_at: exampleTime(49) },
-  attempts: { count: 1, confirmed: 1, last_at: exampleTime(19), last_node_id: 'node-1', last_outcome: 'handed_over' },
+  attempts: {
+    count: 1,
+    confirmed: 1,
+    handed_over_at: exampleTime(20),
+    last_at: exampleTime(19),
+    last_node_id: 'node-1',
+    last_outcome: 'handed_over',
+    items: [
+      {
+        number: 1,
+        at: exampleTime(19),
+        node_id: 'node-1',
+        instance_id: INSTANCE.instance_id,
+        outcome: 'handed_over',
+        ended_at: exampleTime(20),
+        reason: null,
+      },
+    ],
+    omitted: 0,
+  },
   acknowledgement: { state: 'acknowledged', at: exampleTime(20), instance_id: INSTANCE.instance_id },
   recovery: { count: 0, last_at: null, reason: null },
   terminal: { state: 'resulted', at: exampleTime(24), reason: null },

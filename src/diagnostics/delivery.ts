@@ -5,13 +5,15 @@ import {
   CommandKey,
   DeliveryCommand,
   type DeliveryInspector,
+  DeliveryMailbox,
   DeliveryNode,
   DeliveryStatus,
   DeliverySummary,
   DeliveryTenant,
+  MailboxFilter,
 } from '../contract/delivery.js'
 import { type InspectionContext, type Page, type PageQuery, pageSchema, withItems } from '../contract/page.js'
-import { COMMAND, FOREIGN_NODE, NODE, SUMMARY, TENANT } from './delivery-examples.js'
+import { COMMAND, FOREIGN_NODE, MAILBOX, NODE, SUMMARY, TENANT } from './delivery-examples.js'
 import { lastPage } from './examples.js'
 import { diagnosticsRoute, routeSection } from './route.js'
 
@@ -71,14 +73,32 @@ export const DELIVERY_ROUTES = routeSection('delivery', 'Commands on their way t
   diagnosticsRoute({
     path: '/delivery/commands',
     operationId: 'listDeliveryCommands',
-    summary: 'Retained commands and where each stands, oldest first',
+    summary: 'Retained commands, where each stands, and what it waits for, oldest first',
     needs: ['delivery_commands'],
     scopable: true,
     page: 'paged',
     query: CommandFilter,
     response: pageSchema(DeliveryCommand),
-    example: lastPage({ ...COMMAND, state: 'resulted' as const, overdue: false, action: 'open_report' }),
+    example: lastPage({
+      ...COMMAND,
+      state: 'resulted' as const,
+      overdue: false,
+      waits_for: null,
+      action: 'open_report',
+    }),
     read: ({ delivery }, { filter, page }, { ctx }) => delivery.listCommands?.(filter, page, ctx),
+  }),
+  diagnosticsRoute({
+    path: '/delivery/mailboxes',
+    operationId: 'listDeliveryMailboxes',
+    summary: 'Which clients have a mailbox attached, where, since when, and how many commands wait in it',
+    needs: ['delivery_mailboxes'],
+    scopable: true,
+    page: 'paged',
+    query: MailboxFilter,
+    response: pageSchema(DeliveryMailbox),
+    example: lastPage(MAILBOX),
+    read: ({ delivery }, { filter, page }, { ctx }) => delivery.listMailboxes?.(filter, page, ctx),
   }),
   diagnosticsRoute({
     path: '/delivery/status',

@@ -2,16 +2,29 @@
 import {
   type CommandFilter,
   type CommandKey,
+  CommandState,
   DeliveryCommand,
   type DeliveryInspector,
+  DeliveryMailbox,
   DeliveryNode,
   DeliveryStatus,
   DeliverySummary,
   DeliveryTenant,
+  type MailboxFilter,
   NO_LEGACY,
+  NO_REASON,
+  TRACKED_STATES,
+  WaitsFor,
 } from '../contract/delivery.js'
-import { addressOf, admitsCommand, toDeliveryCommand } from '../contract/delivery-rules.js'
-import { checkSegmentId, commandKey } from '../contract/ids.js'
+import {
+  addressOf,
+  admitsCommand,
+  latencyOf,
+  shownAttempts,
+  stepTimesOf,
+  toDeliveryCommand,
+} from '../contract/delivery-rules.js'
+import { checkSegmentId, clientKey, commandKey } from '../contract/ids.js'
 import { Refusal } from '../refusal.js'
 import {
   CLIENT,
@@ -26,6 +39,7 @@ import {
   fakePage,
   fill,
   find,
+  INSTANCE,
   type Make,
   notTested,
   orRefusal,
@@ -44,6 +58,24 @@ function idOfCommand(command: DeliveryStatus): string {
   return `${user_id}/${client_id}/${command_id}`
 }
 
+/** What a record says of its attempts, one by one and together. */
+function checkAttempts({ command_id, attempts }: DeliveryStatus): void {
+  const { items, omitted, count } = attempts
+  check(
+    items.length + omitted === count,
+    `${command_id} has ${items.length} attempts and ${omitted} omitted, of ${count}`,
+  )
+  for (const [i, { number }] of items.entries())
+    check(number === omitted + i + 1, `attempt ${number} of ${command_id} stands in the place of ${omitted + i + 1}`)
+  const last = items.at(-1)
+  if (!last) return
+  checkEqual(
+    [last.at, last.node_id, last.outcome],
+    [attempts.last_at, attempts.last_node_id, attempts.last_outcome],
+    `the latest attempt of ${command_id}`,
+  )
+}
+
 /** The list of commands, held against what is told of each by itself. */
 function commandCases(make: MakeInspector<DeliveryInspector>): Promised[] {
   return [
@@ -55,7 +87,7 @@ function commandCases(make: MakeInspector<DeliveryInspector>): Promised[] {
       item: DeliveryCommand,
       exact: true,
       id: idOfCommand,
-      filters: ['state', 'user_id', 'client_id', 'command_id', 'overdue'],
+      filters: ['state', 'user_id', 'client_id', 'command_id', 'action', 'overdue'],
     }),
     {
       name: 'listCommands shows what status answers, where it stands by that, and the commands of a scope',
@@ -67,7 +99,11 @@ function commandCases(make: MakeInspector<DeliveryInspector>): Promised[] {
           walk((page, ctx) => listCommands.call(delivery, filter, page, ctx), 100, 'listCommands')
         const listed = await under({})
         for (const command of listed) {
-          const { state, overdue, action, ...evidence } = command
+          const { state, overdue, action, waits_for, ...evidence } = command
+          const isOpen = command.terminal === null
+          check((waits_for !== null) === isOpen, `waits_for of ${command.command_id} must be null when it has ended`)
+          check((waits_for === 'expiry') === overdue, `waits_for of ${command.command_id} is expiry when it is overdue`)
+          checkAttempts(command)
           const told = toDeliveryCommand(evidence, overdue ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY, null)
           checkEqual([state, overdue], [told.state, told.overdue], `where ${command.command_id} stands`)
           const status = await delivery.status(addressOf(command), CONTEXT)
@@ -89,6 +125,40 @@ function commandCases(make: MakeInspector<DeliveryInspector>): Promised[] {
   ]
 }
 
+/** The list of mailboxes, held against what commands wait for. */
+function mailboxCases(make: MakeInspector<DeliveryInspector>): Promised[] {
+  return [
+    ...listCases<DeliveryInspector, DeliveryMailbox>(make, {
+      name: 'listMailboxes',
+      list: (delivery, filter) =>
+        delivery.listMailboxes &&
+        ((page, ctx) => delivery.listMailboxes?.(filter as MailboxFilter, page, ctx) ?? NO_PAGE),
+      item: DeliveryMailbox,
+      exact: true,
+      id: ({ user_id, client_id }) => `${user_id}/${client_id}`,
+      filters: ['user_id', 'client_id', 'node_id'],
+    }),
+    {
+      name: 'listCommands says that a client is not attached where listMailboxes shows no mailbox of it',
+      run: async () => {
+        const delivery = await make()
+        const { listCommands, listMailboxes } = delivery ?? {}
+        if (!listCommands || !listMailboxes) return notTested('there is no list of commands, or of mailboxes')
+        const listed = await walk((page) => listMailboxes.call(delivery, {}, page, CONTEXT), 100, 'listMailboxes')
+        const attached = new Set(listed.map((mailbox) => clientKey(mailbox)))
+        const all = await walk((page) => listCommands.call(delivery, {}, page, CONTEXT), 100, 'listCommands')
+        for (const command of all) {
+          const { user_id, client_id, command_id, waits_for } = command
+          const isAttached = user_id !== null && client_id !== null && attached.has(clientKey({ user_id, client_id }))
+          if (waits_for === 'client_not_attached')
+            check(!isAttached, `${command_id} waits for a client that is attached`)
+          if (waits_for === 'turn') check(isAttached, `${command_id} waits for its turn, and nobody is attached`)
+        }
+      },
+    },
+  ]
+}
+
 /** Holds a delivery inspector to its contract. `commands`: retained commands, for whoever does not list them. */
 export function deliveryContract(
   make: MakeInspector<DeliveryInspector>,
@@ -105,12 +175,7 @@ export function deliveryContract(
       run: of(async (delivery) => {
         const summary = await delivery.summary(CONTEXT)
         checkExact(DeliverySummary, summary, 'summary')
-        const byState = summary.tracked_by_state
-        const inStates = byState ? byState.waiting + byState.attempted + byState.acknowledged : null
-        check(
-          inStates === null || inStates === summary.tracked_commands,
-          `summary has ${inStates} commands by state, of ${summary.tracked_commands} tracked`,
-        )
+        checkSums(summary)
         const due = (summary.due_commands ?? 0) + (summary.waiting_for_client ?? 0)
         check(
           due <= summary.tracked_commands,
@@ -143,6 +208,7 @@ export function deliveryContract(
       },
     }),
     ...commandCases(make),
+    ...mailboxCases(make),
     {
       name: 'status answers the evidence of the command asked for, and no payload',
       run: of(async (delivery) => {
@@ -177,6 +243,31 @@ export function deliveryContract(
   ])
 }
 
+const sumOf = (counts: Readonly<Record<string, number>>) => Object.values(counts).reduce((sum, count) => sum + count, 0)
+
+/** What the counts of a summary must come to, as far as they are known. */
+function checkSums({ tracked_commands, by_state, by_reason, waits_for, latency }: DeliverySummary): void {
+  const open = by_state && sumOf(Object.fromEntries(TRACKED_STATES.map((state) => [state, by_state[state]])))
+  if (open !== null && waits_for) {
+    const waiting = sumOf(waits_for)
+    check(waiting === open, `summary tells what ${waiting} commands wait for, and has ${open} that have not ended`)
+    const within = open - waits_for.expiry
+    check(
+      within === tracked_commands,
+      `summary has ${within} commands by state within their deadline, of ${tracked_commands} tracked`,
+    )
+  }
+  if (by_state && by_reason) {
+    const ended = sumOf(by_state) - (open ?? 0)
+    check(sumOf(by_reason) === ended, `summary has ${sumOf(by_reason)} ends by reason, of ${ended} that have ended`)
+  }
+  for (const [step, { p50_ms, p95_ms, p99_ms, sample_size }] of Object.entries(latency ?? {})) {
+    const isKnown = [p50_ms, p95_ms, p99_ms].every((ms) => (ms === null) === (sample_size === 0))
+    check(isKnown, `summary must have quantiles of the step ${step} where its sample is not empty, and only there`)
+    check((p50_ms ?? 0) <= (p95_ms ?? 0) && (p95_ms ?? 0) <= (p99_ms ?? 0), `the quantiles of ${step} must not fall`)
+  }
+}
+
 const NO_COMMAND: CommandKey = { user_id: UNKNOWN_ID, client_id: UNKNOWN_ID, command_id: UNKNOWN_ID }
 
 /** What the fakes know of delivery. */
@@ -185,23 +276,50 @@ export interface DeliveryWorld {
     summary?: Partly<DeliverySummary>
     nodes?: Partly<DeliveryNode>[]
     tenants?: Partly<DeliveryTenant>[]
+    /** Makes the inspector list the mailboxes that are attached. */
+    mailboxes?: Partly<DeliveryMailbox>[]
     /** Makes the inspector list its commands; those are overdue whose deadline is not after the time of the fakes. */
     statuses?: Partly<DeliveryStatus>[]
   }
 }
 
-const toDeliverySummary = (given: Partly<DeliverySummary> = {}): DeliverySummary =>
-  fill(
+/** What the summary counts of the commands that are listed. */
+function countsIn(commands: readonly DeliveryCommand[]) {
+  const count = (names: readonly string[]) => {
+    const counts: Record<string, number> = {}
+    for (const name of names) counts[name] = (counts[name] ?? 0) + 1
+    return counts
+  }
+  const zeros = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, 0]))
+  const states = count(commands.map(({ state }) => state))
+  const waits = count(commands.flatMap(({ waits_for }) => waits_for ?? []))
+  return {
+    by_state: { ...zeros(CommandState.options), ...states } as NonNullable<DeliverySummary['by_state']>,
+    by_reason: count(commands.flatMap(({ terminal }) => (terminal ? [terminal.reason ?? NO_REASON] : []))),
+    waits_for: { ...zeros(WaitsFor.options), ...waits } as NonNullable<DeliverySummary['waits_for']>,
+    tracked_commands: commands.filter(({ terminal, overdue }) => terminal === null && !overdue).length,
+    latency: latencyOf(commands.filter(({ terminal }) => terminal).map(stepTimesOf)),
+  }
+}
+
+const UNCOUNTED = { by_state: null, by_reason: null, waits_for: null, tracked_commands: 0, latency: null }
+
+const toDeliverySummary = (
+  given: Partly<DeliverySummary> = {},
+  commands: readonly DeliveryCommand[] | undefined,
+): DeliverySummary =>
+  fill<DeliverySummary>(
     {
       deployment_id: null,
       mode: 'direct',
-      tracked_commands: 0,
-      tracked_by_state: null,
+      // Of what is given only in part the rest does not add up.
+      ...(commands && given.tracked_commands === undefined ? countsIn(commands) : UNCOUNTED),
       due_commands: 0,
       waiting_for_client: 0,
       oldest_deadline_at: null,
       oldest_queued_age_ms: null,
       sample_size: 0,
+      oldest_open_age_ms: null,
       ...NO_LEGACY,
       observed_at: FAKE_TIME,
     },
@@ -229,10 +347,29 @@ const toNode: Make<DeliveryNode> = (given, place) => {
   )
 }
 
+const toMailbox: Make<DeliveryMailbox> = (given) =>
+  fill({ ...INSTANCE, node_id: null, attached_at: FAKE_TIME, waiting_commands: 0 }, given)
+
 const toTenant: Make<DeliveryTenant> = (given, place) =>
   fill({ scope_id: `scope-${place}`, reserved_commands: 0, oldest_deadline_at: null }, given)
 
 const END: NonNullable<DeliveryStatus['terminal']> = { state: 'resulted', at: FAKE_TIME, reason: null }
+
+/** The attempts of a fake command: of what is given of the latest, one that is kept. */
+function attemptsOf(given: Partly<DeliveryStatus['attempts']> = {}): DeliveryStatus['attempts'] {
+  const { count = 0, last_at = null, last_node_id = null, last_outcome = null } = given
+  const latest = { number: count, at: last_at, node_id: last_node_id, instance_id: null, outcome: last_outcome }
+  const kept = count === 0 ? [] : [{ ...latest, ended_at: null, reason: null }]
+  return {
+    count,
+    confirmed: 0,
+    handed_over_at: null,
+    last_at,
+    last_node_id,
+    last_outcome,
+    ...shownAttempts(kept, count),
+  }
+}
 
 const toStatus: Make<DeliveryStatus> = ({ terminal, ...given }, place) =>
   fill<DeliveryStatus>(
@@ -245,7 +382,7 @@ const toStatus: Make<DeliveryStatus> = ({ terminal, ...given }, place) =>
         scope_id: given.user_id ?? CLIENT.user_id,
         deadline_at: null,
       },
-      attempts: { count: 0, confirmed: 0, last_at: null, last_node_id: null, last_outcome: null },
+      attempts: attemptsOf(given.attempts),
       acknowledgement: { state: 'none', at: null, instance_id: null },
       recovery: { count: 0, last_at: null, reason: null },
       terminal: terminal ? fill(END, terminal) : null,
@@ -256,25 +393,38 @@ const toStatus: Make<DeliveryStatus> = ({ terminal, ...given }, place) =>
 const FAKE_NOW = Date.parse(FAKE_TIME)
 const itself: Make<DeliveryCommand> = (command) => command as DeliveryCommand
 
+/** The commands of a world: one that was never attempted waits for its turn where its mailbox is attached. */
+function commandsOf({ statuses, mailboxes }: NonNullable<DeliveryWorld['delivery']>): DeliveryCommand[] {
+  return wholeRecords(toStatus, statuses).map((status) => {
+    const { user_id, client_id, attempts } = status
+    const isAttached =
+      mailboxes && user_id !== null && client_id !== null
+        ? find(toMailbox, mailboxes, { user_id, client_id }) !== null
+        : null
+    return toDeliveryCommand(status, FAKE_NOW, null, { step: attempts.count === 0 ? 'ready' : null, isAttached })
+  })
+}
+
 export function fakeDelivery({ delivery }: DeliveryWorld): DeliveryInspector | undefined {
   if (!delivery) return undefined
+  const listed = () => delivery.statuses && commandsOf(delivery)
   return {
-    summary: () => toDeliverySummary(delivery.summary),
+    summary: () => toDeliverySummary(delivery.summary, listed()),
     listNodes: (page) => fakePage(toNode, delivery.nodes, {}, page),
     listTenants: (page) => fakePage(toTenant, delivery.tenants, {}, page),
     getTenant: (scope_id) => find(toTenant, delivery.tenants, { scope_id }),
     ...(delivery.statuses && {
       listCommands(filter, page) {
-        const commands = wholeRecords(toStatus, delivery.statuses).map((status) =>
-          toDeliveryCommand(status, FAKE_NOW, null),
-        )
         return fakePage(
           itself,
-          commands.filter((command) => admitsCommand(filter, command)),
+          commandsOf(delivery).filter((command) => admitsCommand(filter, command)),
           {},
           page,
         )
       },
+    }),
+    ...(delivery.mailboxes && {
+      listMailboxes: (filter, page) => fakePage(toMailbox, delivery.mailboxes, filter, page),
     }),
     status(key) {
       if (checkSegmentId(key.client_id) || checkSegmentId(key.command_id)) throw new Refusal('invalid_identity')

@@ -15,7 +15,16 @@ export function admissionContract({ clock, dispatcher, open, advance, status, su
       expect(answer).toEqual({
         ...key('c1'),
         admission: { state: 'admitted', at: at(), scope_id: 'ada', deadline_at: at(30_000) },
-        attempts: { count: 0, confirmed: 0, last_at: null, last_node_id: null, last_outcome: null },
+        attempts: {
+          count: 0,
+          confirmed: 0,
+          handed_over_at: null,
+          last_at: null,
+          last_node_id: null,
+          last_outcome: null,
+          items: [],
+          omitted: 0,
+        },
         acknowledgement: { state: 'none', at: null, instance_id: null },
         recovery: { count: 0, last_at: null, reason: null },
         terminal: null,

@@ -107,9 +107,22 @@ export function handoverContract({ clock, dispatcher, open, advance, status, nod
         expect((await status('c1'))?.attempts).toEqual({
           count: 1,
           confirmed: 1,
+          handed_over_at: at(7),
           last_at: at(7),
           last_node_id: (await node()).node_id,
           last_outcome: 'handed_over',
+          items: [
+            {
+              number: 1,
+              at: at(7),
+              node_id: (await node()).node_id,
+              instance_id: first.instance_id,
+              outcome: 'handed_over',
+              ended_at: at(7),
+              reason: null,
+            },
+          ],
+          omitted: 0,
         }),
       )
       expect((await status('c1'))?.terminal).toBeNull()

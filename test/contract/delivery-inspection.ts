@@ -7,7 +7,6 @@ import type { Subject } from './delivery-subject.js'
 /** The summary of no commands. */
 const NONE = {
   tracked_commands: 0,
-  tracked_by_state: { waiting: 0, attempted: 0, acknowledged: 0 },
   due_commands: 0,
   waiting_for_client: 0,
   oldest_deadline_at: null,
@@ -42,7 +41,7 @@ export function inspectionContract({
       clock.advance(50)
       expect(await summary()).toMatchObject({
         tracked_commands: 2,
-        tracked_by_state: { waiting: 1, attempted: 1, acknowledged: 0 },
+        by_state: { waiting: 1, attempted: 1, acknowledged: 0 },
         due_commands: 0,
         waiting_for_client: 1,
         oldest_deadline_at: at(5_100),
@@ -92,10 +91,10 @@ export function inspectionContract({
       }
       await dispatcher.dispatch(command('c5', { client_id: 'phone', scope_id: 'red' }))
       clock.advance(999)
-      const tracked_by_state = { waiting: 2, attempted: 1, acknowledged: 2 }
+      const by_state = { waiting: 2, attempted: 1, acknowledged: 2 }
       expect(await summary()).toMatchObject({
         tracked_commands: 5,
-        tracked_by_state,
+        by_state,
         oldest_deadline_at: at(1_000),
         sample_size: 3,
       })
@@ -103,7 +102,8 @@ export function inspectionContract({
       clock.advance(1)
       expect(await summary()).toMatchObject({
         tracked_commands: 2,
-        tracked_by_state: { waiting: 1, attempted: 0, acknowledged: 1 },
+        by_state,
+        waits_for: { expiry: 3, client_not_attached: 1, outcome: 1, retry_pause: 0 },
         due_commands: 0,
         waiting_for_client: 1,
         oldest_deadline_at: at(30_000),

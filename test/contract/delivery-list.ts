@@ -50,7 +50,7 @@ export function listContract({ clock, dispatcher, open, advance, status, command
       // Nobody can say that a command expired but its deadline.
       const expected = CommandState.options.map((id) => [id, id === 'expired' ? 'acknowledged' : id])
       expect(listed.map(({ command_id, state }) => [command_id, state])).toEqual(expected)
-      for (const { state, overdue, action, ...record } of listed)
+      for (const { state, overdue, waits_for, action, ...record } of listed)
         expect(record).toEqual(await dispatcher.inspector.status(addressOf(record), ASK))
       expect(new Set(listed.map(({ action }) => action))).toEqual(new Set(['refresh']))
       await advance(59_700)

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest'
 import { acknowledgedEndContract } from './delivery-acknowledged-end.js'
 import { acknowledgementContract } from './delivery-acknowledgement.js'
 import { admissionContract } from './delivery-admission.js'
+import { answersContract } from './delivery-answers.js'
 import { command, connection, first } from './delivery-commands.js'
 import { endContract } from './delivery-end.js'
 import { handoverContract } from './delivery-handover.js'
@@ -24,6 +25,7 @@ export function deliveryContract(make: (settings: DispatcherSettings) => TestedD
   acknowledgedEndContract(subject)
   inspectionContract(subject)
   listContract(subject)
+  answersContract(subject)
 
   it('refuses commands and waiters once it is closed, and can be closed twice', async () => {
     await dispatcher.close()

@@ -219,8 +219,9 @@ inChromium('the dashboard, live', (open) => {
 
   it('shows the stages of commands from one answer, so that they add up', async () => {
     const world = createWorld()
-    const tracked_by_state = { waiting: 1_234, attempted: 56, acknowledged: 7 }
-    const summary = { ...world.delivery.summary, tracked_commands: 1_297, tracked_by_state }
+    const ended = { resulted: 0, failed: 0, expired: 0, cancelled: 0, rejected: 0 }
+    const by_state = { waiting: 1_234, attempted: 56, acknowledged: 7, ...ended }
+    const summary = { ...world.delivery.summary, tracked_commands: 1_297, by_state }
     const host = await startViewedOnce({ ...world, delivery: { ...world.delivery, summary } })
     const page = await open(`${host.page}#/`, { key: KEY })
     const flow = page.locator('.flow')

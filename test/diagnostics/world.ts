@@ -2,7 +2,7 @@
 import type { BrowserWindow } from '../../src/contract/browser-windows.js'
 import type { Connection } from '../../src/contract/connections.js'
 import type { Context } from '../../src/contract/contexts.js'
-import type { DeliveryNode, DeliveryStatus, DeliveryTenant } from '../../src/contract/delivery.js'
+import type { DeliveryMailbox, DeliveryNode, DeliveryStatus, DeliveryTenant } from '../../src/contract/delivery.js'
 import type { HistoryMessage, HistoryStream } from '../../src/contract/history.js'
 import type { PendingCall } from '../../src/contract/rpc.js'
 import type { SessionRow } from '../../src/contract/sessions.js'
@@ -129,6 +129,18 @@ export function node(over: Partial<DeliveryNode> = {}): DeliveryNode {
   }
 }
 
+function mailbox(over: Partial<DeliveryMailbox> = {}): DeliveryMailbox {
+  return {
+    user_id: 'alice',
+    client_id: 'desk',
+    instance_id: 'inst-1',
+    node_id: 'node-1',
+    attached_at: at(-600),
+    waiting_commands: 0,
+    ...over,
+  }
+}
+
 function tenant(over: Partial<DeliveryTenant> = {}): DeliveryTenant {
   return { scope_id: 'alice', reserved_commands: 2, oldest_deadline_at: at(9_000), ...over }
 }
@@ -139,7 +151,16 @@ function status(over: Partial<DeliveryStatus> = {}): DeliveryStatus {
     client_id: 'desk',
     command_id: 'cmd-1',
     admission: { state: 'admitted', at: at(-500), scope_id: 'alice', deadline_at: at(9_000) },
-    attempts: { count: 1, confirmed: 1, last_at: at(-400), last_node_id: 'node-1', last_outcome: 'handed_over' },
+    attempts: {
+      count: 1,
+      confirmed: 1,
+      handed_over_at: at(-350),
+      last_at: at(-400),
+      last_node_id: 'node-1',
+      last_outcome: 'handed_over',
+      items: [],
+      omitted: 1,
+    },
     acknowledgement: { state: 'acknowledged', at: at(-300), instance_id: 'inst-1' },
     recovery: { count: 1, last_at: at(-200), reason: 'ack_timeout' },
     terminal: { state: 'resulted', at: at(-100), reason: null },
@@ -269,6 +290,7 @@ export function createWorld(): Required<FakeWorld> {
       },
       nodes: many(3, (i) => node({ node_id: `node-${i}` })),
       tenants: many(3, (i) => tenant({ scope_id: `scope-${i}` })),
+      mailboxes: many(3, (i) => mailbox({ client_id: `desk-${i}` })),
       statuses: [status(), status({ command_id: 'cmd-2', terminal: null })],
     },
     sites: [

@@ -72,13 +72,27 @@ describe('bounds', () => {
     })
     const mailbox = store.openMailbox(first.user_id, first.client_id)
     store.admit(record, mailbox)
-    store.setWaiter(mailbox, { instance_id: first.instance_id, order: 1, deliver() {} })
+    store.setWaiter(mailbox, {
+      instance_id: first.instance_id,
+      sequence: 1,
+      cell: 0,
+      mailbox,
+      attachedAt: 0,
+      deliver() {},
+    })
     store.setWaiter(mailbox, null)
     expect(store.mailboxes.size).toBe(1)
     store.end(record, 'cancelled', null, 1)
     expect(store.mailboxes.size).toBe(0)
     const another = store.openMailbox(first.user_id, first.client_id)
-    store.setWaiter(another, { instance_id: first.instance_id, order: 2, deliver() {} })
+    store.setWaiter(another, {
+      instance_id: first.instance_id,
+      sequence: 2,
+      cell: 0,
+      mailbox: another,
+      attachedAt: 0,
+      deliver() {},
+    })
     store.setWaiter(another, null)
     expect(store.mailboxes.size).toBe(0)
   })

@@ -76,7 +76,7 @@ it('gives every admitted command exactly one end, agrees with the model, and lea
       }
       /** The instance that acknowledgements must come from: the attached one, else the one of the last attempt. */
       const current = async (at: { client: string; id: string }) =>
-        attached.get(at.client)?.instance ?? store.tracked.get(`u\n${at.client}\n${at.id}`)?.lastInstanceId
+        attached.get(at.client)?.instance ?? store.tracked.get(`u\n${at.client}\n${at.id}`)?.made.at(-1)?.instance_id
 
       for (const s of steps) {
         if (s.do === 'dispatch') {
@@ -146,7 +146,7 @@ it('gives every admitted command exactly one end, agrees with the model, and lea
       expect([tracked, mailboxes, reservations, queued, deadlines, attempted, backoff].map(({ size }) => size)).toEqual(
         [0, 0, 0, 0, 0, 0, 0],
       )
-      expect(totals).toEqual({ ready: 0, readyAttached: 0, payloadBytes: 0, waiters: 0, drainers: 0 })
+      expect(totals).toEqual({ ready: 0, readyAttached: 0, delivering: 0, payloadBytes: 0, waiters: 0, drainers: 0 })
       expect(ended.size).toBe(model.size)
       clock.advance(3_600_000)
       await dispatcher.reconcile()

@@ -37,8 +37,15 @@ async function expectTruth(router: Router, queues: Queue[]): Promise<DeliveryCom
   await Promise.all(
     jobs.map(async (job) => {
       const state = standing(await job.getState(), job.attemptsStarted)
-      const { overdue, state: at, action, ...evidence } = shown.get(`${job.queueName}:${job.id}`) as DeliveryCommand
+      const {
+        overdue,
+        state: at,
+        waits_for,
+        action,
+        ...evidence
+      } = shown.get(`${job.queueName}:${job.id}`) as DeliveryCommand
       expect([job.id, at, overdue, action]).toEqual([job.id, state, false, job.name])
+      expect(['unknown', 'delivery', null]).toContain(waits_for)
       const answer = await get(router, statusPath(job.queueName, job.id as string))
       expect([answer.status, answer.body]).toEqual([200, evidence])
       expect(evidence.attempts.count).toBe(job.attemptsStarted)

@@ -86,7 +86,8 @@ describeNode('a node of the dispatcher', ({ server, client, make, observe }) => 
     expect((await later.listTenants(FIRST, ASK)).items).toEqual([])
     expect(await later.summary(ASK)).toMatchObject({
       tracked_commands: 0,
-      tracked_by_state: { waiting: 0, attempted: 0, acknowledged: 0 },
+      by_state: { waiting: 1, attempted: 0, acknowledged: 0 },
+      waits_for: { expiry: 1, client_not_attached: 0, unknown: 0 },
       due_commands: 0,
       waiting_for_client: 0,
       sample_size: 0,
@@ -111,7 +112,12 @@ describeNode('a node of the dispatcher', ({ server, client, make, observe }) => 
     const left = (await server().cli('KEYS', `relayscope:{${deploymentId}:0}:delivery:*`)).split('\n')
     const names = left.map((name) => name.split(':')[4])
     expect(
-      names.filter((name) => !['incarnations', 'of', 'waiter', 'seq', 'scope-seq', 'version'].includes(name as string)),
+      names.filter(
+        (name) =>
+          !['incarnations', 'of', 'waiter', 'attached', 'attached-of', 'seq', 'scope-seq', 'version'].includes(
+            name as string,
+          ),
+      ),
     ).toEqual([])
   })
 })

@@ -19,7 +19,12 @@ describe('hand-overs of which the store has not been told', () => {
       const handOvers = createHandOvers(5_000)
       const told: string[] = []
       const add = (ref: string, attempt: number) =>
-        handOvers.add(ref, { attempt, shard: attempt, tell: async () => void told.push(`${ref} ${attempt}`) })
+        handOvers.add(ref, {
+          attempt,
+          endedAt: 0,
+          shard: attempt,
+          tell: async () => void told.push(`${ref} ${attempt}`),
+        })
       add('a', 1)
       add('b', 1)
       // A former attempt is not forgotten.
@@ -46,7 +51,7 @@ describe('hand-overs of which the store has not been told', () => {
     vi.useFakeTimers()
     try {
       const tell = vi.fn(async () => {})
-      createHandOvers(50).add('a', { attempt: 1, shard: 0, tell })
+      createHandOvers(50).add('a', { attempt: 1, endedAt: 0, shard: 0, tell })
       vi.advanceTimersByTime(5)
       expect(tell).toHaveBeenCalledOnce()
     } finally {

@@ -93,14 +93,14 @@ export function openShard(client: RedisClient) {
       conclude: (id: string, attempt: number, outcome: 'handed_over' | 'rejected', ago = 0) =>
         run(CONCLUDE, { ...about, id, attempt, outcome, ago, next_claim: '' }),
       acknowledge: (id: string, instance: string, attempt: string, next_claim = '', handed_over: number | '' = '') =>
-        run(ACKNOWLEDGE, { ...ends, id, state: 'acknowledged', instance, handed_over, attempt, next_claim }),
+        run(ACKNOWLEDGE, { ...ends, id, state: 'acknowledged', instance, handed_over, ago: 0, attempt, next_claim }),
       end: (
         id: string,
         state: 'resulted' | 'cancelled',
         attempt: string,
         next_claim = '',
         handed_over: number | '' = '',
-      ) => run(END, { ...ends, id, state, handed_over, attempt, next_claim, acknowledges: '' }),
+      ) => run(END, { ...ends, id, state, handed_over, ago: 0, attempt, next_claim, acknowledges: '' }),
       reserve: (scope: string, id: string, ttl: number, attempt = id) =>
         run(RESERVE, { scope, ref: refOf(id), ttl, capacity: 1, news: '1', attempt }),
       release: (scope: string, id: string, attempt: string) => run(RELEASE, { scope, ref: refOf(id), attempt }),

@@ -41,9 +41,10 @@ describe('records of which nothing is said', () => {
     ['/deduplicator/users/user-1', { duplicates: 0, oldest_at: null }],
     ['/contexts/context-1', { ownership: 'user-owned', task_id: null }],
     ['/browser-windows/window-1', { status: 'open', type: null }],
-    ['/delivery/summary', { tracked_commands: 0, mode: 'direct' }],
+    ['/delivery/summary', { tracked_commands: 1, mode: 'direct', waits_for: { turn: 1 } }],
     ['/delivery/nodes', { items: [{ node_id: 'node-1', reconciliation_loop_alive: true, stale: false }] }],
     ['/delivery/commands?state=waiting', { items: [{ command_id: 'command-1', state: 'waiting', overdue: false }] }],
+    ['/delivery/mailboxes', { items: [{ instance_id: 'instance-1', node_id: null, waiting_commands: 0 }] }],
     ['/delivery/tenants', { items: [{ scope_id: 'scope-1', reserved_commands: 0 }] }],
     [
       '/delivery/status?user_id=user-1&client_id=client-1&command_id=command-1',

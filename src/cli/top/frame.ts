@@ -138,7 +138,7 @@ function flow(state: TopState, { width, paint }: Frame): string[] {
     return `${sum ?? '?'} ${name}`
   })
   // Of one moment with the sum beside them, where the summary has them.
-  const byState = summary?.tracked_by_state as Record<string, number> | null | undefined
+  const byState = summary?.by_state as Record<string, number> | null | undefined
   const [waiting, attempted, acknowledged] = ['waiting', 'attempted', 'acknowledged'].map(
     (name) => byState?.[name] ?? countOf(state, name),
   )

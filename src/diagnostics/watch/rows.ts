@@ -11,6 +11,7 @@ export const ROWS: Readonly<Record<string, readonly string[]>> = {
   '/contexts': ['context_id'],
   // The scope, which alone tells commands of nobody apart, stands in the admission, and a client reads whole fields.
   '/delivery/commands': ['user_id', 'client_id', 'command_id', 'admission'],
+  '/delivery/mailboxes': ['user_id', 'client_id'],
   '/delivery/nodes': ['node_id'],
   '/delivery/tenants': ['scope_id'],
   '/findings': ['finding_id'],

@@ -23,6 +23,7 @@ export const FAMILIES = {
   connections: { list: '/connections', one: '/connections/{connection_id}' },
   contexts: { list: '/contexts', one: '/contexts/{context_id}' },
   idle_workers: { list: '/workers/available' },
+  mailboxes: { list: '/delivery/mailboxes' },
   messages: { list: '/history/messages', payload: 'payload' },
   nodes: { list: '/delivery/nodes' },
   sessions: { list: '/sessions', one: '/sessions/{session_id}' },

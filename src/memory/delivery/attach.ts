@@ -1,4 +1,5 @@
 /** How a connection comes to wait at the mailbox of its client, in place of whoever did. */
+import type { Clock } from '../../async/clock.js'
 import { type ConnectionRegistry, Instance } from '../../contract/connections.js'
 import type { CommandDispatcher } from '../../contract/delivery-dispatch.js'
 import { requireIdentity } from '../../contract/delivery-rules.js'
@@ -11,6 +12,7 @@ import type { Mailboxes } from './mailboxes.js'
 
 export interface AttachOptions {
   store: DeliveryStore
+  clock: Clock
   mailboxes: Mailboxes
   loop: DeliveryLoop
   connections: Pick<ConnectionRegistry, 'currentInstance'> | undefined
@@ -19,12 +21,12 @@ export interface AttachOptions {
 }
 
 export function createAttach(options: AttachOptions): CommandDispatcher['attach'] {
-  const { store, mailboxes, loop, connections, maxWaiters, maxWaitersPerUser } = options
+  const { store, clock, mailboxes, loop, connections, maxWaiters, maxWaitersPerUser } = options
   let attaches = 0
 
   return async (given, deliver) => {
     if (loop.closed) throw new Refusal('closed')
-    const order = ++attaches
+    const sequence = ++attaches
     const instance = parseInput(Instance, given)
     requireIdentity(instance)
     if (typeof deliver !== 'function') throw new Refusal('invalid_input', 'deliver: must be a function')
@@ -33,14 +35,15 @@ export function createAttach(options: AttachOptions): CommandDispatcher['attach'
     if (loop.closed) throw new Refusal('closed')
     const former = store.mailboxes.get(clientKey(instance))?.waiter
     // A later attach was answered sooner: this one was replaced while it was still asking.
-    if (former && former.order > order) {
+    if (former && former.sequence > sequence) {
       if (former.instance_id !== instance.instance_id) throw new Refusal('stale_instance')
       return { async detach() {} }
     }
     const isFull = store.totals.waiters >= maxWaiters || store.waitersOf.of(instance.user_id) >= maxWaitersPerUser
     if (!former && isFull) throw new Refusal('capacity_exceeded')
     const mailbox = store.openMailbox(instance.user_id, instance.client_id)
-    const waiter = { instance_id: instance.instance_id, order, deliver }
+    const { instance_id } = instance
+    const waiter = { instance_id, sequence, cell: 0, mailbox, attachedAt: clock.now(), deliver }
     store.setWaiter(mailbox, waiter)
     mailboxes.kick(mailbox)
     return {

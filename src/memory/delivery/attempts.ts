@@ -1,13 +1,13 @@
 /** The attempts to hand a command over: what becomes of each, the pause before the next, and the end of the command. */
 
 import type { Clock } from '../../async/clock.js'
-import type { TerminalState } from '../../contract/delivery.js'
+import type { RecoveryReason, TerminalState } from '../../contract/delivery.js'
 import type { Command } from '../../contract/delivery-dispatch.js'
 import { backoffMs } from '../../contract/delivery-rules.js'
 import { toTimestamp } from '../../contract/ids.js'
 import { deepFreeze } from '../../contract/json.js'
 import { Refusal } from '../../refusal.js'
-import type { Mailbox, TrackedCommand, Waiter } from './command.js'
+import { addAttempt, latestAttempt, type Mailbox, type TrackedCommand, type Waiter } from './command.js'
 import type { DeliveryStore } from './commands.js'
 
 interface DeliveryAttemptsOptions {
@@ -62,24 +62,32 @@ export function createDeliveryAttempts(options: DeliveryAttemptsOptions) {
   /** The patience for an attempt is over: with `deliver` still out, or handed over and not acknowledged. */
   function giveUp(command: TrackedCommand) {
     const mailbox = command.mailbox as Mailbox
-    const reason = command.lastOutcome === null ? 'deliver_timed_out' : 'ack_timeout'
-    conclude(command, 'timed_out')
+    const reason = latestAttempt(command)?.outcome === null ? 'deliver_timed_out' : 'ack_timeout'
+    conclude(command, 'timed_out', reason)
     recover(command, reason)
     kick(mailbox)
   }
 
-  function conclude(command: TrackedCommand, outcome: 'handed_over' | 'rejected' | 'timed_out') {
-    command.lastOutcome = outcome
-    if (outcome === 'handed_over') command.confirmed++
+  function conclude(
+    command: TrackedCommand,
+    outcome: 'handed_over' | 'rejected' | 'timed_out',
+    reason: RecoveryReason | null,
+  ) {
+    const at = clock.now()
+    Object.assign(latestAttempt(command) ?? {}, { outcome, endedAt: at, reason })
+    if (outcome === 'handed_over') {
+      command.confirmed++
+      command.handedOverAt ??= at
+    }
     store.count('other', `attempt_${outcome}`)
   }
 
   /** `deliver` has ended. What comes after the end, after the patience or after a later attempt changes nothing. */
   function handOverEnded(command: TrackedCommand, attempt: number, outcome: 'handed_over' | 'rejected') {
-    if (command.terminal || command.attempts !== attempt || command.lastOutcome !== null)
+    if (command.terminal || command.attempts !== attempt || latestAttempt(command)?.outcome !== null)
       return store.count('other', 'late_outcome')
     const mailbox = command.mailbox as Mailbox
-    conclude(command, outcome)
+    conclude(command, outcome, outcome === 'rejected' ? 'deliver_rejected' : null)
     if (command.phase === 'attempted') {
       if (outcome === 'handed_over') wakeIn(ackTimeoutMs, command, 'attempted')
       else recover(command, 'deliver_rejected')
@@ -89,11 +97,7 @@ export function createDeliveryAttempts(options: DeliveryAttemptsOptions) {
 
   /** Hands `command` to the one that waits at its mailbox. */
   function handOver(mailbox: Mailbox, command: TrackedCommand, { deliver, instance_id }: Waiter) {
-    const number = ++command.attempts
-    command.lastAttemptAt = clock.now()
-    command.lastNodeId = nodeId
-    command.lastInstanceId = instance_id
-    command.lastOutcome = null
+    const number = addAttempt(command, clock.now(), nodeId, instance_id)
     command.controller ??= new AbortController()
     wakeIn(ackTimeoutMs, command, 'attempted')
     store.beginHandover(mailbox, command)

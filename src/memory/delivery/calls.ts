@@ -18,7 +18,7 @@ import { canonicalJson, type Json, toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
 import { Refusal } from '../../refusal.js'
 import type { DeliveryAttempts } from './attempts.js'
-import { createTrackedCommand, type TrackedCommand, toDeliveryStatus } from './command.js'
+import { createTrackedCommand, latestAttempt, type TrackedCommand, toDeliveryStatus } from './command.js'
 import type { DeliveryStore } from './commands.js'
 import type { DeliveryLoop } from './loop.js'
 import type { Mailboxes } from './mailboxes.js'
@@ -39,6 +39,8 @@ export interface DeliveryCallsOptions {
 
 type Calls = Pick<CommandDispatcher, 'dispatch' | 'acknowledge' | 'settle' | 'cancel'>
 
+const lastInstanceOf = (command: TrackedCommand | undefined) => command && latestAttempt(command)?.instance_id
+
 /** Whether `instance_id` is the client's current instance: by the registry, else the one attached or last attempted. */
 async function isCurrent(
   key: CommandKey,
@@ -47,7 +49,7 @@ async function isCurrent(
 ): Promise<boolean> {
   if (connections) return (await connections.currentInstance(key)) === instance_id
   const waiter = store.mailboxes.get(clientKey(key))?.waiter
-  return (waiter?.instance_id ?? store.tracked.get(commandKey(key))?.lastInstanceId) === instance_id
+  return (waiter?.instance_id ?? lastInstanceOf(store.tracked.get(commandKey(key)))) === instance_id
 }
 
 /** Whether somebody is attached who still speaks for the client. */

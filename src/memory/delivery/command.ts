@@ -1,6 +1,7 @@
 /** One command and the mailbox it lies in, as the memory dispatcher keeps them; what leaves is a `DeliveryStatus`. */
 
 import type {
+  Attempt,
   AttemptOutcome,
   CommandKey,
   CommandState,
@@ -8,7 +9,9 @@ import type {
   RecoveryReason,
   TerminalState,
 } from '../../contract/delivery.js'
+import { ATTEMPTS_KEPT } from '../../contract/delivery.js'
 import type { Deliver, DispatchInput } from '../../contract/delivery-dispatch.js'
+import { type DeliveryStep, shownAttempts } from '../../contract/delivery-rules.js'
 import { clientKey, commandKey, toTimestamp } from '../../contract/ids.js'
 import type { Json } from '../../contract/json.js'
 import { type Queued, unqueued } from '../table/expiry-queue.js'
@@ -35,6 +38,21 @@ export const afterOverdue = (now: number): Scheduled => ({
   wakeAt: 0,
 })
 
+/** One attempt; instants are epoch ms. */
+interface MadeAttempt {
+  number: number
+  at: number
+  node_id: string
+  instance_id: string
+  /** `null` while it is under way. */
+  outcome: AttemptOutcome | null
+  endedAt: number | null
+  reason: RecoveryReason | null
+}
+
+/** What a command has before its first attempt: most of those that wait. */
+const NO_ATTEMPTS: readonly MadeAttempt[] = Object.freeze([])
+
 /** A command with its evidence. Instants are epoch ms, but for `queuedAt` and `wakeAt`, on the steady clock. */
 export interface TrackedCommand extends CommandKey, Scheduled, Queued, Indexed {
   key: string
@@ -53,11 +71,11 @@ export interface TrackedCommand extends CommandKey, Scheduled, Queued, Indexed {
   payloadBytes: number
   attempts: number
   confirmed: number
-  lastAttemptAt: number | null
-  lastNodeId: string | null
-  lastInstanceId: string | null
-  /** `null` while the latest attempt is still open. */
-  lastOutcome: AttemptOutcome | null
+  handedOverAt: number | null
+  /** The latest attempts, oldest first. */
+  made: readonly MadeAttempt[]
+  /** Whether it is counted among those whose call of `deliver` is open. */
+  isDelivering: boolean
   acknowledged: 'none' | 'acknowledged' | 'refused'
   acknowledgedAt: number | null
   acknowledgedBy: string | null
@@ -68,10 +86,11 @@ export interface TrackedCommand extends CommandKey, Scheduled, Queued, Indexed {
   controller: AbortController | null
 }
 
-/** The connection that waits at a mailbox; `order` is greater than that of every attach that was begun before. */
-export interface Waiter {
+/** The connection that waits at a mailbox; `sequence` is greater than that of every attach that was begun before. */
+export interface Waiter extends Indexed {
   instance_id: string
-  order: number
+  mailbox: Mailbox
+  attachedAt: number
   deliver: Deliver
 }
 
@@ -80,7 +99,6 @@ export interface Mailbox {
   key: string
   user_id: string
   client_id: string
-  /** `order`: greater than that of every attach that was begun before. */
   waiter: Waiter | null
   /** The commands whose call of `deliver` is open. */
   handovers: Set<TrackedCommand>
@@ -122,10 +140,9 @@ export function createTrackedCommand(input: DispatchInput, admission: Admission)
     wakeAt: 0,
     attempts: 0,
     confirmed: 0,
-    lastAttemptAt: null,
-    lastNodeId: null,
-    lastInstanceId: null,
-    lastOutcome: null,
+    handedOverAt: null,
+    made: NO_ATTEMPTS,
+    isDelivering: false,
     acknowledged: 'none',
     acknowledgedAt: null,
     acknowledgedBy: null,
@@ -137,16 +154,37 @@ export function createTrackedCommand(input: DispatchInput, admission: Admission)
   }
 }
 
+/** Adds an attempt to those of `command`. */
+export function addAttempt(command: TrackedCommand, at: number, node_id: string, instance_id: string): number {
+  const number = ++command.attempts
+  const attempt = { number, at, node_id, instance_id, outcome: null, endedAt: null, reason: null }
+  command.made = [...command.made.slice(1 - ATTEMPTS_KEPT), attempt]
+  return number
+}
+
+export const latestAttempt = ({ made }: TrackedCommand): MadeAttempt | undefined => made.at(-1)
+
 /** Where `command` stands now. */
 export const stateOf = ({ terminal, acknowledged, attempts }: TrackedCommand): CommandState =>
   terminal?.state ?? (acknowledged !== 'none' ? 'acknowledged' : attempts > 0 ? 'attempted' : 'waiting')
 
 const toTimestampOrNull = (at: number | null) => (at === null ? null : toTimestamp(at))
 
+const toAttempt = ({ number, at, node_id, instance_id, outcome, endedAt, reason }: MadeAttempt): Attempt => ({
+  number,
+  at: toTimestamp(at),
+  node_id,
+  instance_id,
+  outcome,
+  ended_at: toTimestampOrNull(endedAt),
+  reason,
+})
+
 /** The evidence about `command` as written on the wire. */
 export function toDeliveryStatus(command: TrackedCommand): DeliveryStatus {
   const { user_id, client_id, command_id, scope_id, terminal } = command
   const rejected = terminal?.state === 'rejected'
+  const last = latestAttempt(command)
   return {
     user_id,
     client_id,
@@ -160,9 +198,11 @@ export function toDeliveryStatus(command: TrackedCommand): DeliveryStatus {
     attempts: {
       count: command.attempts,
       confirmed: command.confirmed,
-      last_at: toTimestampOrNull(command.lastAttemptAt),
-      last_node_id: command.lastNodeId,
-      last_outcome: command.lastOutcome,
+      handed_over_at: toTimestampOrNull(command.handedOverAt),
+      last_at: toTimestampOrNull(last?.at ?? null),
+      last_node_id: last?.node_id ?? null,
+      last_outcome: last?.outcome ?? null,
+      ...shownAttempts(command.made.map(toAttempt), command.attempts),
     },
     acknowledgement: {
       state: command.acknowledged,
@@ -177,3 +217,9 @@ export function toDeliveryStatus(command: TrackedCommand): DeliveryStatus {
     terminal: terminal && { ...terminal, at: toTimestamp(terminal.at) },
   }
 }
+
+/** Where the delivery of `command` stands, for what it waits for. */
+export const stepOf = ({ phase, mailbox }: TrackedCommand): DeliveryStep => ({
+  step: phase === 'ready' || phase === 'attempted' ? phase : phase === 'backoff' ? 'pause' : null,
+  isAttached: mailbox === null ? null : mailbox.waiter !== null,
+})

@@ -4,15 +4,18 @@ import type { Clock } from '../../async/clock.js'
 import type { CounterKind, CounterName, TerminalState } from '../../contract/delivery.js'
 import { clientKey } from '../../contract/ids.js'
 import { createTally } from '../../fair-share/tally.js'
+import { FieldIndex } from '../table/field-index.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
 import { createVersion } from '../table/version.js'
 import {
   afterOverdue,
   createMailbox,
+  latestAttempt,
   type Mailbox,
   type Phase,
   type Scheduled,
   type TrackedCommand,
+  type Waiter,
 } from './command.js'
 import { createCommandLists } from './lists.js'
 import { byDeadline, createReservations } from './reservations.js'
@@ -42,6 +45,9 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
   /** In backoff: when the next attempt may begin. */
   const backoff = new OrderedIndex<Scheduled, TrackedCommand>(itself, byWake)
   const lists = createCommandLists()
+  /** Connections that are attached, in the order in which they began to, and those of each user. */
+  const attached = new OrderedIndex<number, Waiter>((waiter) => waiter.sequence, byNumber)
+  const attachedOf = new FieldIndex<Waiter>()
   const version = createVersion()
   const ended = createRetention(maxRetained, retentionMs, clock, gone)
   // Apart from the others: a flood of refused admissions must not push out the evidence about admitted commands.
@@ -54,8 +60,8 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
   }
   const trackedOf = createTally()
   const waitersOf = createTally()
-  /** `readyAttached`: those of `ready` whose client is attached. */
-  const totals = { ready: 0, readyAttached: 0, payloadBytes: 0, waiters: 0, drainers: 0 }
+  /** `readyAttached`: those of `ready` whose client is attached; `delivering`: attempted, with `deliver` under way. */
+  const totals = { ready: 0, readyAttached: 0, delivering: 0, payloadBytes: 0, waiters: 0, drainers: 0 }
   let sequence = 0
 
   function count<Kind extends CounterKind>(kind: Kind, name: CounterName<Kind>) {
@@ -98,6 +104,9 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
     command.phase = phase
     command.wakeAt = wakeAt
     lists.move(command)
+    const isDelivering = phase === 'attempted' && latestAttempt(command)?.outcome === null
+    totals.delivering += Number(isDelivering) - Number(command.isDelivering)
+    command.isDelivering = isDelivering
     if (phase === 'attempted') attempted.insert(command)
     if (phase === 'backoff') backoff.insert(command)
     if (phase !== 'ready') return
@@ -119,6 +128,8 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
     ended,
     rejected,
     lists,
+    attached,
+    attachedOf,
     counters,
     totals,
     trackedOf,
@@ -155,6 +166,15 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
       totals.waiters += step
       totals.readyAttached += step * mailbox.ready.size
       waitersOf.add(mailbox.user_id, step)
+      if (mailbox.waiter) {
+        attached.delete(mailbox.waiter.sequence)
+        attachedOf.remove(mailbox.user_id, mailbox.waiter)
+      }
+      if (waiter) {
+        attached.insert(waiter)
+        attachedOf.add(mailbox.user_id, waiter)
+      }
+      version.raise()
       mailbox.waiter = waiter
       // What the former waiter has in hand is left to its timer: a newcomer does not wait for it.
       for (const command of [...mailbox.handovers]) endHandover(mailbox, command)
@@ -184,6 +204,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
       command.payload = null
       count('outcome', 'rejected')
       lists.add(command)
+      lists.ended(command)
       rejected.keep(command)
     },
 
@@ -209,6 +230,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
       totals.payloadBytes -= command.payloadBytes
       command.payload = null
       command.mailbox = null
+      lists.ended(command)
       mailbox.tracked--
       closeIfEmpty(mailbox)
       count('outcome', state)

@@ -4,31 +4,38 @@
  */
 
 import type { Clock } from '../../async/clock.js'
-import type { CommandState } from '../../contract/delivery.js'
 import {
   type CommandFilter,
   CommandKey,
+  CommandState,
   type DeliveryCommand,
   type DeliveryInspector,
+  type DeliveryMailbox,
   type DeliverySummary,
   type DeliveryTenant,
+  LATENCY_SAMPLE,
+  type MailboxFilter,
   NO_LEGACY,
+  TRACKED_STATES,
+  WaitsFor,
 } from '../../contract/delivery.js'
 import {
   AGE_SAMPLE,
   admitsCommand,
   expiredAt,
+  latencyOf,
   requireIdentity,
   STALE_MS,
   shownCapacity,
+  stepTimesOf,
   toDeliveryCommand,
 } from '../../contract/delivery-rules.js'
-import { commandKey, toTimestamp } from '../../contract/ids.js'
+import { clientKey, commandKey, toTimestamp } from '../../contract/ids.js'
 import type { JsonObject } from '../../contract/json.js'
-import { parseSequence, scanLimit } from '../../contract/page.js'
+import { type InspectionContext, type Page, type PageQuery, parseSequence, scanLimit } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { byNumber } from '../table/ordered-index.js'
-import { afterOverdue, type TrackedCommand, toDeliveryStatus } from './command.js'
+import { afterOverdue, stepOf, type TrackedCommand, toDeliveryStatus, type Waiter } from './command.js'
 import type { DeliveryStore } from './commands.js'
 import type { DeliveryLoop } from './loop.js'
 import { heldAt, type ReservedScope } from './reservations.js'
@@ -87,13 +94,50 @@ function dueAt(store: DeliveryStore, now: number, steady: number): { attached: n
   return due
 }
 
-/** Tracked commands by state; `null` where too many are past their deadline to take them off one by one. */
-function byStateAt(store: DeliveryStore, now: number): DeliverySummary['tracked_by_state'] {
-  if (store.overdue(now) > OVERDUE_MAX) return null
-  const late = [...someOverdue(store, now)]
-  const countOf = (state: CommandState) =>
-    store.lists.sizeOf(state) - late.filter(({ listedAs }) => listedAs === state).length
-  return { waiting: countOf('waiting'), attempted: countOf('attempted'), acknowledged: countOf('acknowledged') }
+type Counted<Name extends 'by_state' | 'by_reason' | 'waits_for'> = DeliverySummary[Name]
+
+/** Retained commands by state, and ended ones by reason; `null` where more records are over than one call takes out. */
+function retainedBy({ ended, rejected, lists }: DeliveryStore): Pick<DeliverySummary, 'by_state' | 'by_reason'> {
+  const isSwept = [ended, rejected].every((retention) => retention.sweep())
+  if (!isSwept) return { by_state: null, by_reason: null }
+  const states = CommandState.options.map((state) => [state, lists.sizeOf(state)])
+  return {
+    by_state: Object.fromEntries(states) as Counted<'by_state'>,
+    by_reason: Object.fromEntries([...lists.reasons].sort()),
+  }
+}
+
+/** Commands that have not ended by what they wait for. */
+function waitingFor(store: DeliveryStore, now: number): NonNullable<Counted<'waits_for'>> {
+  const { totals, attempted, backoff, lists, tracked } = store
+  const counts = Object.fromEntries(WaitsFor.options.map((name) => [name, 0])) as NonNullable<Counted<'waits_for'>>
+  counts.expiry = store.overdue(now)
+  if (counts.expiry > OVERDUE_MAX) return { ...counts, unknown: tracked.size - counts.expiry }
+  counts.client_not_attached = totals.ready - totals.readyAttached
+  counts.turn = totals.readyAttached
+  counts.delivery = totals.delivering
+  counts.acknowledgement = attempted.size - totals.delivering
+  counts.retry_pause = backoff.size
+  counts.outcome = lists.sizeOf('acknowledged')
+  // Each is counted in its step, too.
+  for (const command of someOverdue(store, now)) {
+    const { waits_for } = toDeliveryCommand(toDeliveryStatus(command), Number.NEGATIVE_INFINITY, null, stepOf(command))
+    counts[waits_for ?? 'unknown'] -= 1
+  }
+  return counts
+}
+
+/** How long ago the oldest command that has not ended was admitted; `null` for none within the bound. */
+function oldestOpenAge({ lists }: DeliveryStore, now: number, steady: number): number | null {
+  const ages = TRACKED_STATES.flatMap((state) => {
+    let left = OVERDUE_MAX
+    for (const command of lists.inState(state)) {
+      if (command.deadlineAt > now) return [steady - command.queuedAt]
+      if (--left === 0) break
+    }
+    return []
+  })
+  return ages.length === 0 ? null : Math.max(...ages)
 }
 
 /** The age of the oldest of the commands that were admitted first, and how many of them were looked at. */
@@ -121,12 +165,15 @@ function countsOf(store: DeliveryStore, now: number, steady: number) {
   const { sampled, oldest } = sampleAges(store, now, steady)
   return {
     tracked_commands: tracked,
-    tracked_by_state: byStateAt(store, now),
+    ...retainedBy(store),
+    waits_for: waitingFor(store, now),
     due_commands: due,
     waiting_for_client: Math.min(tracked - due, away),
     oldest_deadline_at: next ? toTimestamp(next.deadlineAt) : null,
     oldest_queued_age_ms: sampled === 0 ? null : oldest,
     sample_size: sampled,
+    oldest_open_age_ms: oldestOpenAge(store, now, steady),
+    latency: latencyOf(store.ended.newest(LATENCY_SAMPLE).map((command) => stepTimesOf(toDeliveryStatus(command)))),
   }
 }
 
@@ -140,6 +187,50 @@ function toTenant(scope: ReservedScope, now: number): DeliveryTenant | undefined
     oldest_deadline_at: toTimestamp(oldest.deadlineAt),
     capacity: shownCapacity(scope.capacity),
   }
+}
+
+/** The attached connections behind a place, in the shortest list that has all under the filter. */
+function attachedIn(
+  { attached, attachedOf, mailboxes }: DeliveryStore,
+  user_id: string | undefined,
+  client_id: string | undefined,
+  place: number,
+): Iterable<Waiter> {
+  if (user_id === undefined) return attached.after(place)
+  if (client_id === undefined) return attachedOf.after(user_id, place)
+  const waiter = mailboxes.get(clientKey({ user_id, client_id }))?.waiter
+  return waiter && waiter.sequence > place ? [waiter] : []
+}
+
+function listMailboxes(
+  store: DeliveryStore,
+  nodeId: string,
+  { user_id, client_id, node_id }: MailboxFilter,
+  { cursor, limit }: PageQuery,
+  ctx: InspectionContext,
+): Page<DeliveryMailbox> {
+  const bound = scanLimit(ctx)
+  const items: DeliveryMailbox[] = []
+  let last = parseSequence(cursor)
+  let examined = 0
+  for (const waiter of attachedIn(store, user_id, client_id, last)) {
+    if (items.length === limit || examined === bound)
+      return { items, next_cursor: String(last), has_more: true, examined }
+    examined++
+    last = waiter.sequence
+    const { mailbox, instance_id, attachedAt } = waiter
+    if (client_id !== undefined && mailbox.client_id !== client_id) continue
+    if (node_id !== undefined && node_id !== nodeId) continue
+    items.push({
+      user_id: mailbox.user_id,
+      client_id: mailbox.client_id,
+      instance_id,
+      node_id: nodeId,
+      attached_at: toTimestamp(attachedAt),
+      waiting_commands: mailbox.ready.size,
+    })
+  }
+  return { items, next_cursor: null, has_more: false, examined }
 }
 
 export function createDeliveryInspector(options: DeliveryInspectorOptions): DeliveryInspector {
@@ -199,11 +290,13 @@ export function createDeliveryInspector(options: DeliveryInspectorOptions): Deli
         last = command.sequence
         // One whose time is over may not have been swept yet.
         if (store.find(command.key) !== command) continue
-        const item = toDeliveryCommand(toDeliveryStatus(command), now, command.action)
+        const item = toDeliveryCommand(toDeliveryStatus(command), now, command.action, stepOf(command))
         if (admitsCommand(filter, item)) items.push(item)
       }
       return { items, next_cursor: null, has_more: false, examined }
     },
+
+    listMailboxes: (filter, page, ctx) => listMailboxes(store, nodeId, filter, page, ctx),
 
     listTenants({ cursor, limit }, ctx) {
       const now = clock.now()

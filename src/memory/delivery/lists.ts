@@ -1,5 +1,5 @@
 /** Retained commands in the order of their admission: all of them, and those of each state, user and scope. */
-import type { CommandFilter, CommandState } from '../../contract/delivery.js'
+import { type CommandFilter, type CommandState, NO_REASON, REASONS_MAX } from '../../contract/delivery.js'
 import { FieldIndex } from '../table/field-index.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
 import { stateOf, type TrackedCommand } from './command.js'
@@ -11,11 +11,33 @@ export function createCommandLists() {
   const byState = new FieldIndex<TrackedCommand>()
   const byUser = new FieldIndex<TrackedCommand>()
   const byScope = new FieldIndex<TrackedCommand>()
+  const reasons = new Map<string, number>()
+
+  /** Counts the reason of an ended command by `step`: what was counted as `other` leaves it again when its own name is gone. */
+  function countReason({ terminal }: TrackedCommand, step: 1 | -1) {
+    const name = terminal?.reason ?? NO_REASON
+    const isOwn = reasons.has(name) || (step > 0 && reasons.size < REASONS_MAX - 1)
+    const under = isOwn ? name : 'other'
+    const count = (reasons.get(under) ?? 0) + step
+    if (count > 0) reasons.set(under, count)
+    else reasons.delete(under)
+  }
 
   return {
     get size() {
       return all.size
     },
+
+    /** How many ended commands have each reason. */
+    get reasons(): ReadonlyMap<string, number> {
+      return reasons
+    },
+
+    /** To be told once of each command that has ended. */
+    ended: (command: TrackedCommand) => countReason(command, 1),
+
+    /** The commands in `state`, the first admitted first. */
+    inState: (state: CommandState) => byState.after(state, 0),
 
     /** How many commands are in `state`. */
     sizeOf: (state: CommandState) => byState.size(state),
@@ -38,6 +60,7 @@ export function createCommandLists() {
     },
 
     remove(command: TrackedCommand) {
+      if (command.terminal) countReason(command, -1)
       all.delete(command.sequence)
       byState.remove(command.listedAs, command)
       byUser.remove(command.user_id, command)

@@ -48,5 +48,13 @@ export function createRetention(
     get size() {
       return records.size
     },
+
+    /** At most `most` records, the newest first. */
+    newest(most: number): TrackedCommand[] {
+      const found: TrackedCommand[] = []
+      for (let next = queue.newest; next && found.length < most; next = next.older as TrackedCommand | null)
+        found.push(next)
+      return found
+    },
   }
 }

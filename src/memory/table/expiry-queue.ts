@@ -29,6 +29,10 @@ export class ExpiryQueue<E extends Queued> {
     return this.#oldest
   }
 
+  get newest(): E | null {
+    return this.#newest
+  }
+
   /**
    * Adds an entry that is in no queue behind all that were touched at the same time or earlier. That is the end, but for
    * the few that were looked at by themselves while the sweep lagged behind.

@@ -8,7 +8,7 @@ import type { Store } from '../store/store.js'
 import { type IndexPosition, type Run, type Stretch, shardRange, walkPage } from '../table/pages.js'
 import { defineReadScript, readShard } from '../table/read-script.js'
 import { BadRow } from '../table/rows.js'
-import { RECORD_LUA, RECORD_TEXT_BYTES, readDeliveryStatus, withFields } from './format.js'
+import { ATTACHED_LUA, RECORD_LUA, RECORD_TEXT_BYTES, readDeliveryStatus, withFields } from './format.js'
 
 /** Records that are looked at in one go: a few milliseconds of the store. */
 const RECORDS_MAX = 1_000
@@ -35,6 +35,7 @@ const COMMANDS = defineReadScript(
       'client',
       'command',
       'scope',
+      'action',
       'overdue',
     ],
     answer: ([cut, last, examined, found]) => ({
@@ -42,12 +43,13 @@ const COMMANDS = defineReadScript(
       last: Number(last),
       examined: Number(examined),
       found: listOf(found).map((one) => {
-        const [sequence, ref, record = null] = listOf(one)
-        return { sequence: Number(sequence), ref: String(ref), record }
+        const [sequence, ref, record = null, attached] = listOf(one)
+        return { sequence: Number(sequence), ref: String(ref), record, isAttached: attached === 1 }
       }),
     }),
   },
-  withFields(`${RECORD_LUA}
+  withFields(`local after_now = '(' .. at
+${RECORD_LUA}${ATTACHED_LUA}
 local D, now, most, bytes = 'delivery', tonumber(at), tonumber(max_records), tonumber(max_bytes)
 local lists, least
 local function offer(keys)
@@ -110,7 +112,7 @@ local function isWanted(c, seq, user_id, client_id, id)
   local over = c.terminal ~= '' and c.terminal
   if over and (tonumber(c.until_ms) or 0) <= now then return false end
   if user ~= '' and user_id ~= user or client ~= '' and client_id ~= client or command ~= '' and id ~= command then return false end
-  if scope ~= '' and c.scope_id ~= scope then return false end
+  if scope ~= '' and c.scope_id ~= scope or action ~= '' and c.action ~= action then return false end
   local open = c.acknowledged ~= '' and 'acknowledged' or (tonumber(c.attempts) or 0) > 0 and 'attempted' or 'waiting'
   if state ~= '' and (over or open) ~= state then return false end
   local late = not over and (tonumber(c.deadline_at) or 0) <= now
@@ -124,7 +126,8 @@ for head in first do
   head.at, examined, last = head.at + 2, examined + 1, head.found[head.at + 1]
   local text, c, user_id, client_id, id = record(ref)
   if isWanted(c, seq, user_id, client_id, id) then
-    found[#found + 1] = { last, ref, text }
+    -- The others don't depend on their mailbox.
+    found[#found + 1] = { last, ref, text, c.phase == 'ready' and is_attached(user_id, client_id) and 1 or 0 }
     bytes = bytes - #text
   end
 end
@@ -142,11 +145,22 @@ async function readStretch(
   const now = await store.time(ctx)
   const bounds = { max_records: Math.min(budget, RECORDS_MAX), wanted, max_bytes: ANSWER_BYTES }
   const { state = '', user_id: user = '', client_id: client = '', command_id: command = '' } = filter
-  const { scope_id: scope = '', overdue = '' } = filter
-  const given = { after: sequence, at: now, ...bounds, state, user, client, command, scope, overdue: String(overdue) }
+  const { scope_id: scope = '', action = '', overdue = '' } = filter
+  const given = {
+    after: sequence,
+    at: now,
+    ...bounds,
+    state,
+    user,
+    client,
+    command,
+    scope,
+    action,
+    overdue: String(overdue),
+  }
   const { found, last, examined, isTruncated } = await readShard(store, COMMANDS, shard, given, ctx)
-  const entries: Run<DeliveryCommand>['entries'] = found.map(({ sequence, ref, record }) => {
-    const listed = toRecord(store, shard, ref, record, now, ctx)
+  const entries: Run<DeliveryCommand>['entries'] = found.map(({ sequence, ref, record, isAttached }) => {
+    const listed = toRecord(store, shard, ref, record, isAttached, now, ctx)
     return { position: { shard, sequence }, record: listed, isBad: listed === undefined }
   })
   // What was passed over behind the last of them is not looked at again.
@@ -155,10 +169,18 @@ async function readStretch(
   return { shard, entries, examined, isTruncated }
 }
 
-function toRecord(store: Store, shard: number, ref: string, record: StoreReply, now: number, ctx: InspectionContext) {
+function toRecord(
+  store: Store,
+  shard: number,
+  ref: string,
+  record: StoreReply,
+  isAttached: boolean,
+  now: number,
+  ctx: InspectionContext,
+) {
   const [user_id = '', client_id = '', command_id = ''] = ref.split('\n')
   const read = readDeliveryStatus(record, { user_id, client_id, command_id })
-  if (read) return toDeliveryCommand(read.status, now, read.action)
+  if (read) return toDeliveryCommand(read.status, now, read.action, { step: read.step, isAttached })
   const key = store.key(shard, 'delivery', 'command', user_id, client_id, command_id)
   const fault = { id: command_id, fields: [{ path: '', expected: 'the record of that command' }] }
   store.onError(new BadRow(`${key} does not hold the record of that command`, fault), ctx)

@@ -38,7 +38,7 @@ export function createEnds(
     { was_asked, current } = NO_FENCE,
     acknowledge = false,
   ) {
-    const { next_claim, handed_over, claimed, sent } = carriedAfter(command, current)
+    const { next_claim, handed_over, ago, claimed, sent } = carriedAfter(command, current)
     const running = delivery.runFor(
       END,
       command.user_id,
@@ -53,6 +53,7 @@ export function createEnds(
         was_asked,
         current,
         handed_over,
+        ago,
         attempt: crypto.randomUUID(),
         acknowledges: acknowledge ? '1' : '',
       },
@@ -66,7 +67,7 @@ export function createEnds(
     async acknowledge(given) {
       const { instance_id, state, reason, ...command } = parseInput(AcknowledgeInput, given)
       const { was_asked, current } = await fenceOf(registry, command)
-      const { next_claim, handed_over, claimed, sent } = carriedAfter(command, current)
+      const { next_claim, handed_over, ago, claimed, sent } = carriedAfter(command, current)
       const running = delivery.runFor(
         ACKNOWLEDGE,
         command.user_id,
@@ -81,6 +82,7 @@ export function createEnds(
           was_asked,
           current,
           handed_over,
+          ago,
           attempt: crypto.randomUUID(),
         },
         claimed,

@@ -1,5 +1,6 @@
 /** How the evidence about one command is stored, for the scripts that write it and whoever reads it. */
-import { type CommandKey, DeliveryStatus } from '../../contract/delivery.js'
+import { ATTEMPTS_KEPT, type Attempt, type CommandKey, DeliveryStatus } from '../../contract/delivery.js'
+import { type DeliveryStep, shownAttempts } from '../../contract/delivery-rules.js'
 import { commandKey, toTimestamp } from '../../contract/ids.js'
 import type { StoreReply } from '../store/reply.js'
 import { timestampOf } from '../table/timestamp.js'
@@ -9,6 +10,8 @@ import { timestampOf } from '../table/timestamp.js'
  * reads it by one command and writes it by one. Instants are epoch ms, `ref` is the key of the command, `seq` the number of its
  * admission. What only whoever looks at the record asks for stands together, a line each:
  * - `attempted`, the last attempt: its instant, the instance, the node (the rest, whatever it is);
+ * - `concluded`, the same: the instant of its outcome, and why it led to nothing;
+ * - `former`: the attempts before it, oldest first, a line each of fields that a byte 1 separates;
  * - `acknowledged`: its state, instant, and the instance;
  * - `recovered`: how often, when last, and why;
  * - `over`: the instant of its end, and why.
@@ -31,7 +34,10 @@ export const RECORD_FIELDS = [
   'max_attempts',
   'admitted_at',
   'attempted',
+  'concluded',
+  'former',
   'confirmed',
+  'handed_over_at',
   'acknowledged',
   'recovered',
   'over',
@@ -72,6 +78,32 @@ local function fields_of(reply)
   return c.good and c or nil
 end`
 
+/** Attempts before the last one that a record keeps. */
+const FORMER = ATTEMPTS_KEPT - 1
+/** Bytes of the name of a node among them. */
+const NODE_BYTES = 256
+
+/** For scripts that claim attempts: keeps the last one among those before it. */
+export const FORMER_LUA = `
+local function keep_attempt(c)
+  local at, instance, at_node = string.match(c.attempted, '^([^\\n]*)\\n([^\\n]*)\\n(.*)$')
+  if not at then return end
+  local ended_at, reason = string.match(c.concluded, '^([^\\n]*)\\n(.*)$')
+  if tonumber(c.attempts) > ${FORMER} then c.former = string.gsub(c.former, '^[^\\n]*\\n?', '', 1) end
+  local line = c.attempts .. '\\1' .. at .. '\\1' .. (ended_at or '') .. '\\1' .. c.last_outcome .. '\\1' .. (reason or '')
+    .. '\\1' .. instance .. '\\1' .. string.gsub(string.sub(at_node, 1, ${NODE_BYTES}), '%c', ' ')
+  c.former = c.former == '' and line or c.former .. '\\n' .. line
+end`
+
+/** For scripts that read: whether anybody waits for the client, at a node whose lease has not run out at `after_now`, a bound of a score. */
+export const ATTACHED_LUA = `
+local living, is_living = read('ZRANGE', K('delivery', 'incarnations'), after_now, '+inf', 'BYSCORE') or {}, {}
+for _, node in ipairs(living) do is_living[node] = true end
+local function is_attached(user, client)
+  local waiter = user and #living > 0 and read('HMGET', K('delivery', 'waiter', user, client), 'incarnation')
+  return waiter and waiter[1] and is_living[waiter[1]] or false
+end`
+
 /** The state under which a record is listed, for scripts that read records. */
 export const STATE_LUA = `
 local function state_of(c)
@@ -96,7 +128,16 @@ export const admittedStatus = (
   client_id,
   command_id,
   admission: { state: 'admitted', at: timestampOf(now), scope_id, deadline_at: timestampOf(deadlineAt) },
-  attempts: { count: 0, confirmed: 0, last_at: null, last_node_id: null, last_outcome: null },
+  attempts: {
+    count: 0,
+    confirmed: 0,
+    handed_over_at: null,
+    last_at: null,
+    last_node_id: null,
+    last_outcome: null,
+    items: [],
+    omitted: 0,
+  },
   acknowledgement: { state: 'none', at: null, instance_id: null },
   recovery: { count: 0, last_at: null, reason: null },
   terminal: null,
@@ -115,6 +156,23 @@ const numberOf = (text: string | null) => (text === null || text === '' ? 0 : Nu
 /** @throws RangeError for an instant that no `Date` can hold. */
 const instantOf = (text: string | null | undefined) => (text ? toTimestamp(Number(text)) : null)
 
+/** The attempts before the last one, nothing of them checked. */
+function attemptsIn(former: string): Attempt[] {
+  if (former === '') return []
+  return former.split('\n').map((line) => {
+    const [number = '', at, ended_at, outcome, reason, instance_id, node_id] = line.split('\x01')
+    return {
+      number: Number(number),
+      at: instantOf(at),
+      ended_at: instantOf(ended_at),
+      outcome: outcome || null,
+      reason: reason || null,
+      instance_id: instance_id || null,
+      node_id: node_id || null,
+    } as Attempt
+  })
+}
+
 /** Nothing is checked. @throws RangeError as above. */
 function toDeliveryStatus(
   record: Record<RecordField, string>,
@@ -122,7 +180,18 @@ function toDeliveryStatus(
 ): DeliveryStatus {
   const { terminal } = record
   const isRejected = terminal === 'rejected'
-  const [lastAt, , lastNode = null] = linesOf(record.attempted, 3)
+  const [lastAt, lastInstance = null, lastNode = null] = linesOf(record.attempted, 3)
+  const [concludedAt, concludedReason = null] = linesOf(record.concluded, 2)
+  const count = numberOf(record.attempts)
+  const latest = {
+    number: count,
+    at: instantOf(lastAt),
+    node_id: lastNode,
+    instance_id: lastInstance,
+    outcome: record.last_outcome || null,
+    ended_at: instantOf(concludedAt),
+    reason: concludedReason,
+  }
   const [acknowledged, acknowledgedAt, acknowledgedBy = null] = linesOf(record.acknowledged, 3)
   const [recoveries = null, recoveredAt, recoveryReason = null] = linesOf(record.recovered, 3)
   const [overAt, overReason = null] = linesOf(record.over, 2)
@@ -137,11 +206,13 @@ function toDeliveryStatus(
       deadline_at: isRejected ? null : instantOf(record.deadline_at),
     },
     attempts: {
-      count: numberOf(record.attempts),
+      count,
       confirmed: numberOf(record.confirmed),
+      handed_over_at: instantOf(record.handed_over_at),
       last_at: instantOf(lastAt),
       last_node_id: lastNode,
       last_outcome: record.last_outcome || null,
+      ...shownAttempts(count === 0 ? [] : [...attemptsIn(record.former), latest as Attempt], count),
     },
     acknowledgement: {
       state: acknowledged ?? 'none',
@@ -160,9 +231,16 @@ function fieldsOf(reply: StoreReply): Record<RecordField, string> | undefined {
   return Object.fromEntries(RECORD_FIELDS.map((field, i) => [field, texts[i]])) as Record<RecordField, string>
 }
 
+const STEPS: Readonly<Record<string, DeliveryStep['step']>> = {
+  ready: 'ready',
+  attempted: 'attempted',
+  backoff: 'pause',
+}
+
 interface ReadRecord {
   status: DeliveryStatus
   action: string | null
+  step: DeliveryStep['step']
   /** When it is forgotten; `null` before its end. */
   untilMs: number | null
 }
@@ -175,7 +253,7 @@ export function readDeliveryStatus(reply: StoreReply, key: CommandKey): ReadReco
     const read = DeliveryStatus.safeParse(toDeliveryStatus(record, key))
     if (!read.success) return undefined
     const untilMs = record.until_ms ? Number(record.until_ms) : null
-    return { status: read.data, action: record.action || null, untilMs }
+    return { status: read.data, action: record.action || null, step: STEPS[record.phase] ?? null, untilMs }
   } catch {
     // An instant that no Date can hold.
     return undefined

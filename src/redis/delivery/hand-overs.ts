@@ -8,6 +8,8 @@ const PATIENCE_PART = 10
 
 interface HandOver {
   attempt: number
+  /** When `deliver` resolved, on the local clock. */
+  endedAt: number
   shard: number
   /** Tells it by itself; resolves when that has come to something. */
   tell(): Promise<void>

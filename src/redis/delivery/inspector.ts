@@ -9,6 +9,7 @@ import { versioned } from '../table/version.js'
 import { listCommands } from './commands.js'
 import { RECORD_TEXT_BYTES, readDeliveryStatus } from './format.js'
 import type { LegacyStream } from './legacy.js'
+import { listMailboxes } from './mailbox-list.js'
 import { NODES } from './nodes.js'
 import { getScope, listScopes } from './scopes.js'
 import { readSummary } from './summary.js'
@@ -24,6 +25,8 @@ export function createDeliveryInspector(store: Store, legacy: LegacyStream | und
     listNodes: (page, ctx) => readPage(store, NODES, {}, page, ctx),
 
     listCommands: (filter, page, ctx) => listCommands(store, filter, page, ctx),
+
+    listMailboxes: (filter, page, ctx) => listMailboxes(store, filter, page, ctx),
 
     listTenants: (page, ctx) => listScopes(store, page, ctx),
 

@@ -25,6 +25,8 @@ export type Outcomes = ReturnType<typeof createOutcomes>
 interface CarriedOutcome extends Omit<CarriedClaim, 'sent'> {
   /** The attempt that was handed over, of which the store has not been told; '' for none. */
   handed_over: number | ''
+  /** How many ms ago it was. */
+  ago: number
   /** Must be told the call, which answers whether it counted. */
   sent(call: Promise<{ answer: boolean }>): void
 }
@@ -65,7 +67,7 @@ export function createOutcomes({ delivery, waiters, claims, ackTimeoutMs, nudge,
       // Where others wait, their claim travels with it.
       const isCarrier = waiter?.isMore || waiter?.isCalled
       if (closed || outcome === 'rejected' || !isPrompt || isCarrier) void record()
-      else handOvers.add(commandKey(claimed), { attempt, shard, tell: record })
+      else handOvers.add(commandKey(claimed), { attempt, shard, endedAt, tell: record })
       nudge(outcome === 'handed_over' ? ackTimeoutMs : backoffMs(attempt))
     },
 
@@ -76,6 +78,7 @@ export function createOutcomes({ delivery, waiters, claims, ackTimeoutMs, nudge,
       return {
         next_claim,
         handed_over: handOver?.attempt ?? '',
+        ago: handOver ? Math.ceil(performance.now() - handOver.endedAt) : 0,
         claimed,
         sent(call) {
           sent(call)

@@ -1,5 +1,6 @@
 /** How a mailbox gives its next command away, for the scripts of the dispatcher: by a claim of its own, or behind another call. */
 import type { StoreReply } from '../store/reply.js'
+import { FORMER_LUA } from './format.js'
 
 /** Between the parts of a call or an answer, but for the last, which may be any text: no id, number or JSON has it. */
 export const SEPARATOR = '\0'
@@ -40,7 +41,7 @@ export function readClaim(reply: StoreReply): ClaimReply {
  * `claim_next` takes the first command of a mailbox for the waiter of that token, by the number of its claim. The same number
  * again is the same claim.
  */
-export const DELIVERY_CLAIMS = `
+export const DELIVERY_CLAIMS = `${FORMER_LUA}
 local function is_emptied(user, client) leave_list(todo_of(incarnation), user .. '\\n' .. client) end
 
 local function note_claim(key, claim, id, attempt) redis.call('HSET', key, 'claim', claim, 'claimed', id, 'attempt', attempt) end
@@ -87,7 +88,8 @@ local function claim_next(user, client, mailbox, token, claim)
     if c and c.phase == 'ready' then
       if found[2] and c.action ~= '' then
         local from = state_of(c)
-        c.phase, c.attempts, c.last_outcome, c.incarnation = 'attempted', text(c.attempts + 1), '', incarnation
+        if c.attempts ~= '0' then keep_attempt(c) end
+        c.phase, c.attempts, c.last_outcome, c.concluded, c.incarnation = 'attempted', text(c.attempts + 1), '', '', incarnation
         c.attempted = now_text .. '\\n' .. waiter[2] .. '\\n' .. node
         save(c)
         relist(c, from)

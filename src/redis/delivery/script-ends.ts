@@ -7,9 +7,9 @@ const ENDS = `
 local function was_ended_by(c, attempt) return c and c.terminal ~= '' and c.ended_by == attempt end
 
 -- Whether this was news. Whoever calls it saves the record, and counts the outcome then.
-local function note_hand_over(c, handed_over)
+local function note_hand_over(c, handed_over, ago)
   local isNews = c.attempts == handed_over and c.last_outcome == ''
-  if isNews then conclude(c, 'handed_over') end
+  if isNews then conclude(c, 'handed_over', nil, ago) end
   return isNews
 end
 
@@ -22,11 +22,11 @@ local function fenced(c, instance, asked, current)
 end
 `
 
-// Where a registry was asked (1, else ''), `current` is the instance that it named. `handed_over` is the attempt that was, of which
-// the store has not been told, or ''. `attempt` names the call.
+// Where a registry was asked (1, else ''), `current` is the instance that it named. `handed_over` is the attempt that was, `ago` ms
+// before, of which the store has not been told, or ''. `attempt` names the call.
 const END_ARGS = [
   ...(['user', 'client', 'id', 'state', 'reason', 'instance', 'was_asked', 'current'] as const),
-  ...(['handed_over', 'attempt'] as const),
+  ...(['handed_over', 'ago', 'attempt'] as const),
 ] as const
 
 export const ACKNOWLEDGE = deliveryScript(
@@ -46,7 +46,7 @@ if refusal then
   return 0
 end
 freed = true
-local isNews = note_hand_over(c, handed_over)
+local isNews = note_hand_over(c, handed_over, ago)
 if c.phase == 'acknowledged' then
   if isNews then save(c) end
   count('acknowledgement repeated')
@@ -82,7 +82,7 @@ if instance ~= '' and fenced(c, instance, was_asked, current) then
   return 0
 end
 freed = true
-local isNews = note_hand_over(c, handed_over)
+local isNews = note_hand_over(c, handed_over, ago)
 local isTaken = acknowledges ~= '' and c.phase ~= 'acknowledged'
 if isTaken then c.acknowledged = 'acknowledged\\n' .. now_text .. '\\n' .. instance end
 finish(c, state, reason, nil, attempt)

@@ -90,5 +90,6 @@ local function unlist(user, ref, key)
   for _, state in ipairs(terminal ~= '' and { terminal } or { ${ALL} }) do leave_list('state:' .. state, ref) end
   leave_list(of_id(user), ref)
   if scope ~= '' and scope ~= user then leave_list(of_id(scope), ref) end
+  return was
 end
 `

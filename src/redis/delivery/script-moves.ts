@@ -10,7 +10,8 @@
  * - `deadlines`, `wakes` (attempted or in a pause, by when that is over), `ended` and `rejected` (by when they are
  *   forgotten): command references by an instant;
  * - `state:<state>`, `of-id:<user or scope>`: the same by their admission, as `script-lists.ts` says;
- * - `held`: a hash, tracked commands of each user;
+ * - `held`: a hash, tracked commands of each user; `reasons`: how many retained commands have ended, by the reason;
+ * - `attached`, `attached-of:<user>`: mailboxes at which somebody waits, by the order of the attach;
  * - `scope:<scope>`: reservations by deadline; `scopes`: scopes by their first reservation. A scope lives in the shard
  *   of its own id, which need not be that of the user; then a reservation can be left behind, and `scope-until` says when
  *   the last of those is over, and `sharers:<scope>:<reference>` the dispatches that have such a place; `capacities`: a hash, what each scope with reservations was last held to;
@@ -20,6 +21,7 @@
  *
  * A command reference is `user \n client \n command`: ids hold no line break. An incarnation is one life of one node.
  */
+import { NO_REASON, REASONS_MAX } from '../../contract/delivery.js'
 import { RECORD_LUA } from './format.js'
 import { DELIVERY_LISTS } from './script-lists.js'
 import { DELIVERY_NOTICES } from './script-notices.js'
@@ -90,12 +92,40 @@ local function box(c) return ended(D, 'box', c.mailbox) end
 local function payload(c) return ended(D, 'payload', c.path) end
 
 ${DELIVERY_PLACES}
+-- By the reasons of ends: how many more records have them than before.
+local reasons = {}
+local function count_reason(over, step)
+  local why = string.match(over, '\\n(.+)$') or '${NO_REASON}'
+  reasons[why] = (reasons[why] or 0) + step
+end
+
+-- A name beyond the bound is counted as \`other\`, and taken off there again when its own name is gone. A value of another
+-- type in this place must not fail what has ended.
+local function write_reasons()
+  local key = KEYS[1] .. 'delivery:reasons'
+  local function add(reason, step)
+    local count = tonumber(redis.pcall('ZINCRBY', key, text(step), reason))
+    if not count then return end
+    if count <= 0 then redis.call('ZREM', key, reason) end
+    if reason == 'other' then return end
+    local rest = 0
+    if count < 0 then rest = count
+    elseif step > 0 and count == step and redis.call('ZCARD', key) > ${REASONS_MAX} then
+      redis.call('ZREM', key, reason)
+      rest = step
+    end
+    if rest ~= 0 then add('other', rest) end
+  end
+  for reason, step in pairs(reasons) do if step ~= 0 then add(reason, step) end end
+end
+
 local function forget(kind, ref)
   local user, client, id = of_ref(ref)
   leave_list(kind, ref)
   if not user then return end
   local key = K(D, 'command', user, client, id)
-  unlist(user, ref, key)
+  local was = unlist(user, ref, key)
+  if was and was.terminal ~= '' then count_reason(was.over, -1) end
   redis.call('DEL', key)
 end
 
@@ -126,6 +156,7 @@ local function write_all()
     if not name then break end
     written(name)
   end
+  write_reasons()
   if #doomed > 0 then in_slices('DEL', doomed[1], doomed) end
 end
 
@@ -157,6 +188,7 @@ local function finish(c, state, reason, at, by)
   c.phase, c.terminal, c.until_ms = 'ended', state, retained_text
   c.over, c.ended_by = (at or now_text) .. '\\n' .. reason, by or ''
   save(c)
+  count_reason(c.over, 1)
   relist(c, from)
   if c.scope_shard == '' then release(c.scope_id, c.ref) end
   count('outcome ' .. state)
@@ -181,9 +213,14 @@ local function look(user, client, id, mailbox, path)
   return looked_at(read(user, client, id, mailbox, path))
 end
 
--- Whoever calls it saves the record, and counts the outcome then.
-local function conclude(c, outcome)
-  c.last_outcome = outcome
-  if outcome == 'handed_over' then c.confirmed = text(count_of(c.confirmed) + 1) end
+-- Whoever calls it saves the record, and counts the outcome then. why: that it led to nothing; ago: in ms, if it was
+-- not now.
+local function conclude(c, outcome, why, ago)
+  local at, since = now_text, tonumber(ago)
+  if since and since > 0 then at = text(math.max(now - since, tonumber(string.match(c.attempted, '^%d+')) or 0)) end
+  c.last_outcome, c.concluded = outcome, at .. '\\n' .. (why or '')
+  if outcome ~= 'handed_over' then return end
+  c.confirmed = text(count_of(c.confirmed) + 1)
+  if c.handed_over_at == '' then c.handed_over_at = at end
 end
 `

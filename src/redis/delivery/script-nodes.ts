@@ -71,7 +71,11 @@ if was[1] ~= token then
     redis.call('DEL', key)
   end
 end
-redis.call('HSET', key, 'token', token, 'incarnation', incarnation, 'instance', instance, 'order', own_order)
+raise(D)
+redis.call('HSET', key, 'token', token, 'incarnation', incarnation, 'instance', instance, 'order', own_order, 'node', node)
+redis.call('HSETNX', key, 'since', now_text)
+zcall('ZADD', 'attached', own_order, place)
+redis.call('ZADD', K(D, 'attached-of', user), own_order, place)
 redis.call('ZADD', K(D, 'of', incarnation), stored_now, place)
 zcall('ZADD', 'incarnations', now + lease_ms, incarnation)
 if redis.call('EXISTS', K(D, 'box', user, client)) == 1 then redis.call('ZADD', K(D, 'todo', incarnation), stored_now, place) end
@@ -94,7 +98,10 @@ if own_order ~= '' and tonumber(own_order) > (tonumber(redis.call('GET', left)) 
   redis.call('SET', left, own_order, 'PX', ${LEFT_MS})
 end
 if waiter[1] ~= token then return 0 end
+raise(D)
 redis.call('DEL', key)
+zcall('ZREM', 'attached', place)
+redis.call('ZREM', K(D, 'attached-of', user), place)
 redis.call('ZREM', K(D, 'of', incarnation), place)
 redis.call('ZREM', K(D, 'todo', incarnation), place)
 if unsure ~= '' and waiter[2] == unsure then
@@ -166,9 +173,14 @@ end
 local function reap(dead)
   local places = redis.call('ZRANGE', K(D, 'of', dead), 0, ${BATCH - 1})
   for i = 1, #places do
-    local key = K(D, 'waiter', string.match(places[i], '^([^\\n]*)\\n([^\\n]*)$'))
+    local user, client = string.match(places[i], '^([^\\n]*)\\n([^\\n]*)$')
+    local key = K(D, 'waiter', user, client)
     -- The client may wait at another node by now.
-    if redis.call('HGET', key, 'incarnation') == dead then redis.call('DEL', key) end
+    if redis.call('HGET', key, 'incarnation') == dead then
+      redis.call('DEL', key)
+      zcall('ZREM', 'attached', places[i])
+      redis.call('ZREM', K(D, 'attached-of', user), places[i])
+    end
     redis.call('ZREM', K(D, 'of', dead), places[i])
   end
   if #places < ${BATCH} then

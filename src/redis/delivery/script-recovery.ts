@@ -40,7 +40,7 @@ local function give_up(c)
     local lease = c.incarnation ~= '' and zcall('ZSCORE', 'incarnations', c.incarnation)
     reason = lease and tonumber(lease) > now and 'deliver_timed_out' or 'lease_expired'
   end
-  conclude(c, 'timed_out')
+  conclude(c, 'timed_out', reason)
   recover(c, reason)
   count('other attempt_timed_out')
 end

@@ -142,7 +142,8 @@ elseif scope_shard == '' and not reserve(scope, ref, deadline, tonumber(capacity
 end
 
 if known or isTaken then
-  unlist(user, ref, key)
+  local was = unlist(user, ref, key)
+  if was and was.terminal ~= '' then count_reason(was.over, -1) end
   redis.call('DEL', key)
   leave_list('rejected', ref)
   leave_list('ended', ref)
@@ -153,6 +154,7 @@ if refusal ~= '' then
   local record = ${REJECTED}
   redis.call('SET', key, record)
   count('outcome rejected')
+  count_reason('\\n' .. refusal, 1)
   enlist('rejected', user, scope, seq, ref)
   keep('rejected', ref, retained_text)
   return { 'rejected', record }
@@ -193,7 +195,7 @@ if not c or c.terminal ~= '' or c.attempts ~= attempt or c.last_outcome ~= '' th
   local isRepeated = c and c.attempts == attempt and c.last_outcome == outcome
   local isOpen = c and c.terminal ~= '' and c.attempts == attempt and c.last_outcome == ''
   if isOpen and outcome == 'handed_over' and now - tonumber(ago) < count_of(string.match(c.over, '^%d+')) then
-    conclude(c, outcome)
+    conclude(c, outcome, nil, ago)
     save(c)
     count('other attempt_handed_over')
   elseif not isRepeated then
@@ -203,7 +205,7 @@ if not c or c.terminal ~= '' or c.attempts ~= attempt or c.last_outcome ~= '' th
   return 0
 end
 freed = true
-conclude(c, outcome)
+conclude(c, outcome, outcome ~= 'handed_over' and 'deliver_rejected' or nil, ago)
 if c.phase == 'attempted' and outcome ~= 'handed_over' then
   recover(c, 'deliver_rejected')
 else

@@ -4,7 +4,13 @@ import type { BrowserWindowRegistryInspector } from '../../contract/browser-wind
 import type { RegistryInspector } from '../../contract/connections.js'
 import type { ContextRegistryInspector } from '../../contract/contexts.js'
 import type { DeduplicatorInspector } from '../../contract/deduplicator.js'
-import type { CommandFilter, DeliveryCommand, DeliveryInspector } from '../../contract/delivery.js'
+import type {
+  CommandFilter,
+  DeliveryCommand,
+  DeliveryInspector,
+  DeliveryMailbox,
+  MailboxFilter,
+} from '../../contract/delivery.js'
 import { admitsCommand } from '../../contract/delivery-rules.js'
 import type { Inspectors } from '../../contract/families.js'
 import type { HistoryInspector } from '../../contract/history.js'
@@ -164,7 +170,7 @@ function scopeWindows(windows: BrowserWindowRegistryInspector, seen: VisibleUser
 /**
  * `inspectors` that see the users of `scope` alone. Anybody else looks like nobody: in no list, no record, no number. What is
  * of all users and cannot be narrowed is refused as `not_narrowable`: the summaries of the deduplicator and of calls, how many connections came and went, and of delivery
- * everything but the commands of users and the evidence about one. An operation that this function does not know is not there.
+ * everything but the commands and mailboxes of users, and the evidence about one command. An operation that this function does not know is not there.
  *
  * Lists go one user after the other, in the order of their ids. Where more than one user is asked for, numbers are those of a
  * walk over their entries within the bound of a request, and actions come without descriptions. A stream is that of the user
@@ -261,7 +267,7 @@ function scopeDeduplicator(deduplicator: DeduplicatorInspector, seen: VisibleUse
 }
 
 function scopeDelivery(delivery: DeliveryInspector, seen: VisibleUsers): DeliveryInspector {
-  const { listCommands } = delivery
+  const { listCommands, listMailboxes, deliveryChurn } = delivery
   return {
     summary: refuseUnscopable,
     listNodes: refuseUnscopable,
@@ -275,5 +281,11 @@ function scopeDelivery(delivery: DeliveryInspector, seen: VisibleUsers): Deliver
         admitsCommand,
       ),
     }),
+    ...(listMailboxes && {
+      listMailboxes: listOfUsers<DeliveryMailbox, MailboxFilter>(seen.users, (filter, page, ctx) =>
+        listMailboxes.call(delivery, filter, page, ctx),
+      ),
+    }),
+    ...(deliveryChurn && { deliveryChurn: refuseUnscopable }),
   }
 }

@@ -62,7 +62,7 @@ const Sums = ({ answer: { value, asOf } }: { answer: AnswerState<DeliverySummary
 
 function Commands({ nodes }: { nodes: AnswerState<Listed<DeliveryNode>> }): JSX.Element {
   const summary = useAnswer<DeliverySummary>('/delivery/summary')
-  const byState = summary.value?.tracked_by_state
+  const byState = summary.value?.by_state
   const { admitted, ends } = counted(nodes.value?.items)
   // Whoever sees some users has their commands, and no sum.
   const isSome = summary.problem?.code === NOT_SCOPABLE

@@ -1,0 +1,181 @@
+/** Delivery in numbers: the summary, latencies, and what happened minute by minute. */
+import * as z from 'zod'
+import { CHURN_MINUTES } from './connections.js'
+import { CommandState, NO_REASON, TerminalState, TRACKED_STATES, WaitsFor } from './delivery-states.js'
+import { filterBy, NAMES, Timestamp, toReason } from './ids.js'
+
+export const DeploymentMode = z
+  .enum(['direct', 'shared_store'])
+  .describe('`direct`: one process that holds all of it. `shared_store`: several, over one store.')
+export type DeploymentMode = z.infer<typeof DeploymentMode>
+
+const Count = z.int().min(0)
+
+/** A count for each of `names`. */
+function countsOf<const Name extends string>(names: readonly Name[]) {
+  return z.object(
+    Object.fromEntries(names.map((name) => [name, Count.describe(`\`${name}\`.`)])) as Record<Name, typeof Count>,
+  )
+}
+
+/** Reasons that are counted one by one; beyond, they are counted as `other`. */
+export const REASONS_MAX = 100
+
+/** Low-cardinality reasons to counts. Names of another form, and names beyond the bound, are counted as `other`. */
+const Reasons = z.record(z.string(), Count).overwrite((map) => {
+  const kept = new Map<string, number>()
+  for (const [given, count] of Object.entries(map)) {
+    const name = toReason(given) as string
+    const own = kept.has(name) || kept.size < REASONS_MAX ? name : 'other'
+    kept.set(own, Math.min((kept.get(own) ?? 0) + count, Number.MAX_SAFE_INTEGER))
+  }
+  return Object.fromEntries([...kept].sort())
+})
+
+/** The steps whose time is measured. */
+export const LATENCY_STEPS = ['handover', 'acknowledgement', 'outcome', 'total'] as const
+export type LatencyStep = (typeof LATENCY_STEPS)[number]
+
+const STEP_WORDS: Record<LatencyStep, string> = {
+  handover: 'From the admission to the first hand-over that is known of.',
+  acknowledgement: 'From that hand-over to the acknowledgement or refusal of the client.',
+  outcome: 'From the acknowledgement to the recorded end.',
+  total: 'From the admission to the recorded end, however the command ended.',
+}
+
+/** Commands that the quantiles of the summary are taken from. */
+export const LATENCY_SAMPLE = 100
+
+/** Upper bounds of the buckets of a latency histogram, in ms; a last bucket has everything above. */
+export const LATENCY_BOUNDS_MS = [
+  5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000, 3_600_000,
+] as const
+
+const Quantiles = z.object({
+  p50_ms: Count.nullable().describe('The median, in ms; `null` without a sample.'),
+  p95_ms: Count.nullable().describe('95 % took at most this long, in ms; `null` without a sample.'),
+  p99_ms: Count.nullable().describe('99 % took at most this long, in ms; `null` without a sample.'),
+  sample_size: Count.describe('Commands that these are taken from: those of the sample that made this step.'),
+})
+
+const Latency = z.object(
+  Object.fromEntries(LATENCY_STEPS.map((step) => [step, Quantiles.describe(STEP_WORDS[step])])) as Record<
+    LatencyStep,
+    typeof Quantiles
+  >,
+)
+export type Latency = z.infer<typeof Latency>
+
+const Histogram = z.object({
+  counts: z
+    .array(Count)
+    .length(LATENCY_BOUNDS_MS.length + 1)
+    .describe('Commands in each bucket, in the order of `bounds_ms`, and one more for everything above.'),
+  sum_ms: Count.describe('Sum of all measured times, in ms.'),
+})
+
+/** How long the steps of commands took at one node, since the node started. */
+export const LatencyHistograms = z.object({
+  bounds_ms: z
+    .array(z.int().min(1))
+    .length(LATENCY_BOUNDS_MS.length)
+    .describe('Upper bounds of the buckets, inclusive, in ms.'),
+  ...(Object.fromEntries(LATENCY_STEPS.map((step) => [step, Histogram.describe(STEP_WORDS[step])])) as Record<
+    LatencyStep,
+    typeof Histogram
+  >),
+})
+export type LatencyHistograms = z.infer<typeof LatencyHistograms>
+
+/** Why a number of a legacy stream is `null`. */
+export const LegacyReason = z.enum(['not_configured', 'stream_missing', 'group_missing', 'lag_unknown', 'unreadable'])
+export type LegacyReason = z.infer<typeof LegacyReason>
+
+/** The legacy fields of a summary without a legacy stream. */
+export const NO_LEGACY = {
+  legacy_stream_depth: null,
+  legacy_pending_depth: null,
+  legacy_stream_lag: null,
+  legacy_reason: 'not_configured',
+} as const
+
+/** Delivery as a whole. */
+export const DeliverySummary = z
+  .object({
+    deployment_id: z.string().nullable().describe(NAMES.deployment_id),
+    mode: DeploymentMode.describe('How the deployment is made up.'),
+    tracked_commands: Count.describe('Commands that are admitted and not terminal.'),
+    by_state: countsOf(CommandState.options)
+      .nullable()
+      .describe(
+        'Every retained command by its recorded state, counted at one moment: the sum is the number of retained commands. A command whose deadline has passed and whose end is not recorded is counted in its open state, and in `waits_for.expiry`. `null` if not known.',
+      ),
+    by_reason: Reasons.nullable().describe(
+      `Retained commands that have ended, by the reason of their end; \`${NO_REASON}\` if none was given. The sum is that of the five ended states of \`by_state\`. \`null\` if not known.`,
+    ),
+    waits_for: countsOf(WaitsFor.options)
+      .nullable()
+      .describe(
+        'Commands that have not ended, by what they wait for: the sum is that of the three open states of `by_state`. `unknown` holds those that were not told apart. `null` if not known.',
+      ),
+    due_commands: Count.nullable().describe(
+      'Unacknowledged commands whose next attempt is now or earlier and whose client is attached; `null` if not known.',
+    ),
+    waiting_for_client: Count.nullable().describe(
+      'Unacknowledged commands whose next attempt is now or earlier and whose client is not attached. `null` if not known: then `due_commands` may include them.',
+    ),
+    oldest_deadline_at: Timestamp.nullable().describe('The earliest deadline within the sample; `null` for none.'),
+    oldest_queued_age_ms: Count.nullable().describe(
+      'How long the oldest command of the sample has been queued, in ms; `null` for none.',
+    ),
+    sample_size: Count.describe('Commands that the two oldest ages are taken from: no global maximum.'),
+    oldest_open_age_ms: Count.nullable().describe(
+      'How long ago the oldest command that has not ended was admitted, acknowledged ones included, in ms; `null` for none, or if not known. The latencies leave it out, because it has not ended.',
+    ),
+    latency: Latency.nullable().describe(
+      `How long the commands took that ended last, at most ${LATENCY_SAMPLE}, refused admissions excluded. \`null\` if not known.`,
+    ),
+    legacy_stream_depth: Count.nullable().describe('Entries in the legacy stream; `null` if not known.'),
+    legacy_pending_depth: Count.nullable().describe(
+      'Entries that its group was given and has not acknowledged; `null` if not known.',
+    ),
+    legacy_stream_lag: Count.nullable().describe('Entries that its group was never given; `null` if not known.'),
+    legacy_reason: LegacyReason.nullable().describe(
+      'Why a legacy number is `null`; `null` when all three are known. `not_configured`: no legacy stream is named. `stream_missing`, `group_missing`: it does not exist. `lag_unknown`: the store cannot tell the lag, because entries were deleted or the group started in the middle. `unreadable`: the store did not allow or answer the read.',
+    ),
+    observed_at: Timestamp.describe('When this was looked at.'),
+  })
+  .describe('Delivery as a whole.')
+export type DeliverySummary = z.infer<typeof DeliverySummary>
+
+const OpenCounts = countsOf(TRACKED_STATES)
+
+/** What happened to commands in one minute. */
+export const DeliveryMinute = z
+  .object({
+    minute: Timestamp.describe('When the minute began.'),
+    admitted: Count.describe('Commands that were admitted.'),
+    ended: countsOf(TerminalState.options).describe(
+      'Commands whose end was recorded, by how they ended; `rejected` has refused admissions.',
+    ),
+    open: OpenCounts.nullable().describe(
+      'Commands that had not ended, by state, as they were last counted within the minute. `null` if nobody counted, and under a filter.',
+    ),
+  })
+  .describe('What happened to commands in one minute that was watched.')
+export type DeliveryMinute = z.infer<typeof DeliveryMinute>
+
+export const DeliveryChurn = z
+  .object({
+    items: z
+      .array(DeliveryMinute)
+      .max(CHURN_MINUTES)
+      .describe('The minutes that were watched, oldest first. Nothing is known of a missing minute.'),
+    observed_at: Timestamp.describe('When this was read.'),
+  })
+  .describe('How many commands were admitted and ended in each of the last sixty minutes.')
+export type DeliveryChurn = z.infer<typeof DeliveryChurn>
+
+/** Filters of `/delivery/churn`. */
+export const DeliveryChurnFilter = z.object({ node_id: filterBy('node_id') })
+export type DeliveryChurnFilter = z.infer<typeof DeliveryChurnFilter>

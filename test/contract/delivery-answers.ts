@@ -1,0 +1,324 @@
+/** What an inspector answers about where commands stand, what they wait for, and how long they took. */
+import { describe, expect, it } from 'vitest'
+import { type DeliveryMailbox, DeliveryMailbox as Mailbox, type MailboxFilter } from '../../src/contract/delivery.js'
+import { ASK, at, walk } from './clock.js'
+import { command, connection, eventually, first, key } from './delivery-commands.js'
+import type { Subject } from './delivery-subject.js'
+
+const NO_STATES = {
+  waiting: 0,
+  attempted: 0,
+  acknowledged: 0,
+  resulted: 0,
+  failed: 0,
+  expired: 0,
+  cancelled: 0,
+  rejected: 0,
+}
+const NO_WAITS = {
+  client_not_attached: 0,
+  turn: 0,
+  delivery: 0,
+  acknowledgement: 0,
+  retry_pause: 0,
+  outcome: 0,
+  expiry: 0,
+  unknown: 0,
+}
+const NO_TIMES = { p50_ms: null, p95_ms: null, p99_ms: null, sample_size: 0 }
+
+export function answersContract({ clock, dispatcher, open, advance, status, summary, commands }: Subject): void {
+  const handedOver = (id: string) =>
+    eventually(async () => expect((await status(id))?.attempts.last_outcome).toBe('handed_over'))
+
+  const mailboxes = (filter: MailboxFilter = {}, limit = 100) =>
+    walk<DeliveryMailbox>(async (page) => {
+      const answer = await dispatcher.inspector.listMailboxes?.(filter, page, ASK)
+      if (!answer) throw new Error('the inspector lists no mailboxes')
+      for (const item of answer.items) Mailbox.strict().parse(item)
+      return answer
+    }, limit)
+
+  const waits = async () =>
+    Object.fromEntries((await commands()).map(({ command_id, waits_for }) => [command_id, waits_for]))
+
+  describe('the counts of the summary', () => {
+    it('have every retained command by its state, and every end by its reason', async () => {
+      expect(await summary()).toMatchObject({ by_state: NO_STATES, by_reason: {}, waits_for: NO_WAITS })
+      await dispatcher.attach(first, connection().deliver)
+      for (const id of ['c1', 'c2', 'c3', 'c4', 'c5']) {
+        await dispatcher.dispatch(command(id))
+        await handedOver(id)
+      }
+      await dispatcher.acknowledge({ ...first, command_id: 'c1' })
+      await dispatcher.acknowledge({ ...first, command_id: 'c2', state: 'refused', reason: 'disk_full' })
+      await dispatcher.settle({ ...key('c3'), state: 'resulted' })
+      await dispatcher.cancel({ ...key('c4'), reason: 'user_left' })
+      await dispatcher.dispatch(command('c6', { client_id: 'phone', deadlineMs: 1_000 }))
+      await dispatcher.dispatch(command('c7', { client_id: 'phone', requireWaiter: true }))
+      await dispatcher.dispatch(command('c8', { client_id: 'phone' }))
+      await advance(1_000)
+      expect(await summary()).toMatchObject({
+        by_state: {
+          waiting: 1,
+          attempted: 1,
+          acknowledged: 1,
+          resulted: 1,
+          failed: 1,
+          expired: 1,
+          cancelled: 1,
+          rejected: 1,
+        },
+        by_reason: { deadline_passed: 1, disk_full: 1, no_waiter: 1, unspecified: 1, user_left: 1 },
+        waits_for: { ...NO_WAITS, acknowledgement: 1, client_not_attached: 1, outcome: 1 },
+      })
+    })
+
+    it('lose a record with its retention, whether or not the loop has come by', async () => {
+      await dispatcher.dispatch(command('c1'))
+      await dispatcher.cancel({ ...key('c1'), reason: 'user_left' })
+      await dispatcher.dispatch(command('c2', { requireWaiter: true }))
+      clock.advance(1_800_000)
+      await dispatcher.reconcile()
+      await dispatcher.dispatch(command('c3'))
+      await dispatcher.cancel(key('c3'))
+      const one = { by_state: { ...NO_STATES, cancelled: 1 }, by_reason: { unspecified: 1 } }
+      clock.advance(1_800_000)
+      expect(await summary()).toMatchObject(one)
+      await dispatcher.reconcile()
+      expect(await summary()).toMatchObject(one)
+      clock.advance(3_600_000)
+      await dispatcher.reconcile()
+      const { by_state, by_reason } = await summary()
+      expect([by_state, by_reason]).toEqual([NO_STATES, {}])
+    })
+
+    it('count a refused admission once, whose command was admitted later', async () => {
+      await dispatcher.dispatch(command('c1', { requireWaiter: true }))
+      await dispatcher.dispatch(command('c1', { requireWaiter: true }))
+      const refused = await summary()
+      expect([refused.by_state, refused.by_reason]).toEqual([{ ...NO_STATES, rejected: 1 }, { no_waiter: 1 }])
+      await dispatcher.dispatch(command('c1'))
+      const admitted = await summary()
+      expect([admitted.by_state, admitted.by_reason]).toEqual([{ ...NO_STATES, waiting: 1 }, {}])
+    })
+
+    it('tell at most a hundred reasons apart, and count every end', async () => {
+      for (let i = 0; i < 120; i++) {
+        await dispatcher.dispatch(command(`c${i}`))
+        await dispatcher.cancel({ ...key(`c${i}`), reason: `reason_${i}` })
+      }
+      const { by_state, by_reason } = await summary()
+      expect(by_state).toEqual({ ...NO_STATES, cancelled: 120 })
+      const counts = Object.entries(by_reason ?? {})
+      expect(counts.length).toBeLessThanOrEqual(101)
+      expect(counts.reduce((sum, [, n]) => sum + n, 0)).toBe(120)
+      expect(by_reason?.other).toBeGreaterThan(10)
+      await advance(3_600_000)
+      await advance(3_600_000)
+      expect((await summary()).by_reason).toEqual({})
+    })
+  })
+
+  describe('what a command waits for', () => {
+    it('is told of each row, and in sums', async () => {
+      await open({ maxDeliveriesPerClient: 1 })
+      await dispatcher.dispatch(command('away', { client_id: 'phone' }))
+      const tab = connection(({ command_id }) => command_id === 'held' && new Promise(() => {}))
+      await dispatcher.attach(first, tab.deliver)
+      await dispatcher.dispatch(command('taken'))
+      await handedOver('taken')
+      await dispatcher.acknowledge({ ...first, command_id: 'taken' })
+      await dispatcher.dispatch(command('given'))
+      await handedOver('given')
+      await dispatcher.dispatch(command('held'))
+      await tab.got(3)
+      await dispatcher.dispatch(command('behind'))
+      await dispatcher.dispatch(command('over'))
+      await dispatcher.cancel(key('over'))
+      expect(await waits()).toEqual({
+        away: 'client_not_attached',
+        taken: 'outcome',
+        given: 'acknowledgement',
+        held: 'delivery',
+        behind: 'turn',
+        over: null,
+      })
+      expect((await summary()).waits_for).toEqual({
+        ...NO_WAITS,
+        client_not_attached: 1,
+        outcome: 1,
+        acknowledgement: 1,
+        delivery: 1,
+        turn: 1,
+      })
+    })
+
+    it('is the pause before another attempt', async () => {
+      await dispatcher.attach(first, connection(() => Promise.reject(new Error('gone'))).deliver)
+      await dispatcher.dispatch(command('c1'))
+      await eventually(async () => expect((await status('c1'))?.recovery.count).toBe(1))
+      expect(await waits()).toEqual({ c1: 'retry_pause' })
+      expect((await summary()).waits_for).toEqual({ ...NO_WAITS, retry_pause: 1 })
+    })
+
+    it('is the record of its expiry past the deadline, where nobody is left who ends it', async () => {
+      await dispatcher.dispatch(command('c1', { deadlineMs: 1_000 }))
+      await dispatcher.dispatch(command('c2'))
+      await dispatcher.close()
+      clock.advance(1_000)
+      expect(await waits()).toEqual({ c1: 'expiry', c2: 'client_not_attached' })
+      const { waits_for, by_state, tracked_commands } = await summary()
+      expect(waits_for).toEqual({ ...NO_WAITS, expiry: 1, client_not_attached: 1 })
+      expect([by_state?.waiting, tracked_commands]).toEqual([2, 1])
+    })
+  })
+
+  describe('the attempts of a record', () => {
+    it('are told one by one, with what became of each and why', async () => {
+      let isGone = true
+      const tab = connection(() => isGone && Promise.reject(new Error('gone')))
+      await dispatcher.attach(first, tab.deliver)
+      await dispatcher.dispatch(command('c1', { deadlineMs: 600_000 }))
+      await eventually(async () => expect((await status('c1'))?.recovery.count).toBe(1))
+      isGone = false
+      await advance(60_000)
+      await handedOver('c1')
+      await advance(60_000)
+      await eventually(async () => expect((await status('c1'))?.recovery.count).toBe(2))
+      await advance(60_000)
+      await tab.got(3)
+      await handedOver('c1')
+      const node_id = (await status('c1'))?.attempts.last_node_id
+      const whole = { node_id, instance_id: 'i1' }
+      expect((await status('c1'))?.attempts).toMatchObject({
+        count: 3,
+        confirmed: 2,
+        handed_over_at: at(60_000),
+        omitted: 0,
+        items: [
+          { ...whole, number: 1, at: at(), outcome: 'rejected', ended_at: at(), reason: 'deliver_rejected' },
+          { ...whole, number: 2, at: at(60_000), outcome: 'timed_out', ended_at: at(120_000), reason: 'ack_timeout' },
+          { ...whole, number: 3, at: at(180_000), outcome: 'handed_over', ended_at: at(180_000), reason: null },
+        ],
+      })
+    })
+
+    it('are the last sixteen, and a number of those before', async () => {
+      const tab = connection(() => Promise.reject(new Error('gone')))
+      await dispatcher.attach(first, tab.deliver)
+      await dispatcher.dispatch(command('c1', { deadlineMs: 6_000_000, maxAttempts: 20 }))
+      for (let i = 1; i <= 18; i++) {
+        await tab.got(i)
+        await eventually(async () => expect((await status('c1'))?.recovery.count).toBe(i))
+        if (i < 18) await advance(60_000)
+      }
+      const attempts = (await status('c1'))?.attempts
+      expect([attempts?.count, attempts?.omitted, attempts?.handed_over_at]).toEqual([18, 2, null])
+      expect(attempts?.items.map(({ number }) => number)).toEqual(Array.from({ length: 16 }, (_, i) => i + 3))
+      expect(new Set(attempts?.items.map(({ reason }) => reason))).toEqual(new Set(['deliver_rejected']))
+    })
+  })
+
+  describe('the list of mailboxes', () => {
+    it('shows who is attached, where, since when, and how many commands wait', async () => {
+      expect(await mailboxes()).toEqual([])
+      await open({ maxDeliveriesPerClient: 1 })
+      const tab = connection(() => new Promise(() => {}))
+      const waiter = await dispatcher.attach(first, tab.deliver)
+      clock.advance(1_000)
+      await dispatcher.attach({ ...first, client_id: 'phone' }, connection().deliver)
+      await dispatcher.attach({ user_id: 'bob', client_id: 'tab', instance_id: 'b1' }, connection().deliver)
+      for (const id of ['c1', 'c2', 'c3']) await dispatcher.dispatch(command(id))
+      await tab.got(1)
+      const [own, ...others] = await mailboxes()
+      expect(own).toMatchObject({ ...first, attached_at: at(), waiting_commands: 2 })
+      expect(others.map(({ user_id, client_id, attached_at }) => [user_id, client_id, attached_at])).toEqual([
+        ['ada', 'phone', at(1_000)],
+        ['bob', 'tab', at(1_000)],
+      ])
+      expect(await mailboxes({}, 1)).toEqual([own, ...others])
+      const node_id = own?.node_id ?? ''
+      const places = async (filter: MailboxFilter) =>
+        (await mailboxes(filter, 1)).map((one) => `${one.user_id}/${one.client_id}`)
+      expect(await places({ user_id: 'ada' })).toEqual(['ada/tab', 'ada/phone'])
+      expect(await places({ client_id: 'tab' })).toEqual(['ada/tab', 'bob/tab'])
+      expect(await places({ user_id: 'bob', client_id: 'tab', node_id })).toEqual(['bob/tab'])
+      expect(await places({ user_id: 'bob', client_id: 'phone' })).toEqual([])
+      expect(await places({ node_id: 'elsewhere' })).toEqual([])
+      expect(await places({ user_id: 'nobody' })).toEqual([])
+      // Another instance in its place, and then nobody.
+      const second = await dispatcher.attach(
+        { ...first, instance_id: 'i2' },
+        connection(() => new Promise(() => {})).deliver,
+      )
+      await waiter.detach()
+      expect((await mailboxes({ user_id: 'ada', client_id: 'tab' })).map(({ instance_id }) => instance_id)).toEqual([
+        'i2',
+      ])
+      await second.detach()
+      expect(await places({})).toEqual(['ada/phone', 'bob/tab'])
+    })
+
+    it('looks at no more mailboxes than it may, and goes on from there', async () => {
+      for (let i = 0; i < 20; i++) await dispatcher.attach({ ...first, client_id: `c${i}` }, connection().deliver)
+      const few = { ...ASK, limits: { examined: 6 } }
+      const seen = await walk<DeliveryMailbox>(async (page) => {
+        const answer = await dispatcher.inspector.listMailboxes?.({ user_id: 'ada' }, page, few)
+        if (!answer) throw new Error('the inspector lists no mailboxes')
+        expect(answer.examined).toBeLessThanOrEqual(6)
+        return answer
+      })
+      expect(seen.map(({ client_id }) => client_id)).toEqual(Array.from({ length: 20 }, (_, i) => `c${i}`))
+    })
+
+    it('refuses a token that is none of its own', async () => {
+      for (const cursor of ['x', '-1', '01', '1e3', '9'.repeat(40), ''])
+        await expect(
+          (async () => dispatcher.inspector.listMailboxes?.({}, { limit: 1, cursor }, ASK))(),
+        ).rejects.toMatchObject({ code: 'invalid_cursor' })
+    })
+  })
+
+  describe('the latencies of the summary', () => {
+    it('are those of the commands that ended last, beside the age of the oldest that has not', async () => {
+      const none = { handover: NO_TIMES, acknowledgement: NO_TIMES, outcome: NO_TIMES, total: NO_TIMES }
+      expect(await summary()).toMatchObject({ latency: none, oldest_open_age_ms: null })
+      for (const [i, id] of ['c1', 'c2', 'c3', 'c4'].entries()) {
+        await dispatcher.dispatch(command(id, { deadlineMs: 600_000 }))
+        clock.advance(100 * (i + 1))
+        const waiter = await dispatcher.attach(first, connection().deliver)
+        await handedOver(id)
+        clock.advance(10)
+        await dispatcher.acknowledge({ ...first, command_id: id })
+        await waiter.detach()
+        clock.advance(1_000)
+        if (i < 3) await dispatcher.settle({ ...key(id), state: 'resulted' })
+      }
+      await dispatcher.dispatch(command('c5', { deadlineMs: 600_000 }))
+      await dispatcher.dispatch(command('c6', { requireWaiter: true, client_id: 'phone' }))
+      clock.advance(5_000)
+      const { latency, oldest_open_age_ms } = await summary()
+      expect(latency).toEqual({
+        handover: { p50_ms: 200, p95_ms: 300, p99_ms: 300, sample_size: 3 },
+        acknowledgement: { p50_ms: 10, p95_ms: 10, p99_ms: 10, sample_size: 3 },
+        outcome: { p50_ms: 1_000, p95_ms: 1_000, p99_ms: 1_000, sample_size: 3 },
+        total: { p50_ms: 1_210, p95_ms: 1_310, p99_ms: 1_310, sample_size: 3 },
+      })
+      // That of c4, which is acknowledged and has not ended.
+      expect(oldest_open_age_ms).toBe(6_410)
+    })
+  })
+
+  it('lists the commands of an action', async () => {
+    await dispatcher.dispatch(command('c1'))
+    await dispatcher.dispatch(command('c2', { action: 'open' }))
+    await dispatcher.dispatch(command('c3', { action: 'open' }))
+    await dispatcher.cancel(key('c3'))
+    const ids = async (filter: Parameters<typeof commands>[0]) =>
+      (await commands(filter, 1)).map(({ command_id }) => command_id)
+    expect(await ids({ action: 'open' })).toEqual(['c2', 'c3'])
+    expect(await ids({ action: 'open', state: 'cancelled' })).toEqual(['c3'])
+    expect(await ids({ action: 'close' })).toEqual([])
+  })
+}
