@@ -11,6 +11,7 @@ import { PROBLEMS } from '../../src/http/problem.js'
 import { createDiagnosticsRouter, noopAuth, openApiDocument } from '../../src/index.js'
 import { createFakeInspectors } from '../../src/testing/index.js'
 import { codesOf } from '../openapi.js'
+import { DEFECTS } from '../simulation/defects.js'
 import { membersOf, methodsOf, textFrom } from './declarations.js'
 import { ROOT } from './imports.js'
 
@@ -123,4 +124,11 @@ describe('the documents name', () => {
   it('every key of a fake world', () => {
     expect(firstColumn('docs/testing.md', 'What a world holds').sort()).toEqual(membersOf('FakeWorld').sort())
   })
+})
+
+it('the table of planted defects has each with its store and its seed', () => {
+  const rows = [...textOf('docs/repository-tests.md').matchAll(/^\| ([\w ]+) \| ([\w-]+) \| (\d+) \| \d+ \|$/gm)]
+  expect(rows.map(([, name, store, seed]) => [name, store, Number(seed)])).toEqual(
+    DEFECTS.map(({ name, store, seed }) => [name, store, seed]),
+  )
 })
