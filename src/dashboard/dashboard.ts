@@ -110,8 +110,9 @@ interface Shell {
   api: string
   script: string
   style: string
-  /** The icons of `ok` and `bad`, for the page to choose; the third is there from the start. */
+  /** The icons of unknown, ok and bad, for the page to choose from. */
   icons: string
+  /** The icon until then. */
   icon: string
 }
 

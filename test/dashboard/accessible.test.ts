@@ -76,7 +76,7 @@ inChromium('the dashboard for everybody', (open) => {
     for (const address of ADDRESSES) {
       await page.goto(`${host.page}#${address}`)
       await page.locator('main .state, main .empty, main h1').first().waitFor()
-      const unanswered = page.locator('main .state', { hasText: 'nobody' })
+      const unanswered = page.locator('main .state', { hasText: 'loading' })
       await expect.poll(async () => (await unanswered.count()) > (await page.locator('.trouble').count())).toBe(false)
       await judge(address)
     }
@@ -110,8 +110,8 @@ inChromium('the dashboard for everybody', (open) => {
     }
     await judge()
     host.break(() => new Response('', { status: 502 }))
-    await page.getByLabel('Administrator').first().fill(KEY)
-    await page.getByRole('button', { name: 'Look' }).click()
+    await page.getByLabel('Administrator').fill(KEY)
+    await page.getByRole('button', { name: 'Open' }).click()
     await page.locator('main .trouble').first().waitFor()
     await judge()
     host.mend()

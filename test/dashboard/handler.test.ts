@@ -1,3 +1,4 @@
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { createDashboard } from '../../src/dashboard/index.js'
 
@@ -5,7 +6,7 @@ const get = (dashboard: ReturnType<typeof createDashboard>, path: string, init?:
   dashboard(new Request(`http://localhost${path}`, init))
 
 const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; require-trusted-types-for 'script'; " +
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; require-trusted-types-for 'script'; " +
   "trusted-types 'none'; frame-ancestors 'none'; base-uri 'none'"
 
 /** The names of the two files that a shell asks for. */
@@ -69,6 +70,47 @@ test('the files may be kept for ever, because their names say what is in them', 
     expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
   }
   expect((await get(dashboard, '/dashboard/')).headers.get('cache-control')).toBe('no-cache')
+})
+
+test('the files go compressed to whoever accepts that, and as they are to others', async () => {
+  const dashboard = createDashboard({ api: '/ops' })
+  const { style, script } = await filesOf(dashboard)
+  for (const name of [style, script]) {
+    const path = `/dashboard/${name}`
+    const plain = await (await get(dashboard, path)).text()
+    for (const [accepted, encoding, decode] of [
+      ['gzip, deflate, br', 'br', brotliDecompressSync],
+      ['br;q=0, gzip', 'gzip', gunzipSync],
+    ] as const) {
+      const response = await get(dashboard, path, { headers: { 'accept-encoding': accepted } })
+      expect([response.headers.get('content-encoding'), response.headers.get('vary')]).toEqual([
+        encoding,
+        'accept-encoding',
+      ])
+      const bytes = Buffer.from(await response.arrayBuffer())
+      expect(Number(response.headers.get('content-length'))).toBe(bytes.length)
+      expect(decode(bytes).toString()).toBe(plain)
+    }
+    for (const accepted of ['identity', 'zstd', 'gzip;q=0.0']) {
+      const response = await get(dashboard, path, { headers: { 'accept-encoding': accepted } })
+      expect([response.headers.get('content-encoding'), await response.text()]).toEqual([null, plain])
+    }
+    const head = await get(dashboard, path, { method: 'HEAD', headers: { 'accept-encoding': 'br' } })
+    expect([head.headers.get('content-encoding'), await head.text()]).toEqual(['br', ''])
+  }
+})
+
+test('the icons of the tab are files of its own, without data', async () => {
+  const dashboard = createDashboard({ api: '/ops' })
+  const { shell } = await filesOf(dashboard)
+  const names = /data-icons="([^"]+)"/.exec(shell)?.[1]?.split(' ') ?? []
+  expect(new Set(names).size).toBe(3)
+  expect(shell).toContain(`<link rel="icon" type="image/svg+xml" href="${names[0]}">`)
+  for (const name of names) {
+    const response = await get(dashboard, `/dashboard/${name}`)
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'image/svg+xml; charset=utf-8'])
+    expect(await response.text()).toMatch(/^<svg /)
+  }
 })
 
 test('without its slash it is sent to where its files are, behind a proxy that adds a prefix too', async () => {

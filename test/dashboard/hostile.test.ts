@@ -133,7 +133,7 @@ inChromium('hostile records in the viewer', (open) => {
     for (const address of addresses) {
       await page.goto(`${host.page}#${address}`)
       await page.locator('main .state').first().waitFor()
-      await expect.poll(() => page.locator('main .state', { hasText: 'nobody' }).count()).toBe(0)
+      await expect.poll(() => page.locator('main .state', { hasText: 'loading' }).count()).toBe(0)
       const problems = await page.locator('main .trouble').allTextContents()
       if (problems.length > 0) harm[address] = problems
       for (const width of [1240, 360]) {

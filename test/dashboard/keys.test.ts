@@ -72,7 +72,7 @@ inChromium('the viewer by keys', (open) => {
   it('goes to the first filter, where letters are letters, and out of it again', async () => {
     const page = await open(`${host.page}#/connections`, { key: KEY })
     await page.getByRole('link', { name: 'conn-1' }).waitFor()
-    await press(page, '/')
+    await press(page, 'e')
     const field = page.locator('main .filters input, main .filters select').first()
     await expect.poll(() => field.evaluate((element) => element === document.activeElement)).toBe(true)
     await page.keyboard.type('gp?jalice')
@@ -84,6 +84,75 @@ inChromium('the viewer by keys', (open) => {
     expect(await field.evaluate((element) => element === document.activeElement)).toBe(false)
     await press(page, 'g', 'n')
     await isAt(page, '/delivery/nodes')
+  })
+
+  it('searches for any id, and goes where it can be looked up', async () => {
+    const page = await open(`${host.page}#/connections/conn-1`, { key: KEY })
+    await page.locator('main h1', { hasText: 'Connection' }).waitFor()
+    const field = page.getByLabel('Search for any id')
+    for (const key of ['/', 'Control+k']) {
+      await press(page, key)
+      await expect.poll(() => field.evaluate((element) => element === document.activeElement)).toBe(true)
+      await press(page, 'Escape')
+      await expect.poll(() => field.evaluate((element) => element === document.activeElement)).toBe(false)
+    }
+    await press(page, '/')
+    // What the tab has opened is there before anything is typed.
+    await page.locator('.hits').getByText('conn-1').waitFor()
+    await page.keyboard.type('conn-5')
+    const hits = page.locator('.hits a')
+    await hits.filter({ hasText: 'connection' }).waitFor()
+    await press(page, 'ArrowDown')
+    expect(await focused(page)).toBe(await hits.first().textContent())
+    await hits.filter({ hasText: /^connection / }).click()
+    await isAt(page, '/connections/conn-5')
+    await press(page, '/')
+    await page.keyboard.type('comma')
+    await press(page, 'Enter')
+    await isAt(page, '/delivery/commands')
+  })
+
+  it('finds its place again on the way back, and begins at the heading on the way there', async () => {
+    const page = await open(`${host.page}#/connections`, { key: KEY, viewport: { width: 900, height: 320 } })
+    await page.getByRole('link', { name: 'conn-6' }).waitFor()
+    await press(page, ...Array.from({ length: 6 }, () => 'j'))
+    expect(await focused(page)).toBe('conn-6')
+    const placeOf = () => page.evaluate(() => [scrollY, document.querySelector('main .tall')?.scrollTop ?? 0])
+    await expect.poll(async () => (await placeOf()).some((y) => y > 0)).toBe(true)
+    const place = await placeOf()
+    await press(page, 'Enter')
+    await page.locator('main h1', { hasText: /^Connection$/ }).waitFor()
+    await expect.poll(() => focused(page)).toBe('Connection')
+    expect(await page.evaluate(() => scrollY)).toBe(0)
+    await page.goBack()
+    await expect.poll(() => focused(page)).toBe('conn-6')
+    await expect.poll(placeOf).toEqual(place)
+  })
+
+  it('skips to the content', async () => {
+    const page = await open(`${host.page}#/connections`, { key: KEY })
+    await page.getByRole('link', { name: 'conn-1' }).waitFor()
+    await press(page, 'Tab')
+    expect(await focused(page)).toBe('Skip to content')
+    await press(page, 'Enter')
+    expect(await focused(page)).toBe('Connections')
+  })
+
+  it('copies the id of a row and a link to it', async () => {
+    const page = await open(`${host.page}#/connections`, {
+      key: KEY,
+      permissions: ['clipboard-read', 'clipboard-write'],
+    })
+    await page.getByRole('link', { name: 'conn-1' }).waitFor()
+    const copied = () => page.evaluate(() => navigator.clipboard.readText())
+    await press(page, 'j', 'c')
+    await expect.poll(copied).toBe('conn-1')
+    await press(page, 'y')
+    await expect.poll(copied).toBe(`${host.page}#/connections/conn-1`)
+    await page.getByRole('button', { name: 'copy curl' }).click()
+    await expect.poll(copied).toContain('/connections')
+    await page.getByRole('button', { name: 'copy JSON' }).click()
+    await expect.poll(async () => JSON.parse(await copied()).items.length).toBe(6)
   })
 
   it('pauses and goes on', async () => {

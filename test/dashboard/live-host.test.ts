@@ -23,7 +23,7 @@ inChromium('the viewer of the live host', (open) => {
     for (const title of await links.allTextContents()) {
       await links.filter({ hasText: new RegExp(`^${title}$`) }).click()
       await tab.locator('main h1', { hasText: title }).waitFor({ state: 'attached' })
-      await expect.poll(() => tab.locator('main .state', { hasText: 'nobody' }).count()).toBe(0)
+      await expect.poll(() => tab.locator('main .state', { hasText: 'loading' }).count()).toBe(0)
       await expect
         .poll(async () => [title, ...(await tab.locator('main .trouble, main .absent').allTextContents())])
         .toEqual([title])
@@ -32,7 +32,7 @@ inChromium('the viewer of the live host', (open) => {
 
   it('shows a client that comes, the commands that others get, and that it has gone, without a reload', async () => {
     const tab = await open(`${page}#/connections?user_id=visitor`, { key: host.key })
-    await tab.getByText('Nothing here.').waitFor()
+    await tab.getByText('No connections with user_id = visitor (exact match).').waitFor()
     const visitor = await tab.context().newPage()
     await visitor.goto(host.url)
     const row = tab.locator('main tbody tr')

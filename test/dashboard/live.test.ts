@@ -19,6 +19,8 @@ const WATCHED: OpenOptions = { key: KEY, clock: true, refusals: true }
 
 const fresh = (page: Page) => page.locator('.top .fresh')
 
+const NONE = 'No connections with user_id = zoe (exact match).'
+
 /** What a screen reader is told of it. */
 const told = (page: Page) => page.locator('.top').getByRole('status').textContent()
 
@@ -33,11 +35,11 @@ async function isDimmed(page: Page): Promise<void> {
 
 /** Lists come by themselves, and are not asked for. */
 const isWatching = (page: Page) =>
-  expect.poll(async () => /ask|no answer|paused/.test(await fresh(page).innerText())).toBe(false)
+  expect.poll(async () => /polled|loading|no answer|paused/.test(await fresh(page).innerText())).toBe(false)
 
 /** It answers again, and all of it is as good as new. */
 async function isFresh(page: Page): Promise<void> {
-  await expect.poll(() => fresh(page).innerText()).toMatch(/live|asked every/)
+  await expect.poll(() => fresh(page).innerText()).toMatch(/live|polled every/)
   await expect.poll(() => page.locator('main.late, main .old').count()).toBe(0)
 }
 
@@ -64,13 +66,13 @@ inChromium('the dashboard, live', (open) => {
     await other.addInitScript(`sessionStorage.setItem('relayscope.key', '${KEY}')`)
     await other.goto(address)
     for (const tab of [page, other]) {
-      await tab.getByText('Nothing here.').waitFor()
+      await tab.getByText(NONE).waitFor()
       await isWatching(tab)
     }
     world.connections.push(connection({ connection_id: 'conn-new', user_id: 'zoe' }))
     for (const tab of [page, other]) await tab.getByRole('link', { name: 'conn-new' }).waitFor()
     world.connections.pop()
-    for (const tab of [page, other]) await tab.getByText('Nothing here.').waitFor()
+    for (const tab of [page, other]) await tab.getByText(NONE).waitFor()
   })
 
   it('asks where the router has no watch, and shows what is new as well', async () => {
@@ -78,8 +80,8 @@ inChromium('the dashboard, live', (open) => {
     const host = await startViewedOnce(world)
     host.break((path) => (path.startsWith('/watch') ? problem(501, 'operation_absent')() : undefined))
     const page = await open(`${host.page}#/connections?user_id=zoe`, { key: KEY, refusals: true })
-    await page.getByText('Nothing here.').waitFor()
-    await fresh(page).getByText('asked every 2 s').waitFor()
+    await page.getByText(NONE).waitFor()
+    await fresh(page).getByText('polled every 2 s').waitFor()
     world.connections.push(connection({ connection_id: 'conn-new', user_id: 'zoe' }))
     await page.getByRole('link', { name: 'conn-new' }).waitFor()
     // It was told once, and took that for an answer.
@@ -129,7 +131,7 @@ inChromium('the dashboard, live', (open) => {
     await page.locator('main .absent', { hasText: 'Not part of this deployment.' }).waitFor()
     expect(await page.locator('main .trouble').count()).toBe(0)
     await page.goto(`${host.page}#/users/alice/summary`)
-    await page.locator('main section', { hasText: 'Commands' }).locator('.absent').waitFor()
+    await page.locator('main .absent', { hasText: /Not part of this deployment: Commands \(delivery/ }).waitFor()
     await page.getByRole('link', { name: 'conn-1' }).waitFor()
     // Views whose families are there come by themselves all the same.
     await isWatching(page)
@@ -151,7 +153,7 @@ inChromium('the dashboard, live', (open) => {
     await isWatching(page)
 
     isLost = true
-    const trouble = page.locator('main .trouble', { hasText: 'inspector unavailable' })
+    const trouble = page.locator('main .trouble', { hasText: 'source not reachable' })
     await trouble.waitFor()
     // What was there is there still, and says that it is old.
     await page.locator('main .old').getByRole('link', { name: 'conn-1' }).waitFor()
@@ -276,7 +278,7 @@ inChromium('the dashboard, live', (open) => {
     const world = createWorld()
     const host = await startViewedOnce(world)
     const page = await open(`${host.page}#/connections?user_id=zoe`, { key: KEY, clock: true })
-    await page.getByText('Nothing here.').waitFor()
+    await page.getByText(NONE).waitFor()
     await page.getByRole('button', { name: 'pause' }).click()
     await expect.poll(() => fresh(page).innerText()).toMatch(/paused.* as of \d/s)
     expect(await told(page)).toBe('paused')
@@ -284,14 +286,14 @@ inChromium('the dashboard, live', (open) => {
     world.connections.push(connection({ connection_id: 'conn-new', user_id: 'zoe' }))
     await page.clock.runFor(10_000)
     expect(host.asked.length).toBe(before)
-    expect(await page.getByText('Nothing here.').count()).toBe(1)
+    expect(await page.getByText(NONE).count()).toBe(1)
     // What one paused for keeps its colours: nothing is wrong, and the header says since when it stands.
     expect(await page.locator('main.late, .old, .top .late').count()).toBe(0)
     expect(await told(page)).toBe('paused')
     await page.goto(`${host.page}#/sites`)
-    await page.locator('main .state', { hasText: 'not asked while paused' }).waitFor()
+    await page.locator('main .state', { hasText: 'not fetched while paused' }).waitFor()
     await page.goBack()
-    await page.getByRole('button', { name: 'go on' }).click()
+    await page.getByRole('button', { name: 'Resume' }).click()
     await page.getByRole('link', { name: 'conn-new' }).waitFor()
     expect(await page.getByText('no answer for').count()).toBe(0)
     await isFresh(page)
@@ -301,7 +303,7 @@ inChromium('the dashboard, live', (open) => {
     const world = createWorld()
     const host = await startViewedOnce(world)
     const page = await open(`${host.page}#/connections?user_id=zoe`, { key: KEY, clock: true })
-    await page.getByText('Nothing here.').waitFor()
+    await page.getByText(NONE).waitFor()
     const show = (isHidden: boolean) =>
       page.evaluate(
         `Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true });

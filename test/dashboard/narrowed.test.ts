@@ -31,7 +31,7 @@ inChromium('the dashboard of some users', (open) => {
   it('says so where a link goes to what is of all', async () => {
     const host = await startViewedOnce(createWorld(), { authorize: () => ({ user_ids: ['alice'] }) })
     const page = await open(`${host.page}#/delivery/nodes`, { key: KEY, refusals: true })
-    await page.locator('main .absent', { hasText: 'what is of all of them is not shown' }).waitFor()
+    await page.locator('main .absent', { hasText: 'What covers all users is not shown' }).waitFor()
     await page.goto(`${host.page}#/users/alice/summary`)
     await page.getByRole('link', { name: 'conn-1' }).waitFor()
     expect(await page.locator('main .trouble').count()).toBe(0)

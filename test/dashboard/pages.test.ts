@@ -9,9 +9,9 @@ import { startViewed, type ViewedHost } from './host.js'
 /** By the path in `pages.tsx`: an address of it, its heading, and what of the world is to be read there. */
 const PAGES: Record<string, readonly [address: string, heading: string, ...texts: string[]]> = {
   '/': ['/', 'Overview', '4 tracked', 'node-2', 'all sources answer'],
-  '/findings': ['/findings', 'Findings', 'call to superseded instance', 'see for yourself'],
+  '/findings': ['/findings', 'Findings', 'call to superseded instance', 'Open'],
   '/users': ['/users', 'Users', 'alice', 'carol'],
-  '/users/*/summary': ['/users/alice/summary', 'User', 'observed client ids', 'desk-3', 'cmd-2'],
+  '/users/*/summary': ['/users/alice/summary', 'User', 'client ids', 'desk-3', 'cmd-2'],
   '/connections': ['/connections', 'Connections', 'conn-6', 'mobile'],
   '/connections/*': ['/connections/conn-1', 'Connection', 'inst-1', 'client left'],
   '/contexts': ['/contexts', 'Contexts', 'ctx-7', 'stale'],

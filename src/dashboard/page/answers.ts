@@ -163,10 +163,14 @@ export const NOT_SCOPABLE = 'not_narrowable'
 /** Why there is nothing to be asked at `path`; `null` where the index says no such thing. */
 export function unavailableReason(path: string): Problem | null {
   const { value } = queryState(INDEX) as Answer<ServiceIndex>
-  const isClosed = (wanted: string) => value?.routes.some((route) => route.path === wanted && !route.available)
-  if (!isClosed(path.replace(/\?.*/, ''))) return null
+  const closed = (wanted: string) => value?.routes.find((route) => route.path === wanted && !route.available)
+  const isClosed = (wanted: string) => closed(wanted) !== undefined
+  const route = closed(path.replace(/\?.*/, ''))
+  if (!route) return null
   const isSome = isClosed('/sources') && !isClosed('/users')
-  return isSome ? { status: 403, code: NOT_SCOPABLE, title: '' } : { status: 501, code: '', title: '' }
+  return isSome
+    ? { status: 403, code: NOT_SCOPABLE, title: '' }
+    : { status: 501, code: '', title: route.capability ?? '' }
 }
 
 const isLate = (asOf: number | null) => asOf !== null && (pausedAt ?? Date.now()) - Math.max(asOf, resumedAt) > LATE_MS

@@ -1,63 +1,72 @@
 /** The frame of every page: which deployment, how fresh, where to go, and what stands in the middle. */
 import type { JSX } from 'preact'
 import { useLayoutEffect, useState } from 'preact/hooks'
-import { hrefOf, pathWithQuery, useAddress } from './address.js'
-import { resetAuth, setPaused, unavailableReason } from './answers.js'
+import { type Address, hrefOf, pathWithQuery, useAddress } from './address.js'
+import { type Pulse, queryState, resetAuth, setPaused, unavailableReason } from './answers.js'
 import { urlOf } from './fetch-route.js'
-import { usePulse } from './hooks.js'
+import { useAnswer, usePulse } from './hooks.js'
 import { Banner, incidentOf } from './incident.js'
 import { hasSubmittedKey, setKey } from './key.js'
 import { KeyList, useKeys } from './keys.js'
-import { GROUPS, PAGES, pageForPath } from './pages.js'
-import { Text } from './parts/text.js'
+import { arrive, focusHeading, startNavigation } from './navigation.js'
+import { GROUPS, PAGES, type Page, pageForPath } from './pages.js'
+import { curlOf, Tools } from './parts/copy.js'
+import { plainText, Text } from './parts/text.js'
+import { currentTheme, isUtc, nextTheme, setUtc, zoneName } from './preferences.js'
 import { forgetSamples } from './samples.js'
+import { remember, Search } from './search.js'
 import { countOf, durationText, timeOf } from './words.js'
 
 const MODES: Record<string, string> = { shared_store: 'shared store', direct: 'one process' }
 
-/** What a screen reader hears once, and the time that everybody else sees go on: the worst of what the page shows. */
-function Freshness(): JSX.Element {
-  const { capabilities, asOf, problem, isPaused, isRefused, isLate, isLoading, lacking, isWatching } = usePulse()
-  if (incidentOf(capabilities) && !isLate && !problem) return <span class="fresh paused">not live</span>
-  const lost = asOf === null ? problem?.title : `no answer for ${durationText(Date.now() - asOf)}`
-  const parts = `${countOf(lacking)} answer${lacking === 1 ? '' : 's'} missing or old`
-  const [name, heard, said] = isRefused
-    ? ['paused', 'no key', 'no key']
-    : isPaused
-      ? ['paused', 'paused', 'paused']
-      : isLate || problem
-        ? ['late', 'no answer', lost]
-        : lacking > 0
-          ? ['late', 'answers missing or old', parts]
-          : isLoading
-            ? ['asking', 'asking', 'asking']
-            : ['live', 'live', isWatching ? 'live' : 'asked every 2 s']
+/** How the page stands: the worst of what it shows, as a tone, for a screen reader, and for everybody else. */
+function freshnessOf(pulse: Pulse): readonly [tone: string, heard: string, said: string] {
+  const { capabilities, asOf, problem, isPaused, isRefused, isLate, isLoading, lacking, isWatching } = pulse
+  if (incidentOf(capabilities) && !isLate && !problem) return ['paused', 'not live', 'not live']
+  if (isRefused) return ['paused', 'no key', 'no key']
+  if (isPaused) return ['paused', 'paused', 'paused']
+  if (isLate || problem) {
+    const lost = asOf === null ? problem?.title : `no answer for ${durationText(Date.now() - asOf)}`
+    return ['late', 'no answer', lost ?? 'no answer']
+  }
+  if (lacking > 0)
+    return ['late', 'answers missing or old', `${countOf(lacking)} answer${lacking === 1 ? '' : 's'} missing or old`]
+  if (isLoading) return ['asking', 'loading', 'loading']
+  return ['live', 'live', isWatching ? 'live' : 'polled every 2 s']
+}
+
+function Freshness({ pulse }: { pulse: Pulse }): JSX.Element {
+  const [tone, heard, said] = freshnessOf(pulse)
+  const { asOf, lacking, isPaused } = pulse
   return (
-    <span class={`fresh ${name}`}>
+    <span class={`fresh ${tone}`}>
       <span class="hidden" role="status">
         {heard}
       </span>
-      {said}
-      {asOf !== null && said !== parts && ` · as of ${timeOf(asOf)}`}
+      <span>{said}</span>
+      {asOf !== null && (isPaused || tone !== 'late' || lacking === 0) && (
+        <span class="at"> · as of {timeOf(asOf)}</span>
+      )}
     </span>
   )
 }
 
-const Navigation = ({ path }: { path: string }): JSX.Element => (
+const isWithin = (to: string, path: string) =>
+  to === path || (to !== '/' && path.startsWith(`${to}/`)) || pageForPath(path)?.parent === to
+
+const Navigation = ({ path, badges }: { path: string; badges: Record<string, number> }): JSX.Element => (
   <nav class="views" aria-label="Views">
     {GROUPS.map(([name, paths]) => {
       const open = paths.filter((to) => !unavailableReason(to))
       return (
         <div key={name}>
           {name && open.length > 0 && <h2>{name}</h2>}
-          {open.map((to) => {
-            const isHere = to === path || (to !== '/' && path.startsWith(`${to}/`))
-            return (
-              <a key={to} href={hrefOf(to)} {...(isHere && { 'aria-current': 'page' as const })}>
-                {PAGES[to]?.title}
-              </a>
-            )
-          })}
+          {open.map((to) => (
+            <a key={to} href={hrefOf(to)} {...(isWithin(to, path) && { 'aria-current': 'page' as const })}>
+              {PAGES[to]?.title}
+              {badges[to] ? <b aria-hidden="true">{countOf(badges[to])}</b> : null}
+            </a>
+          ))}
         </div>
       )
     })}
@@ -68,10 +77,12 @@ const Navigation = ({ path }: { path: string }): JSX.Element => (
 const Curl = ({ url }: { url: string }): JSX.Element => (
   <p class="curl">
     <code>
-      <Text value={`curl -H "X-Admin-Key: $KEY" '${url.replaceAll("'", '%27')}'`} />
+      <Text value={curlOf(url)} />
     </code>
   </p>
 )
+
+const focus = (field: HTMLElement | null) => field?.focus()
 
 /** Asks for the administrator's key. */
 function KeyForm({ wasRefused }: { wasRefused: boolean }): JSX.Element {
@@ -85,17 +96,18 @@ function KeyForm({ wasRefused }: { wasRefused: boolean }): JSX.Element {
   }
   return (
     <form class="card key" onSubmit={enter}>
-      <h1>{wasRefused ? 'The router refused' : 'A key is needed'}</h1>
+      <h1>{wasRefused ? 'The router refused the key' : 'A key is needed'}</h1>
       <p>
-        It goes to the router alone, and stays in this page's memory: a reload asks for it again, unless it is kept.
-        Where the host's own login lets you in, log in there and reload.
+        It is sent to the router only, and kept in the memory of this page: after a reload you enter it again, unless
+        you tick the box. If your relay has a login of its own, log in there and reload.
       </p>
       <label>
-        The administrator's key, or your own
+        Administrator key, or your own
         <input
           type="password"
           autocomplete="current-password"
           required
+          ref={given === '' ? focus : null}
           value={given}
           onInput={(event) => setGiven(event.currentTarget.value)}
         />
@@ -104,50 +116,119 @@ function KeyForm({ wasRefused }: { wasRefused: boolean }): JSX.Element {
         <input type="checkbox" checked={remember} onChange={(event) => setRemember(event.currentTarget.checked)} />
         keep it until this tab is closed
       </label>
-      <button type="submit">Look</button>
+      <button type="submit">Open</button>
     </form>
   )
 }
 
+const [UNKNOWN_ICON, OK_ICON, BAD_ICON] = (document.documentElement.dataset.icons ?? '').split(' ')
+const iconOf = (tone: string) => (tone === 'live' ? OK_ICON : tone === 'late' ? BAD_ICON : UNKNOWN_ICON)
+
+/** Shows the state of the page where a tab shows it: as its title and its icon. */
+function useTab(title: string, tone: string): void {
+  useLayoutEffect(() => {
+    document.title = title
+  }, [title])
+  useLayoutEffect(() => {
+    const link = document.querySelector<HTMLLinkElement>('link[rel=icon]')
+    const href = iconOf(tone)
+    if (link && href) link.href = href
+  }, [tone])
+}
+
+/** What a page is about: its title, or which record, and where that stands. */
+function subjectOf(page: Page | undefined, { path, query }: Address): string {
+  if (!page?.id) return page?.title ?? 'not found'
+  const record = queryState(pathWithQuery(path, query)).value as Record<string, unknown> | null
+  const ended = (record?.terminal as { state?: string } | null | undefined)?.state
+  const state = ended ?? record?.status ?? (typeof record?.state === 'string' ? record.state : '')
+  return plainText(`${page.noun} ${page.id({ path, query })} ${state}`.trim())
+}
+
+const THEMES: Record<string, string> = { '': '◐', light: '☀', dark: '☾' }
+
 export function App(): JSX.Element {
   const address = useAddress()
-  const { capabilities, isPaused, isRefused, isLate } = usePulse()
+  const pulse = usePulse()
+  const { capabilities, isPaused, isRefused, isLate, asOf } = pulse
   const [isHelping, setHelping] = useState(false)
+  const redraw = useState({})[1]
   const { deployment_id, mode } = capabilities?.extensions ?? {}
   const incident = incidentOf(capabilities)
   const name = String(deployment_id ?? document.title.split(' · ').at(-1))
   const url = urlOf(pathWithQuery(address.path, address.query))
   const page = url === null ? undefined : pageForPath(address.path)
-  const title = page?.title ?? 'record'
+  // Whatever the page is about: a source that fails concerns it.
+  useAnswer(isRefused ? null : '/sources')
+  const [tone] = freshnessOf(pulse)
+  const mark = tone === 'late' ? '▲ ' : isPaused ? '⏸ ' : ''
+  useTab(`${incident ? 'Incident: ' : ''}${mark}${subjectOf(page, address)} · ${plainText(name)}`, tone)
+  useLayoutEffect(() => startNavigation(address.path), [])
   useLayoutEffect(() => {
-    document.title = `${incident ? 'Incident: ' : ''}${title} · ${name}`
-  }, [title, name, !incident])
-  useLayoutEffect(() => scrollTo(0, 0), [address.path])
-  useKeys({ pause: () => setPaused(!isPaused), help: () => setHelping(true) })
+    arrive(address.path)
+    const id = page?.id?.(address)
+    if (id) remember({ kind: page?.noun ?? '', name: id, href: hrefOf(address.path, address.query) })
+  }, [address])
+  useKeys({ pause: () => setPaused(!isPaused), help: () => setHelping(true), isOff: isRefused })
+  const choose = (change: () => void) => () => {
+    change()
+    redraw({})
+  }
+  const theme = currentTheme()
   return (
     <>
       {incident && <Banner incident={incident} />}
+      <button type="button" class="skip" onClick={focusHeading}>
+        Skip to content
+      </button>
       <header class="top">
         <b>
           <Text value={name} />
         </b>
-        <span class="dim">{MODES[String(mode)]}</span>
-        <Freshness />
-        <button type="button" aria-pressed={isPaused} onClick={() => setPaused(!isPaused)}>
-          {isPaused ? 'go on' : 'pause'}
+        <span class="mode dim">{MODES[String(mode)]}</span>
+        {!isRefused && <Search />}
+        <Freshness pulse={pulse} />
+        <button
+          type="button"
+          class="zone"
+          aria-label={`times in ${zoneName()}, change`}
+          title={`Times are ${isUtc() ? 'UTC' : Intl.DateTimeFormat().resolvedOptions().timeZone}`}
+          onClick={choose(() => setUtc(!isUtc()))}
+        >
+          {zoneName()}
         </button>
-        <button type="button" onClick={() => setHelping(true)}>
+        <button
+          type="button"
+          class="theme"
+          aria-label={`theme: ${theme || 'as the system has it'}, change`}
+          onClick={choose(nextTheme)}
+        >
+          {THEMES[theme]}
+        </button>
+        <button type="button" aria-pressed={isPaused} onClick={() => setPaused(!isPaused)}>
+          pause
+        </button>
+        <button type="button" class="help" onClick={() => setHelping(true)}>
           keys <kbd>?</kbd>
         </button>
       </header>
+      {isPaused && (
+        <p class="bar">
+          Paused{asOf !== null && <> at {timeOf(asOf)}</>}: nothing is fetched.{' '}
+          <button type="button" onClick={() => setPaused(false)}>
+            Resume
+          </button>
+        </p>
+      )}
       {isRefused ? (
         <main>
           <KeyForm wasRefused={hasSubmittedKey()} />
         </main>
       ) : (
         <div class="body">
-          <Navigation path={address.path} />
+          <Navigation path={address.path} badges={{}} />
           <main class={isLate ? 'late' : ''}>
+            {page?.parent && <Crumbs page={page} address={address} />}
             {page ? (
               page.show(address)
             ) : (
@@ -155,11 +236,34 @@ export function App(): JSX.Element {
                 No page shows this: <Text value={address.path} />
               </h1>
             )}
+            {url !== null && page && address.path !== '/' && (
+              <Tools url={url} value={() => queryState(pathWithQuery(address.path, address.query)).value} />
+            )}
             {url !== null && address.path !== '/' && <Curl url={url} />}
           </main>
         </div>
       )}
       {isHelping && <KeyList onClose={() => setHelping(false)} />}
     </>
+  )
+}
+
+/** Where a record stands: its list, whose it is, and its id. */
+function Crumbs({ page, address }: { page: Page; address: Address }): JSX.Element {
+  const user_id = address.query.get('user_id')
+  return (
+    <nav class="crumbs" aria-label="Path">
+      <a href={hrefOf(page.parent as string)}>{PAGES[page.parent as string]?.title}</a>
+      {user_id && (
+        <a href={hrefOf(`/users/${encodeURIComponent(user_id)}/summary`)}>
+          <Text value={user_id} />
+        </a>
+      )}
+      {page.id && (
+        <span aria-current="page">
+          <Text value={page.id(address)} />
+        </span>
+      )}
+    </nav>
   )
 }

@@ -46,7 +46,7 @@ async function problemOf(response: Response): Promise<Problem> {
     const reasons = (errors ?? []).map(({ name, reason }: { name: string; reason: string }) => `${name} ${reason}`)
     return { status, code: String(code), title: [title, ...reasons].join('; ') }
   } catch {
-    return { status, code: 'unexpected', title: `Somebody else answered: ${status}` }
+    return { status, code: 'unexpected', title: `A proxy answered ${status} instead of the router` }
   }
 }
 

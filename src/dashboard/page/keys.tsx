@@ -1,16 +1,20 @@
 /** Everything by keys: what each does, and the page that lists them. */
 import type { JSX } from 'preact'
 import { useLayoutEffect } from 'preact/hooks'
-import { hrefOf } from './address.js'
+import { addressOf, hrefOf } from './address.js'
 import { unavailableReason } from './answers.js'
-import { PAGES } from './pages.js'
+import { PAGES, pageForPath } from './pages.js'
+import { copyText } from './parts/copy.js'
 
 const OTHERS: readonly (readonly [string, string])[] = [
-  ['/', 'to the first filter'],
-  ['j k', 'to the next row, to the one before; Enter opens it'],
-  ['p', 'pause, and go on'],
-  ['?', 'these keys'],
-  ['Esc', 'out of a field, and out of here'],
+  ['/', 'search for any id; Ctrl K too'],
+  ['e', 'edit the first filter'],
+  ['j k', 'next row, previous row; Enter opens it'],
+  ['c', 'copy the id of the row, or of the record'],
+  ['y', 'copy a link to it'],
+  ['p', 'pause, resume'],
+  ['?', 'show these keys'],
+  ['Esc', 'leave a field, close this'],
 ]
 
 const titled = Object.entries(PAGES).filter(([, { key }]) => key)
@@ -25,9 +29,28 @@ function step(by: number): void {
   links[at < 0 ? 0 : Math.min(links.length - 1, Math.max(0, at + by))]?.focus()
 }
 
+/** Copies of what has the focus, or of the record that the page is about. */
+function copy(what: 'id' | 'link'): void {
+  const focused = document.activeElement
+  const link = focused?.matches('main a') ? (focused as HTMLAnchorElement) : null
+  const id = link
+    ? link.title || link.textContent
+    : pageForPath(addressOf(location.hash.slice(1)).path)?.id?.(addressOf(location.hash.slice(1)))
+  void copyText(what === 'link' ? (link?.href ?? location.href) : (id ?? ''))
+}
+
+/** On a narrow screen they are folded up. */
+function openFilters(): void {
+  const folded = document.querySelector<HTMLDetailsElement>('details.filters')
+  if (folded) folded.open = true
+  folded?.querySelector<HTMLElement>('input, select')?.focus()
+}
+
 interface Acts {
   pause(): void
   help(): void
+  /** A key is asked for: letters are nothing but letters. */
+  isOff: boolean
 }
 
 /** Of the one page that there is, as it was last drawn. */
@@ -39,8 +62,13 @@ export function useKeys(given: Acts): void {
   useLayoutEffect(() => {
     let isGoing = false
     const press = (event: KeyboardEvent) => {
-      if (event.ctrlKey || event.metaKey || event.altKey) return
       const { key, target } = event
+      if (acts.isOff) return
+      if (key === 'k' && (event.ctrlKey || event.metaKey)) {
+        event.preventDefault()
+        return document.querySelector<HTMLElement>('#search')?.focus()
+      }
+      if (event.ctrlKey || event.metaKey || event.altKey) return
       if (isTyping(target)) {
         if (key === 'Escape') (target as HTMLElement).blur()
         return
@@ -51,7 +79,10 @@ export function useKeys(given: Acts): void {
       else if (key === '?') acts.help()
       else if (key === 'p') acts.pause()
       else if (key === 'j' || key === 'k') step(key === 'j' ? 1 : -1)
-      else if (key === '/') document.querySelector<HTMLElement>('.filters input, .filters select')?.focus()
+      else if (key === '/') document.querySelector<HTMLElement>('#search')?.focus()
+      else if (key === 'e') openFilters()
+      else if (key === 'c') copy('id')
+      else if (key === 'y') copy('link')
       else return
       event.preventDefault()
     }

@@ -18,11 +18,16 @@ import { USERS, UserPage } from './views/users.js'
 import { WINDOWS, WindowPage } from './views/windows.js'
 import { TASK, WorkersPage } from './views/workers.js'
 
-interface Page {
+export interface Page {
   /** Of the navigation; a page without one is reached by links. */
   title?: string
   /** After `g`, the key that goes there. */
   key?: string
+  /** The list that a record stands in. */
+  parent?: string
+  /** What a record is called, and which one it is. */
+  noun?: string
+  id?(address: Address): string
   show(address: Address): JSX.Element
 }
 
@@ -38,8 +43,24 @@ const list = (view: ListView<any>, key: string, above?: () => JSX.Element): Page
   ),
 })
 
-const record = (Shown: (props: { path: string }) => JSX.Element): Page => ({
-  show: ({ path }) => <Shown path={path} />,
+/** A segment of the path, decoded where it can be. */
+function segmentOf({ path }: Address, place: number): string {
+  const text = path.split('/')[place] ?? ''
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+type Shown = (props: { path: string; address: Address }) => JSX.Element
+
+/** The page of one record, whose id is the segment of its path at `place`. */
+const record = (parent: string, noun: string, Shown: Shown, place = 2): Page => ({
+  parent,
+  noun,
+  id: (address) => segmentOf(address, place),
+  show: (address) => <Shown path={address.path} address={address} />,
 })
 
 /** By path; `*` stands for one segment. */
@@ -47,40 +68,50 @@ export const PAGES: Readonly<Record<string, Page>> = {
   '/': { title: 'Overview', key: 'o', show: () => <Overview /> },
   '/findings': { title: 'Findings', key: 'f', show: (address) => <FindingsPage address={address} /> },
   '/users': list(USERS, 'u'),
-  '/users/*/summary': record(UserPage),
+  '/users/*/summary': record('/users', 'user', UserPage),
   '/connections': list(CONNECTIONS, 'c'),
-  '/connections/*': record(ConnectionPage),
+  '/connections/*': record('/connections', 'connection', ConnectionPage),
   '/contexts': list(CONTEXTS, 'x'),
-  '/contexts/*': record(ContextPage),
+  '/contexts/*': record('/contexts', 'context', ContextPage),
   '/workers': { title: 'Workers', key: 'k', show: (address) => <WorkersPage address={address} /> },
-  '/workers/tasks/*': { show: (address) => <ListPage view={TASK} address={address} /> },
+  '/workers/tasks/*': record('/workers', 'task', ({ address }) => <ListPage view={TASK} address={address} />, 3),
   '/browser-windows': list(WINDOWS, 'w'),
-  '/browser-windows/*': record(WindowPage),
+  '/browser-windows/*': record('/browser-windows', 'window', WindowPage),
   '/actions': list(ACTIONS, 'a'),
   '/delivery/commands': list(COMMANDS, 'd'),
-  '/delivery/status': { show: (address) => <CommandPage address={address} /> },
+  '/delivery/status': {
+    parent: '/delivery/commands',
+    noun: 'command',
+    id: ({ query }) => query.get('command_id') ?? '',
+    show: (address) => <CommandPage address={address} />,
+  },
   '/delivery/nodes': list(NODES, 'n'),
   '/delivery/tenants': list(TENANTS, 't'),
   '/rpc/pending': list(CALLS, 'r', () => <CallSummary />),
-  '/rpc/pending/*': record(CallPage),
-  '/rpc/instances/*': { show: (address) => <InstancePage address={address} /> },
+  '/rpc/pending/*': record('/rpc/pending', 'call', CallPage, 3),
+  '/rpc/instances/*': record('/rpc/pending', 'instance', InstancePage, 3),
   '/sites': list(SITES, 'i'),
-  '/sites/*': record(SitePage),
+  '/sites/*': record('/sites', 'site', SitePage),
   '/sessions': list(SESSIONS, 's'),
-  '/sessions/*': record(SessionPage),
+  '/sessions/*': record('/sessions', 'session', SessionPage),
   '/subscriptions': list(SUBSCRIPTIONS, 'v'),
   '/history/streams': list(STREAMS, 'h'),
-  '/history/messages': { show: (address) => <ListPage view={MESSAGES} address={address} /> },
+  '/history/messages': {
+    parent: '/history/streams',
+    noun: 'stream',
+    id: ({ query }) => query.get('stream') ?? '',
+    show: (address) => <ListPage view={MESSAGES} address={address} />,
+  },
   '/sources': { title: 'Sources', key: 'q', show: () => <SourcesPage /> },
 }
 
 /** The navigation, in groups of paths. */
 export const GROUPS: readonly (readonly [string, readonly string[]])[] = [
   ['', ['/', '/findings']],
-  ['Who', ['/users', '/connections', '/contexts', '/workers', '/browser-windows', '/actions']],
-  ['Work', ['/delivery/commands', '/rpc/pending', '/delivery/nodes', '/delivery/tenants']],
-  ['Cooperation', ['/sites', '/sessions', '/subscriptions']],
-  ['Evidence', ['/history/streams', '/sources']],
+  ['Clients', ['/users', '/connections', '/contexts', '/workers', '/browser-windows', '/actions']],
+  ['Delivery', ['/delivery/commands', '/rpc/pending', '/delivery/nodes', '/delivery/tenants']],
+  ['Cooperative sites', ['/sites', '/sessions', '/subscriptions']],
+  ['Data', ['/history/streams', '/sources']],
 ]
 
 /** The page of a path. */

@@ -1,4 +1,5 @@
-/** How the page writes times, ages and numbers. */
+/** How the page writes times, ages, numbers and the names of fields. */
+import { isUtc } from './preferences.js'
 
 // Made once: a format made for each cell took half of the first draw of a long table.
 const NUMBER = new Intl.NumberFormat('en')
@@ -7,12 +8,17 @@ const DAY = new Intl.DateTimeFormat('en-CA')
 /** `null` is unknown, and reads so; it is never 0. */
 export const countOf = (value: number | null | undefined) => (value == null ? 'unknown' : NUMBER.format(value))
 
-/** Local time; with its day where that is not today. */
+/** The time of day in the chosen zone; with its date if that is not today. */
 export function timeOf(at: string | number): string {
   const date = new Date(at)
   if (Number.isNaN(date.getTime())) return String(at)
+  const now = new Date()
+  if (isUtc()) {
+    const [day, time = ''] = date.toISOString().split('T')
+    return now.toISOString().startsWith(day as string) ? time.slice(0, 8) : `${day} ${time.slice(0, 8)}`
+  }
   const time = date.toTimeString().slice(0, 8)
-  return date.toDateString() === new Date().toDateString() ? time : `${DAY.format(date)} ${time}`
+  return date.toDateString() === now.toDateString() ? time : `${DAY.format(date)} ${time}`
 }
 
 /** `850 ms`, `4.2 s`, `3 min 10 s`, `2 h 5 min`, `3 d 4 h`. */
@@ -37,14 +43,62 @@ export function pinClock(at: number | null): void {
 /** Epoch ms by this browser's clock, or the instant of an incident. */
 export const clock = (): number => pinned ?? Date.now()
 
+/** The same in one unit, for tables: `45 s`, `3 min`, `2 h`, `4 d`. */
+export function shortDuration(ms: number): string {
+  const s = Math.max(0, Math.floor(ms / 1_000))
+  if (s < 60) return `${s} s`
+  const min = Math.floor(s / 60)
+  if (min < 60) return `${min} min`
+  const h = Math.floor(min / 60)
+  return h < 48 ? `${h} h` : `${Math.floor(h / 24)} d`
+}
+
 /** How long ago that was, or how soon it is, by the clock of the page. */
-export function agoOf(at: string | number, now = clock()): string {
-  const ms = now - new Date(at).getTime()
+export function agoOf(at: string | number, write = durationText): string {
+  const ms = clock() - new Date(at).getTime()
   if (Number.isNaN(ms)) return ''
   // Two clocks are never quite the same.
   if (Math.abs(ms) < 1_500) return 'now'
-  return ms > 0 ? `${durationText(ms)} ago` : `in ${durationText(-ms)}`
+  return ms > 0 ? `${write(ms)} ago` : `in ${write(-ms)}`
 }
 
 /** `superseded_count` reads as two words. */
 export const spacedName = (name: string) => name.replaceAll('_', ' ')
+
+/** Names of fields that say too little, or too much, by themselves. */
+const LABELS: Readonly<Record<string, string>> = {
+  staleness_ms: 'silent for',
+  admission: 'admitted',
+  correlation_id: 'call id',
+  observed_client_ids: 'client ids',
+}
+
+/** What a field is called: without its unit, which stands at the value. */
+export const labelOf = (name: string) =>
+  LABELS[name] ?? spacedName(name.replace(/_ms$|^observed_(?=\w+s$)/g, '').replace(/^oldest_age$/, 'oldest'))
+
+/** What a number or a word counts, for whoever does not know the term. */
+export const HINTS: Readonly<Record<string, string>> = {
+  due: 'Unacknowledged commands whose next attempt is now or earlier and whose client is attached.',
+  'in delivery': 'Commands that were admitted and have not ended.',
+  'waiting for their client': 'Unacknowledged commands that are due and whose client is not attached.',
+  waiting: 'Admitted; no attempt was claimed yet.',
+  attempted: 'At least one attempt was claimed; the client has not acknowledged. Pauses between attempts included.',
+  acknowledged: 'The client has the command. What it did with it is unknown until an end is recorded.',
+  resulted: 'Someone entitled reported a result. That does not prove that an effect happened.',
+  failed: 'A failure was reported, the client refused, or all attempts were used up.',
+  expired: 'The deadline passed first. The client may have run it all the same.',
+  cancelled: 'Someone asked to stop it before its end. The client may not have stopped.',
+  rejected: 'Refused on arrival: it was never queued.',
+  admitted: 'Accepted within the capacity of its scope, since the nodes started.',
+  foreign: 'Replies that came from another client than the one that was called.',
+  late: 'Replies that came after the call had ended.',
+  'active drainers': 'Mailboxes that are being delivered right now.',
+  'connection waiters': 'Connections that wait for commands at this node.',
+  listener: 'Whether the node hears of new commands at once. One process alone needs no listener.',
+  loop: 'Whether the loop runs that looks for commands that are due.',
+  'silent for': 'Time since the node last reported.',
+  'superseded count': 'How often a newer connection of the same client has replaced this one.',
+  dropped: 'Events that this viewer was not sent because it was too slow.',
+  pending: 'What has not been taken or answered yet.',
+}

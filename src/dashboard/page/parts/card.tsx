@@ -12,7 +12,7 @@ interface CardProps<T> {
   /** What the line under the heading says beside. */
   note?: ComponentChildren
   /** Why a record may not be there. */
-  gone?: string
+  gone?: ComponentChildren
   class?: string
   /** It is what the page is about. */
   isMain?: true
@@ -23,7 +23,7 @@ export function Card<T>(props: CardProps<T>): JSX.Element | null {
   const { title, href, answer, note, gone, class: name = '', isMain, children } = props
   const { value, problem, isOld } = answer
   // Beside what can be told it says nothing.
-  if (problem?.code === NOT_SCOPABLE && !isMain) return null
+  if (!isMain && (problem?.code === NOT_SCOPABLE || problem?.status === 501)) return null
   return (
     <section class={`card ${name}`}>
       {isMain ? <h1>{title}</h1> : <h2>{href ? <a href={href}>{title}</a> : title}</h2>}

@@ -1,9 +1,9 @@
 /** How each field of the API is shown, by its name: in tables, on the page of one record, as evidence. One name, one look. */
 import type { ComponentChildren } from 'preact'
 import { hrefOf } from '../address.js'
-import { countOf, durationText, spacedName } from '../words.js'
+import { countOf, durationText, labelOf } from '../words.js'
 import { Text, Unknown } from './text.js'
-import { Json, Term, Time } from './value.js'
+import { Hint, Json, Term, Time } from './value.js'
 
 /** A record of the API, of which a field may need others to say where it leads. */
 type Shown = Readonly<Record<string, unknown>>
@@ -56,8 +56,28 @@ const UNKNOWN =
 interface FieldProps {
   name: string
   record: Shown
-  /** There is room for how long ago that was. */
+  /** A table has less room than the page of one record. */
   isLong?: boolean
+}
+
+/** How much of the end of a long id stays in sight: what tells it from its neighbours often stands there. */
+const TAIL = 8
+
+/** An id that leads somewhere; where there is no room for it, it is cut in its middle. */
+const Id = ({ value, href }: { value: string; href: string }): ComponentChildren => {
+  if (value.length <= 20) return <a href={href}>{Text({ value })}</a>
+  if (!/^[!-~]+$/.test(value))
+    return (
+      <a href={href} title={value} class="long">
+        {Text({ value })}
+      </a>
+    )
+  return (
+    <a href={href} title={value} class="long cut" aria-label={value}>
+      <span>{value.slice(0, -TAIL)}</span>
+      <span>{value.slice(-TAIL)}</span>
+    </a>
+  )
 }
 
 export function Field({ name, record, isLong = false }: FieldProps): ComponentChildren {
@@ -65,15 +85,10 @@ export function Field({ name, record, isLong = false }: FieldProps): ComponentCh
   // What is not there the style says: a long table has hundreds of those.
   if (value == null) return UNKNOWN.test(name) && Unknown()
   const way = Object.hasOwn(WAYS, name) && WAYS[name]
-  if (way && typeof value === 'string')
-    return (
-      <a href={way(value, record)} title={value} class={value.length > 20 ? 'long' : ''}>
-        {Text({ value })}
-      </a>
-    )
+  if (way && typeof value === 'string') return Id({ value, href: way(value, record) })
   if (WORDS.test(name)) return Term({ value: String(value) })
   if (typeof value === 'number') return name.endsWith('_ms') ? durationText(value) : countOf(value)
-  if (name.endsWith('_at')) return Time({ at: String(value), isLong })
+  if (name.endsWith('_at')) return Time({ at: String(value), age: isLong ? 'full' : 'short' })
   return <Json value={value} />
 }
 
@@ -91,7 +106,9 @@ export function Fields<T extends object>({ record, show = {} }: FieldsProps<T>):
         (name) =>
           show[name] !== null && (
             <div key={name}>
-              <dt>{spacedName(name)}</dt>
+              <dt>
+                <Hint name={labelOf(name)} />
+              </dt>
               <dd>{show[name] ?? <Field name={name} record={record as Shown} isLong />}</dd>
             </div>
           ),

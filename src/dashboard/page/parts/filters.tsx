@@ -1,5 +1,6 @@
 /** The filters of a list: each a field that writes into the address, so that a link is the view. */
 import type { JSX } from 'preact'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { ClientType } from '../../../contract/connections.js'
 import type { Ownership } from '../../../contract/contexts.js'
 import { type Address, hrefOf } from '../address.js'
@@ -24,6 +25,9 @@ export const ORDER: Filter = choice('order', ['newest', 'oldest'])
 export const CLIENT_TYPES: ClientType[] = ['browser', 'console', 'mobile', 'web']
 export const OWNERSHIPS: Ownership[] = ['user-owned', 'worker']
 
+/** Below this width the filters are folded up, so that the first row is in sight. */
+const NARROW = 760
+
 /** The page begins anew with another filter: a cursor belongs to the walk before. */
 function go({ path, query }: Address, name: string, value: string): void {
   const next = new URLSearchParams(query)
@@ -33,37 +37,64 @@ function go({ path, query }: Address, name: string, value: string): void {
   location.hash = hrefOf(path, next)
 }
 
-export function Filters({ filters, address }: { filters: readonly Filter[]; address: Address }): JSX.Element {
-  const { path, query } = address
+interface FieldProps {
+  name: string
+  value: string
+  onDone(value: string): void
+}
+
+/** Its text is the writer's until it is done: the page is drawn again each second. */
+function TextField({ name, value, onDone }: FieldProps): JSX.Element {
+  const field = useRef<HTMLInputElement>(null)
+  useLayoutEffect(() => {
+    if (field.current) field.current.value = value
+  }, [value])
   return (
-    <div class="filters">
-      {filters.map(({ name, words }) => (
-        // biome-ignore lint/a11y/noLabelWithoutControl: either of the two is one
-        <label key={name}>
-          {spacedName(name)}
-          {words ? (
-            <select value={query.get(name) ?? ''} onChange={(event) => go(address, name, event.currentTarget.value)}>
-              <option value="">any</option>
-              {words.map((word) => (
-                <option key={word} value={word}>
-                  {spacedName(word)}
-                </option>
-              ))}
-            </select>
-          ) : (
-            // Its text is the writer's until it is done: the page is drawn again each second.
-            <input
-              key={query.get(name)}
-              type="search"
-              autocomplete="off"
-              spellcheck={false}
-              defaultValue={query.get(name) ?? ''}
-              onChange={(event) => go(address, name, event.currentTarget.value.trim())}
-            />
-          )}
-        </label>
-      ))}
-      {[...query.keys()].length > 0 && <a href={hrefOf(path)}>clear</a>}
-    </div>
+    <input
+      ref={field}
+      type="search"
+      name={name}
+      autocomplete="off"
+      spellcheck={false}
+      placeholder={/prefix$/.test(name) ? 'begins with' : 'exact'}
+      defaultValue={value}
+      onChange={(event) => onDone(event.currentTarget.value.trim())}
+    />
+  )
+}
+
+export function Filters({ filters, address }: { filters: readonly Filter[]; address: Address }): JSX.Element | null {
+  const { path, query } = address
+  if (filters.length === 0) return null
+  const given = [...query.keys()].filter((name) => name !== 'cursor' && name !== 'limit').length
+  return (
+    <details class="filters" open={innerWidth > NARROW || filters.some(({ isNeeded }) => isNeeded)}>
+      <summary>Filters{given > 0 && ` (${given})`}</summary>
+      <div>
+        {filters.map(({ name, words }) => (
+          // biome-ignore lint/a11y/noLabelWithoutControl: either of the two is one
+          <label key={name}>
+            {spacedName(name)}
+            {words ? (
+              <select
+                name={name}
+                value={query.get(name) ?? ''}
+                onChange={(event) => go(address, name, event.currentTarget.value)}
+              >
+                <option value="">{name === 'order' ? 'default' : 'any'}</option>
+                {words.map((word) => (
+                  <option key={word} value={word}>
+                    {spacedName(word)}
+                  </option>
+                ))}
+              </select>
+            ) : (
+              <TextField name={name} value={query.get(name) ?? ''} onDone={(value) => go(address, name, value)} />
+            )}
+          </label>
+        ))}
+        {given > 0 && <a href={hrefOf(path)}>clear</a>}
+      </div>
+    </details>
   )
 }

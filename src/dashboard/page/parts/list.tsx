@@ -1,5 +1,6 @@
 /** A list of the router as a page: its filters, how far it can be believed, its rows, and the way on. */
 import type { JSX } from 'preact'
+import { useMemo } from 'preact/hooks'
 import type { Completeness } from '../../../contract/completeness.js'
 import { type Address, hrefOf, pathWithQuery } from '../address.js'
 import { useAnswer } from '../hooks.js'
@@ -8,6 +9,7 @@ import { Card } from './card.js'
 import { type Filter, Filters } from './filters.js'
 import { ProblemNote, State } from './state.js'
 import { headOf, Table, type TableView } from './table.js'
+import { Text } from './text.js'
 
 /** A page of a list, with whatever the route says beside. */
 export interface Listed<T> {
@@ -27,30 +29,58 @@ export interface ListView<T> extends TableView<T> {
   readonly filters: readonly Filter[]
   /** It is no list that can be watched. */
   readonly isAsked?: true
+  /** The route that counts what the same filters let through. */
+  readonly countedBy?: string
+}
+
+/** Records that an excerpt shows. */
+const EXCERPT = '20'
+
+interface ExcerptProps<T> {
+  view: ListView<T>
+  query: Record<string, string>
+  /** A line is enough where there are none. */
+  isBrief?: boolean
 }
 
 /** What a list says of some of its records, on the page of something else. */
-export function Excerpt<T>({ view, query }: { view: ListView<T>; query: Record<string, string> }): JSX.Element {
+export function Excerpt<T>({ view, query, isBrief }: ExcerptProps<T>): JSX.Element {
   const { path, title, columns } = view
-  const look = { ...view, columns: columns.filter((column) => !(headOf(column) in query)) }
+  // Made once: rows are drawn again where their columns are others.
+  const look = useMemo(() => ({ ...view, columns: columns.filter((column) => !(headOf(column) in query)) }), [view])
+  const answer = useAnswer<Listed<T>>(pathWithQuery(path, { ...query, limit: EXCERPT }), true)
+  const isNone = isBrief && answer.value?.items.length === 0 && !answer.value.has_more && !answer.isOld
   return (
-    <Card
-      title={title}
-      href={hrefOf(path, query)}
-      answer={useAnswer<Listed<T>>(pathWithQuery(path, { ...query, limit: '20' }), true)}
-    >
-      {({ items }) => <Table label={title} rows={items} look={look} />}
+    <Card title={title} href={hrefOf(path, query)} answer={answer} {...(isNone && { class: 'brief' })}>
+      {({ items }) => (isNone ? null : <Table label={title} rows={items} look={look} />)}
     </Card>
   )
 }
 
-/** Where the walk goes on, and where it began. */
+const SIZES = ['20', '100', '500']
+
+/** Where the walk goes on, and where it began; and how many rows stand on one page. */
 export function Pager({ address: { path, query }, page }: { address: Address; page: Listed<unknown> | null }) {
   const turn = (cursor: string | null) => hrefOf(path, { ...Object.fromEntries(query), cursor })
+  const size = (limit: string) => hrefOf(path, { ...Object.fromEntries(query), cursor: null, limit })
   return (
     <nav class="pager" aria-label="Pages">
       {query.has('cursor') && <a href={turn(null)}>first page</a>}
       {page?.has_more && <a href={turn(page.next_cursor)}>next page</a>}
+      {(page?.has_more || query.has('limit')) && (
+        <span class="dim">
+          rows a page{' '}
+          {SIZES.map((limit) => (
+            <a
+              key={limit}
+              href={size(limit)}
+              {...(query.get('limit') === limit && { 'aria-current': 'true' as const })}
+            >
+              {limit}
+            </a>
+          ))}
+        </span>
+      )}
     </nav>
   )
 }
@@ -62,16 +92,27 @@ interface HeadProps {
   address: Address
   /** What the line below says; `null` while a filter is missing that the route needs. */
   answer: Parameters<typeof State>[0]['answer'] | null
+  total?: number | null | undefined
 }
 
 /** What stands above every list. */
-export const PageHead = ({ title, about, filters, address, answer }: HeadProps): JSX.Element => (
+export const PageHead = ({ title, about, filters, address, answer, total }: HeadProps): JSX.Element => (
   <>
     <header class="page">
       <h1>{title}</h1>
       <p>{about}</p>
       <Filters filters={filters} address={address} />
-      {answer ? <State answer={answer} /> : <p class="empty">Say whose: {needOf(filters).join(' and ')}.</p>}
+      {answer ? (
+        <State answer={answer} total={total} />
+      ) : (
+        <p class="empty">
+          Choose a{' '}
+          {needOf(filters)
+            .map((name) => name.replace(/ id$/, ''))
+            .join(' and a ')}{' '}
+          first: its id goes into the field above.
+        </p>
+      )}
     </header>
     {answer?.problem && <ProblemNote problem={answer.problem} />}
   </>
@@ -84,17 +125,32 @@ const needOf = (filters: readonly Filter[]) =>
 export const hasRequiredFilters = (filters: readonly Filter[], { query }: Address): boolean =>
   filters.every(({ name, isNeeded }) => !isNeeded || query.get(name))
 
+/** Says which filters let nothing through, and that they are exact. */
+function noneOf(title: string, { query }: Address): string {
+  const given = [...query].filter(([name]) => !/^(cursor|limit|order)$/.test(name))
+  const none = title.toLowerCase()
+  if (given.length === 0) return query.has('cursor') ? `No more ${none}.` : `No ${none}.`
+  const isExact = given.some(([name]) => /_id$|^(action|owner|stream)$/.test(name))
+  const said = given.map(([name, value]) => `${name} = ${value}`).join(' and ')
+  return `No ${none} with ${said}${isExact ? ' (exact match)' : ''}.`
+}
+
 export function ListPage<T>({ view, address }: { view: ListView<T>; address: Address }): JSX.Element {
-  const { title, filters, isAsked } = view
+  const { title, filters, isAsked, countedBy } = view
   const isReady = hasRequiredFilters(filters, address)
-  const answer = useAnswer<Listed<T>>(isReady ? pathWithQuery(address.path, address.query) : null, !isAsked)
+  const { path, query } = address
+  const answer = useAnswer<Listed<T>>(isReady ? pathWithQuery(path, query) : null, !isAsked)
   const { value, isOld } = answer
+  const counted = new URLSearchParams([...query].filter(([name]) => !/^(cursor|limit|order)$/.test(name)))
+  const count = useAnswer<{ total: number }>(countedBy && value?.has_more ? pathWithQuery(countedBy, counted) : null)
+  // On a later page the total is not what follows.
+  const total = query.has('cursor') || count.isOld ? null : count.value?.total
   return (
     <>
-      <PageHead {...view} address={address} answer={isReady ? answer : null} />
+      <PageHead {...view} address={address} answer={isReady ? answer : null} total={total} />
       {value && (
         <div class={isOld ? 'old' : ''}>
-          <Table label={title} rows={value.items} look={view} />
+          <Table label={title} rows={value.items} look={view} isTall empty={<Text value={noneOf(title, address)} />} />
         </div>
       )}
       <Pager address={address} page={value} />

@@ -1,21 +1,46 @@
 /** How far an answer can be believed: since when it is so, of how much it speaks, and why there is none. */
 import type { ComponentChildren, JSX } from 'preact'
 import type { Completeness } from '../../../contract/completeness.js'
-import { NOT_SCOPABLE, pulse } from '../answers.js'
+import { hrefOf } from '../address.js'
+import { NOT_SCOPABLE, pulse, unavailableReason } from '../answers.js'
 import type { Problem } from '../fetch-route.js'
 import { countOf, spacedName, timeOf } from '../words.js'
 
 interface ProblemNoteProps {
   problem: Problem
-  /** Why a record may not be there. */
-  gone?: string | undefined
+  /** Why a record may not be there, and where to look then. */
+  gone?: ComponentChildren
 }
+
+/** What operators call it. */
+const PROBLEMS: Readonly<Record<string, string>> = {
+  inspector_unavailable: 'source not reachable',
+  inspector_timeout: 'source too slow',
+  invalid_query: 'filter not accepted',
+}
+
+export const problemName = (code: string) => PROBLEMS[code] ?? spacedName(code)
 
 /** Why there is no answer, where it would stand. What is no fault is no alarm. */
 export function ProblemNote({ problem: { status, code, title }, gone }: ProblemNoteProps): JSX.Element {
-  if (status === 501) return <p class="absent">Not part of this deployment.</p>
+  if (status === 501)
+    return (
+      <p class="absent">
+        Not part of this deployment.{' '}
+        {title && (
+          <>
+            It needs the source <b>{spacedName(title)}</b>; <a href={hrefOf('/sources')}>Sources</a> lists what is
+            there.
+          </>
+        )}
+      </p>
+    )
   if (code === NOT_SCOPABLE)
-    return <p class="absent">Your key is for some users: what is of all of them is not shown.</p>
+    return (
+      <p class="absent">
+        Your key is for some users, <a href={hrefOf('/users')}>these</a>. What covers all users is not shown.
+      </p>
+    )
   if (status === 404)
     return (
       <p class="absent">
@@ -24,8 +49,22 @@ export function ProblemNote({ problem: { status, code, title }, gone }: ProblemN
     )
   return (
     <p class="trouble">
-      <strong>{status === 0 ? 'No answer' : spacedName(code)}</strong> {status > 0 && status}{' '}
+      <strong>{status === 0 ? 'No answer' : problemName(code)}</strong> {status > 0 && status}{' '}
       <span class="dim">{title}</span>
+    </p>
+  )
+}
+
+/** What of a page is not part of the deployment, in one line in place of a card each. */
+export function Absent({ views }: { views: readonly { path: string; title: string }[] }): JSX.Element | null {
+  const absent = views.flatMap(({ path, title }) => {
+    const reason = unavailableReason(path)
+    return reason?.status === 501 ? [reason.title ? `${title} (${spacedName(reason.title)})` : title] : []
+  })
+  if (absent.length === 0) return null
+  return (
+    <p class="absent">
+      Not part of this deployment: {absent.join(', ')}. Give the router the source in brackets to see it here.
     </p>
   )
 }
@@ -48,11 +87,14 @@ export const truncationsOf = ({ completeness }: Bounded): string[] =>
       : `a sample: ${spacedName(source)} was cut short at ${countOf(read)} entries`
   })
 
-/** How much of a list this is. */
-function extentOf(page: Bounded): string {
+/** How much of a list this is; `total` is known where somebody has counted. */
+function extentOf(page: Bounded, total: number | null | undefined): string {
   const { items = [], has_more, omitted } = page
+  const length = countOf(items.length)
   return [
-    `${countOf(items.length)}${has_more ? ', and more follow' : ' in all'}`,
+    total != null && total > items.length
+      ? `${length} of ${countOf(total)}`
+      : `${length}${has_more ? ', more follow' : ' in all'}`,
     ...(omitted ? [`${countOf(omitted)} left out: unreadable`] : []),
     ...truncationsOf(page),
   ].join(' · ')
@@ -60,14 +102,25 @@ function extentOf(page: Bounded): string {
 
 interface StateProps {
   answer: { value: Bounded | null; asOf: number | null; problem: Problem | null; isOld: boolean }
+  total?: number | null | undefined
   children?: ComponentChildren
 }
 
 /** The line under a heading. */
-export const State = ({ answer: { value, asOf, problem, isOld }, children }: StateProps): JSX.Element => (
+export const State = ({ answer: { value, asOf, problem, isOld }, total, children }: StateProps): JSX.Element => (
   <span class={isOld && asOf !== null ? 'state old' : 'state'}>
-    {value?.items && value.has_more !== undefined && `${extentOf(value)} · `}
-    {asOf === null ? (problem ? '' : pulse().isPaused ? 'not asked while paused' : 'asking') : `as of ${timeOf(asOf)}`}
+    {value?.items && value.has_more !== undefined && `${extentOf(value, total)} · `}
+    {asOf === null ? (
+      problem ? (
+        ''
+      ) : pulse().isPaused ? (
+        'not fetched while paused'
+      ) : (
+        <span class="loading">loading</span>
+      )
+    ) : (
+      `as of ${timeOf(asOf)}`
+    )}
     {isOld && asOf !== null && ' · may have changed since'}
     {asOf !== null && children && <span class="dim"> · {children}</span>}
   </span>

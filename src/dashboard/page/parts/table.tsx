@@ -1,18 +1,15 @@
 /** A real table of records; a row is drawn again only when its record is another one. */
 import { Component, type ComponentChildren, type JSX } from 'preact'
 import { useLayoutEffect, useState } from 'preact/hooks'
-import { spacedName } from '../words.js'
+import { zoneName } from '../preferences.js'
+import { labelOf } from '../words.js'
 import { Field } from './field.js'
+import { Hint } from './value.js'
 
 /** A field by its name, or what is made of several. */
 export type Column<T> = (keyof T & string) | { readonly head: string; cell(row: T): ComponentChildren }
 
 export const headOf = <T,>(column: Column<T>) => (typeof column === 'string' ? column : column.head)
-
-/** Names that a column is too narrow for. */
-const HEADS: Record<string, string> = {
-  staleness_ms: 'silent for',
-}
 
 /** How a list of records is drawn. */
 export interface TableView<T> {
@@ -26,15 +23,17 @@ interface RowProps {
   row: Readonly<Record<string, unknown>>
   columns: TableView<never>['columns']
   mark: string | undefined
+  /** Rows with ages are drawn again when this changes. */
+  stamp: string
 }
 
 const isNumber = (row: object | undefined, column: Column<never>) =>
   typeof row?.[headOf(column) as keyof typeof row] === 'number'
 
 class Row extends Component<RowProps> {
-  override shouldComponentUpdate({ row, columns, mark }: RowProps): boolean {
+  override shouldComponentUpdate({ row, columns, mark, stamp }: RowProps): boolean {
     const shown = this.props
-    return row !== shown.row || columns !== shown.columns || mark !== shown.mark
+    return row !== shown.row || columns !== shown.columns || mark !== shown.mark || stamp !== shown.stamp
   }
 
   override render({ row, columns, mark }: RowProps): JSX.Element {
@@ -59,36 +58,48 @@ class Row extends Component<RowProps> {
 /** More than the window has room for: a row is 24 px high at least. */
 const FIRST = innerHeight / 24
 
-export function Table<T>({
-  label,
-  rows,
-  look,
-}: {
+/** Ages in tables are so exact: to draw hundreds of rows each second would keep a core busy. */
+const AGE_MS = 5_000
+
+interface TableProps<T> {
   label: string
   rows: readonly T[]
   look: TableView<T>
-}): JSX.Element {
+  /** It is what the page is about, and scrolls under its head. */
+  isTall?: boolean
+  /** What stands in place of no rows. */
+  empty?: ComponentChildren
+}
+
+export function Table<T>({ label, rows, look, isTall, empty }: TableProps<T>): JSX.Element {
   // What is above the fold does not wait for the hundreds below, which follow in the next frame.
   const [most, setMost] = useState(FIRST)
   useLayoutEffect(() => void requestAnimationFrame(() => setTimeout(setMost, 0, Infinity)), [])
-  if (rows.length === 0) return <p class="empty">Nothing here.</p>
+  if (rows.length === 0) return <p class="empty">{empty ?? `No ${label.toLowerCase()}.`}</p>
   const columns = look.columns as TableView<never>['columns']
+  const stamp = `${zoneName()} ${Math.floor(Date.now() / AGE_MS)}`
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys
-    <section class="scroll" aria-label={label} tabIndex={0}>
+    <section class={isTall ? 'scroll tall' : 'scroll'} aria-label={label} tabIndex={0}>
       <table>
         <thead>
           <tr>
             {columns.map((column) => (
               <th key={headOf(column)} scope="col" class={isNumber(rows[0] as object, column) ? 'n' : undefined}>
-                {HEADS[headOf(column)] ?? spacedName(headOf(column))}
+                <Hint name={labelOf(headOf(column))} />
               </th>
             ))}
           </tr>
         </thead>
         <tbody>
           {rows.slice(0, most).map((row) => (
-            <Row key={look.keyOf(row)} row={row as RowProps['row']} columns={columns} mark={look.markOf?.(row)} />
+            <Row
+              key={look.keyOf(row)}
+              row={row as RowProps['row']}
+              columns={columns}
+              mark={look.markOf?.(row)}
+              stamp={stamp}
+            />
           ))}
         </tbody>
       </table>

@@ -1,20 +1,20 @@
 /** Values: times, words that mean good or bad, and whatever else JSON can hold. */
 import type { ComponentChildren } from 'preact'
-import { agoOf, countOf, spacedName, timeOf } from '../words.js'
+import { agoOf, countOf, HINTS, shortDuration, spacedName, timeOf } from '../words.js'
 import { Text, Unknown } from './text.js'
 
 interface TimeProps {
   at: string | null | undefined
-  /** With how long ago it was, where somebody reads one record and not many. */
-  isLong?: boolean
+  /** With how long ago it was: in full, or in one unit for a table. */
+  age?: 'full' | 'short'
 }
 
-/** An instant, as local time; the exact one is its title. */
-export const Time = ({ at, isLong }: TimeProps): ComponentChildren =>
+/** An instant in the chosen zone; the exact one is its title. */
+export const Time = ({ at, age }: TimeProps): ComponentChildren =>
   at != null && (
     <>
       <time title={at}>{timeOf(at)}</time>
-      {isLong && <span class="dim"> {agoOf(at)}</span>}
+      {age && <span class="dim age"> {agoOf(at, age === 'short' ? shortDuration : undefined)}</span>}
     </>
   )
 
@@ -27,9 +27,9 @@ export const TONES = new Map(
   Object.entries({
     ok: 'connected active open resulted',
     dim: 'disconnected idle closed cancelled',
-    warn: 'stale silent expired superseded',
+    warn: 'stale silent superseded',
     run: 'waiting attempted acknowledged',
-    bad: 'failed rejected refused overdue',
+    bad: 'failed expired rejected refused overdue deadline_passed',
   }).flatMap(([tone, words]) => words.split(' ').map((word): [string, string] => [word, tone])),
 )
 
@@ -73,7 +73,7 @@ function flat(value: object): ComponentChildren {
 /** Any JSON: what it is shows, and what it holds is text. */
 export function Json({ value }: { value: unknown }): ComponentChildren {
   if (value == null) return '–'
-  if (typeof value === 'string') return isInstant(value) ? <Time at={value} isLong /> : <Text value={value} />
+  if (typeof value === 'string') return isInstant(value) ? <Time at={value} age="full" /> : <Text value={value} />
   // A client's own number may be a port or a process: it is shown as it was given.
   if (typeof value === 'number') return String(value)
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
@@ -83,5 +83,18 @@ export function Json({ value }: { value: unknown }): ComponentChildren {
         <Text value={JSON.stringify(value, null, 1).replace(/\n\s*/g, ' ')} />
       </code>
     )
+  )
+}
+
+/** A name that explains itself when it has the focus or the pointer. */
+export function Hint({ name, label = name }: { name: string; label?: string }): ComponentChildren {
+  const hint = HINTS[name]
+  if (!hint) return label
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: the explanation must be reached by keys
+    <span class="hint" tabIndex={0} data-hint={hint}>
+      {label}
+      <span class="hidden">: {hint}</span>
+    </span>
   )
 }

@@ -6,7 +6,7 @@ import type { ListView } from '../parts/list.js'
 export const ACTIONS: ListView<ActionObservation> = {
   path: '/actions',
   title: 'Actions',
-  about: 'What connected clients can do.',
+  about: 'Actions that connected clients offer.',
   filters: [text('user_id'), choice('client_type', CLIENT_TYPES)],
   keyOf: ({ name }) => name,
   columns: [

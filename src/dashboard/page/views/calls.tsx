@@ -18,7 +18,7 @@ const deadlineOf = ({ deadline_at, overdue }: PendingCall) => (
 export const CALLS: ListView<PendingCall> = {
   path: '/rpc/pending',
   title: 'Calls',
-  about: 'Oldest first.',
+  about: 'Calls that wait for their reply, oldest first.',
   filters: [text('user_id'), text('client_id'), text('action'), flag('overdue'), ORDER],
   keyOf: ({ correlation_id }) => correlation_id,
   markOf: ({ overdue }) => (overdue ? 'bad' : ''),

@@ -30,7 +30,7 @@ const Step = ({ name, stand, at, said, proves, not }: StepProps): JSX.Element =>
     </span>
     <div>
       <h2>
-        {name} <span class="dim">{at === null ? READS[stand] : <Time at={at} isLong />}</span>
+        {name} <span class="dim">{at === null ? READS[stand] : <Time at={at} age="full" />}</span>
       </h2>
       <p>{said}</p>
       <p class="evidence">
@@ -73,7 +73,7 @@ function Admission({ admission: { state, at, scope_id, deadline_at } }: Delivery
           on account of <Field name="scope_id" record={{ scope_id }} />
           {deadline_at && (
             <>
-              ; deadline <Time at={deadline_at} isLong />
+              ; deadline <Time at={deadline_at} age="full" />
             </>
           )}
         </>

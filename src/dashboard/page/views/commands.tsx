@@ -22,17 +22,36 @@ const stateOf = ({ state, overdue }: DeliveryCommand) => (
   </>
 )
 
-const attemptsOf = ({ attempts: { count, confirmed } }: DeliveryCommand) =>
-  count === confirmed ? count : `${count}, ${confirmed} confirmed`
+const attemptsOf = ({ attempts: { count, confirmed, last_outcome } }: DeliveryCommand) =>
+  count > 0 && (
+    <>
+      {count === confirmed ? count : `${count}, ${confirmed} confirmed`}{' '}
+      <span class="dim">
+        <Term value={last_outcome} />
+      </span>
+    </>
+  )
 
 /** Mostly the user's own, which is not worth a second look. */
 const scopeOf = ({ admission, user_id }: DeliveryCommand) =>
-  admission.scope_id === user_id ? <span class="dim">the user’s</span> : <Field name="scope_id" record={admission} />
+  admission.scope_id === user_id ? <span class="dim">= user</span> : <Field name="scope_id" record={admission} />
+
+/** When it ended, or until when it may. */
+const untilOf = ({ admission, terminal }: DeliveryCommand) =>
+  terminal ? (
+    <Time at={terminal.at} />
+  ) : (
+    admission.deadline_at && (
+      <span class="dim">
+        by <Time at={admission.deadline_at} />
+      </span>
+    )
+  )
 
 export const COMMANDS: ListView<DeliveryCommand> = {
   path: '/delivery/commands',
   title: 'Commands',
-  about: 'First admitted first. No state proves an effect.',
+  about: 'Oldest first. No state proves that an effect happened.',
   filters: [
     choice('state', STATES),
     flag('overdue'),
@@ -48,16 +67,14 @@ export const COMMANDS: ListView<DeliveryCommand> = {
   columns: [
     'command_id',
     { head: 'state', cell: stateOf },
+    { head: 'because', cell: ({ terminal }) => <Term value={terminal?.reason} /> },
     'action',
     'user_id',
     'client_id',
-    { head: 'admitted', cell: ({ admission }) => <Time at={admission.at} /> },
-    { head: 'deadline', cell: ({ admission }) => <Time at={admission.deadline_at} /> },
+    { head: 'admitted', cell: ({ admission }) => <Time at={admission.at} age="short" /> },
+    { head: 'ended', cell: untilOf },
     { head: 'attempts', cell: attemptsOf },
-    { head: 'last outcome', cell: ({ attempts }) => <Term value={attempts.last_outcome} /> },
     { head: 'client said', cell: ({ acknowledgement: { state } }) => <Term value={state === 'none' ? null : state} /> },
-    { head: 'ended', cell: ({ terminal }) => <Time at={terminal?.at} /> },
-    { head: 'because', cell: ({ terminal }) => <Term value={terminal?.reason} /> },
     { head: 'scope_id', cell: scopeOf },
   ],
 }

@@ -1,12 +1,14 @@
 /** Connections, and one of them with the line of its life and what hangs on it. */
 import type { JSX } from 'preact'
 import type { Connection, ConnectionEvent, ConnectionStatus } from '../../../contract/connections.js'
+import { hrefOf } from '../address.js'
 import { Lifeline } from '../charts/lifeline.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
 import { Fields } from '../parts/field.js'
 import { CLIENT_TYPES, choice, ORDER, text } from '../parts/filters.js'
 import { Excerpt, type Listed, type ListView } from '../parts/list.js'
+import { Term } from '../parts/value.js'
 import { CALLS } from './calls.js'
 import { COMMANDS } from './commands.js'
 import { CONTEXTS } from './contexts.js'
@@ -16,7 +18,8 @@ const STATUSES: ConnectionStatus[] = ['connected', 'disconnected']
 export const CONNECTIONS: ListView<Connection> = {
   path: '/connections',
   title: 'Connections',
-  about: 'Newest first.',
+  about: 'Newest first. Disconnected ones are kept for a while.',
+  countedBy: '/connections/count',
   filters: [
     text('user_id'),
     text('client_id'),
@@ -31,15 +34,13 @@ export const CONNECTIONS: ListView<Connection> = {
   columns: [
     'connection_id',
     'status',
+    { head: 'because', cell: ({ ended_reason }) => <Term value={ended_reason} /> },
     'user_id',
     'client_id',
-    'ended_reason',
     'client_type',
     'node_id',
     'connected_at',
     'last_seen_at',
-    'superseded_count',
-    { head: 'actions', cell: ({ actions }) => actions.length },
   ],
 }
 
@@ -50,10 +51,20 @@ export function ConnectionPage({ path }: { path: string }): JSX.Element {
   const client = value && { user_id: value.user_id, client_id: value.client_id }
   return (
     <>
-      <Card isMain title="Connection" answer={answer}>
+      <Card
+        isMain
+        title="Connection"
+        answer={answer}
+        gone={
+          <>
+            Disconnected connections are kept for a while, and your key may not cover its user. The{' '}
+            <a href={hrefOf('/connections')}>list</a> has those that are known.
+          </>
+        }
+      >
         {(connection) => <Fields record={connection} />}
       </Card>
-      <Card title="Its life" answer={history}>
+      <Card title="Lifeline" answer={history}>
         {({ items }) => <Lifeline events={items} connection={value} />}
       </Card>
       {client && (

@@ -13,6 +13,7 @@ export const CONTEXTS: ListView<Context> = {
   path: '/contexts',
   title: 'Contexts',
   about: 'Each as its client last reported it.',
+  countedBy: '/contexts/count',
   filters: [
     text('user_id'),
     text('client_id'),
@@ -38,7 +39,12 @@ export const CONTEXTS: ListView<Context> = {
 }
 
 export const ContextPage = ({ path }: { path: string }): JSX.Element => (
-  <Card isMain title="Context" answer={useAnswer<Context>(path)}>
+  <Card
+    isMain
+    title="Context"
+    answer={useAnswer<Context>(path)}
+    gone="It was closed long ago, or never reported; or your key does not cover its user."
+  >
     {(context) => <Fields record={context} />}
   </Card>
 )

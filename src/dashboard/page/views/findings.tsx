@@ -28,10 +28,10 @@ const KINDS: FindingKind[] = [
 const Seen = ({ source, route, fields, observed_at }: Evidence): JSX.Element => (
   <div class="seen close">
     <h3>
-      {spacedName(source)} <span class="dim">said</span>
+      {spacedName(source)} <span class="dim">reports</span>
     </h3>
     <Fields record={fields} />
-    <a href={hrefOf(route)}>see for yourself</a> <Time at={observed_at} isLong />
+    <a href={hrefOf(route)}>Open</a> <Time at={observed_at} age="full" />
   </div>
 )
 
@@ -51,7 +51,7 @@ const Found = ({ kind, subject, evidence, since, means, does_not_mean }: Finding
     <h2>{spacedName(kind)}</h2>
     <Subject subject={subject} />
     <p>
-      {means} {since ? <Time at={since} isLong /> : <span class="dim">Since when is not known.</span>}
+      {means} {since ? <Time at={since} age="full" /> : <span class="dim">Start unknown.</span>}
     </p>
     <p class="dim">{does_not_mean}</p>
     <div class="side">
@@ -71,7 +71,7 @@ export const NoneFound = ({ completeness, has_more }: FindingPage): JSX.Element 
 
 const HEAD = {
   title: 'Findings',
-  about: 'What the sources contradict, and what is overdue by their own clocks.',
+  about: 'Contradictions between sources, and what is overdue by their own clocks.',
   filters: [choice('kind', KINDS)],
 }
 

@@ -31,7 +31,7 @@ function Fact({ name, href, answer: { asOf, problem, isOld }, isBad, said }: Fac
       {said !== null && !isOld ? (
         said
       ) : asOf === null && !problem ? (
-        `${name}: asking`
+        `${name}: loading`
       ) : (
         <>
           {name} <Unknown />

@@ -1,16 +1,28 @@
 /** Delivery nodes with their loops, and the scopes that commands are admitted on account of. */
+import type { Capabilities } from '../../../contract/capabilities.js'
 import type { DeliveryNode, DeliveryTenant } from '../../../contract/delivery.js'
+import { queryState } from '../answers.js'
 import { text } from '../parts/filters.js'
 import type { ListView } from '../parts/list.js'
 import { Unknown } from '../parts/text.js'
 import { Json, Term, Truth } from '../parts/value.js'
 
+/** Where one process is all there is, nothing listens for another one: that is not unknown. */
+const isAlone = () => (queryState('/capabilities').value as Capabilities | null)?.extensions?.mode === 'direct'
+
+const Alive = ({ value, isSilent }: { value: boolean | null; isSilent: boolean | null }) =>
+  value === null && isSilent === false && isAlone() ? (
+    <span class="dim">not needed</span>
+  ) : (
+    <Truth value={value} yes="alive" no="not alive" />
+  )
+
 /** Those that a glance needs. */
 export const NODE_COLUMNS: ListView<DeliveryNode>['columns'] = [
   'node_id',
-  { head: 'says', cell: ({ stale }) => (stale === null ? <Unknown /> : <Term value={stale ? 'silent' : 'active'} />) },
-  { head: 'listener', cell: (row) => <Truth value={row.mailbox_listener_alive} yes="alive" no="not alive" /> },
-  { head: 'loop', cell: (row) => <Truth value={row.reconciliation_loop_alive} yes="alive" no="not alive" /> },
+  { head: 'state', cell: ({ stale }) => (stale === null ? <Unknown /> : <Term value={stale ? 'silent' : 'active'} />) },
+  { head: 'listener', cell: (row) => <Alive value={row.mailbox_listener_alive} isSilent={row.stale} /> },
+  { head: 'loop', cell: (row) => <Alive value={row.reconciliation_loop_alive} isSilent={row.stale} /> },
   'staleness_ms',
   'connection_waiters',
   'active_drainers',
@@ -19,7 +31,7 @@ export const NODE_COLUMNS: ListView<DeliveryNode>['columns'] = [
 export const NODES: ListView<DeliveryNode> = {
   path: '/delivery/nodes',
   title: 'Nodes',
-  about: 'A silent node shows its last word; the rest is unknown.',
+  about: 'Of a silent node you see what it last reported; the rest is unknown.',
   filters: [],
   keyOf: ({ node_id }) => node_id,
   markOf: ({ stale }) => (stale ? 'past' : ''),
@@ -47,7 +59,7 @@ const shareOf = ({ reserved_commands, capacity }: DeliveryTenant) =>
 export const TENANTS: ListView<DeliveryTenant> = {
   path: '/delivery/tenants',
   title: 'Tenants',
-  about: 'Quotas with reservations, one a user by default.',
+  about: 'Scopes of admission: each has a quota of commands. By default every user is a scope.',
   filters: [text('scope_id')],
   keyOf: ({ scope_id }) => scope_id,
   columns: ['scope_id', 'reserved_commands', { head: 'capacity', cell: shareOf }, 'oldest_deadline_at', 'metadata'],

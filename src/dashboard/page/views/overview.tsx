@@ -13,10 +13,14 @@ import { Spark } from '../charts/spark.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
 import type { Listed } from '../parts/list.js'
+import { Absent } from '../parts/state.js'
 import { Table } from '../parts/table.js'
 import { Time } from '../parts/value.js'
 import { sampled } from '../samples.js'
 import { countOf, durationText, spacedName } from '../words.js'
+import { CALLS } from './calls.js'
+import { COMMANDS } from './commands.js'
+import { CONNECTIONS } from './connections.js'
 import { NoneFound, Subject } from './findings.js'
 import { type AnswerState, Headline } from './headline.js'
 import { NODE_COLUMNS, NODES } from './nodes.js'
@@ -109,7 +113,7 @@ const Findings = ({ answer }: { answer: AnswerState<FindingPage> }): JSX.Element
               <a class="bad" href={hrefOf('/findings', { kind })}>
                 {spacedName(kind)}
               </a>{' '}
-              <Time at={since} isLong />
+              <Time at={since} age="full" />
               <br />
               <Subject subject={subject} />
             </li>
@@ -151,7 +155,7 @@ function Connections(): JSX.Element {
           </>
         )}
       </Card>
-      <Card title="Came and went" answer={churn} note="per minute, the last hour">
+      <Card title="Connects and disconnects" answer={churn} note="per minute, the last hour">
         {({ items, observed_at }) => <Churn items={items} until={observed_at} />}
       </Card>
     </>
@@ -212,6 +216,7 @@ export function Overview(): JSX.Element {
         <Calls />
         <Sources answer={sources} />
       </div>
+      <Absent views={[COMMANDS, NODES, CONNECTIONS, CALLS]} />
     </>
   )
 }

@@ -27,7 +27,7 @@ const connectorOf = ({ connector }: SessionRow) => connector && <Field name="cli
 export const SESSIONS: ListView<SessionRow> = {
   path: '/sessions',
   title: 'Sessions',
-  about: 'What is shared of a site.',
+  about: 'Shared sessions of cooperative sites.',
   filters: [text('owner'), text('site_id'), choice('state', STATES), ORDER],
   keyOf: ({ session_id }) => session_id,
   markOf: ({ state }) => (/closed|expired/.test(state) ? 'past' : ''),
@@ -47,7 +47,7 @@ export const SESSIONS: ListView<SessionRow> = {
 export const SUBSCRIPTIONS: ListView<SubscriptionRow> = {
   path: '/subscriptions',
   title: 'Viewers',
-  about: 'Open streams, and how far behind each is.',
+  about: 'Open event streams of people who watch a site, and how far behind each is.',
   filters: [text('session_id'), text('site_id'), text('user_id'), text('node_id'), choice('order', ['slowest'])],
   keyOf: ({ subscription_id }) => subscription_id,
   markOf: ({ dropped }) => (dropped > 0 ? 'warn' : ''),

@@ -7,7 +7,7 @@ import { Json } from '../parts/value.js'
 export const STREAMS: ListView<HistoryStream> = {
   path: '/history/streams',
   title: 'History',
-  about: 'What has left a stream by age or number is in no answer.',
+  about: 'Retained messages. What was removed by age or number is in no answer.',
   filters: [text('user_id'), ORDER],
   keyOf: ({ stream }) => stream,
   columns: ['stream', 'user_id', 'message_count', 'first_recorded_at', 'last_recorded_at'],
@@ -23,7 +23,7 @@ const payloadOf = ({ payload, externalized }: HistoryMessage) => (
 export const MESSAGES: ListView<HistoryMessage> = {
   path: '/history/messages',
   title: 'Messages',
-  about: 'The newest of one stream, oldest first.',
+  about: 'The newest messages of one stream, oldest first.',
   isAsked: true,
   filters: [{ ...text('stream'), isNeeded: true }],
   keyOf: ({ sequence }) => `${sequence}`,

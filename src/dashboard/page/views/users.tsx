@@ -2,11 +2,12 @@
 import type { JSX } from 'preact'
 import type { UserObservation } from '../../../views/user-observation.js'
 import type { UserSummary } from '../../../views/user-summary.js'
+import { hrefOf } from '../address.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
 import { Fields } from '../parts/field.js'
 import { Excerpt, type ListView } from '../parts/list.js'
-import { truncationsOf } from '../parts/state.js'
+import { Absent, truncationsOf } from '../parts/state.js'
 import { CALLS } from './calls.js'
 import { COMMANDS } from './commands.js'
 import { CONNECTIONS } from './connections.js'
@@ -18,7 +19,7 @@ import { WINDOWS } from './windows.js'
 export const USERS: ListView<UserObservation> = {
   path: '/users',
   title: 'Users',
-  about: 'Whoever any source knows.',
+  about: 'Every user that a source knows, by id.',
   filters: [],
   keyOf: ({ user_id }) => user_id,
   columns: [
@@ -41,7 +42,17 @@ export function UserPage({ path }: { path: string }): JSX.Element {
   const user_id = answer.value?.user_id
   return (
     <>
-      <Card isMain title="User" answer={answer}>
+      <Card
+        isMain
+        title="User"
+        answer={answer}
+        gone={
+          <>
+            No source knows this user, or your key does not cover them. The <a href={hrefOf('/users')}>list</a> has
+            those that are known.
+          </>
+        }
+      >
         {(user) => (
           <>
             <p class="dim">{truncationsOf(user).join(' · ') || 'Every source was read to its end.'}</p>
@@ -51,8 +62,9 @@ export function UserPage({ path }: { path: string }): JSX.Element {
       </Card>
       {user_id !== undefined &&
         PARTS.map((view) => (
-          <Excerpt key={view.path} view={view} query={{ [view === SESSIONS ? 'owner' : 'user_id']: user_id }} />
+          <Excerpt key={view.path} view={view} isBrief query={{ [view === SESSIONS ? 'owner' : 'user_id']: user_id }} />
         ))}
+      <Absent views={PARTS} />
     </>
   )
 }

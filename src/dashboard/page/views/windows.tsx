@@ -16,6 +16,7 @@ export const WINDOWS: ListView<BrowserWindow> = {
   path: '/browser-windows',
   title: 'Windows',
   about: 'Each as its client last reported it.',
+  countedBy: '/browser-windows/count',
   filters: [
     text('user_id'),
     text('client_id'),

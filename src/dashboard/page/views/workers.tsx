@@ -18,13 +18,13 @@ export const TASK: ListView<Context> = {
   ...CONTEXTS,
   title: 'Task',
   isAsked: true,
-  about: 'Assigned here; no proof that a job system owns it.',
+  about: 'Worker contexts with this task. That does not prove that a job system assigned it.',
   filters: [USER],
 }
 
 const HEAD = {
   title: 'Workers',
-  about: 'Idle ones carry no task.',
+  about: 'Contexts that do work for a user. Idle ones have no task.',
   filters: [USER, choice('client_type', CLIENT_TYPES)],
 }
 
@@ -47,7 +47,7 @@ export function WorkersPage({ address }: { address: Address }): JSX.Element {
           </h2>
           <Table label="Assigned" rows={value.assigned} look={CONTEXTS} />
           <p class="dim">
-            Neither: <Count value={value.other_count} />
+            Neither idle nor assigned: <Count value={value.other_count} />
           </p>
         </div>
       )}
