@@ -113,7 +113,10 @@ inChromium('the viewer by keys', (open) => {
   })
 
   it('finds its place again on the way back, and begins at the heading on the way there', async () => {
-    const page = await open(`${host.page}#/connections`, { key: KEY, viewport: { width: 900, height: 320 } })
+    const page = await open(`${host.page}#/connections?order=oldest`, {
+      key: KEY,
+      viewport: { width: 900, height: 320 },
+    })
     await page.getByRole('link', { name: 'conn-6' }).waitFor()
     await press(page, ...Array.from({ length: 6 }, () => 'j'))
     expect(await focused(page)).toBe('conn-6')
@@ -139,7 +142,7 @@ inChromium('the viewer by keys', (open) => {
   })
 
   it('copies the id of a row and a link to it', async () => {
-    const page = await open(`${host.page}#/connections`, {
+    const page = await open(`${host.page}#/connections?order=oldest`, {
       key: KEY,
       permissions: ['clipboard-read', 'clipboard-write'],
     })
