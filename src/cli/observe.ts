@@ -18,6 +18,7 @@ async function main(): Promise<number> {
     if (command === 'mcp') return await (await import('./mcp.js')).mcp(args, { env, stdin, stdout, stderr })
     if (command === 'top') return await (await import('./top/top.js')).top(args, { env, stdin, stdout, stderr })
     if (command === 'capture') return await (await import('./incident/capture.js')).capture(args, env, stdout, stderr)
+    if (command === 'diff') return await (await import('./incident/diff.js')).diff(args, env, stdout, stderr)
     if (command === 'open') {
       const { open, untilSignalled } = await import('./incident/open.js')
       return await open(args, untilSignalled(), stdout, stderr)

@@ -96,6 +96,7 @@ describe('relayscope capture and open', () => {
       /--max-bytes must be a number from 1 to 67108864/,
     ],
     [['capture', 'http://127.0.0.1:1/', 'http://127.0.0.1:2/', '-o', 'x'], /capture takes one URL/],
+    [['diff', 'a.json'], /diff takes two files or URLs/],
     [['open'], /open takes one file or directory/],
     [['open', 'x', '--port', 'many'], /--port must be a number/],
   ])('refuses %j with exit code 2', async (args, message) => {
@@ -122,6 +123,22 @@ describe('relayscope capture and open', () => {
     writeFileSync(file, text)
     const { code, err } = await startCommand(['open', file]).ended
     expect([code, err]).toEqual([1, expect.stringMatching(message)])
+  })
+
+  it('compares a file and a router', async () => {
+    const original = await startOriginal()
+    const file = join(directory(), 'incident.json')
+    await startCommand(['capture', original.prefix, '-o', file], { SERVICE_ADMIN_KEY: KEY }).ended
+    const same = await startCommand(['diff', file, original.prefix], { SERVICE_ADMIN_KEY: KEY }).ended
+    expect([same.code, same.err]).toEqual([0, ''])
+    expect(same.out).toMatch(/\nno difference\n$/)
+    const incident = JSON.parse(readFileSync(file, 'utf8')) as Incident
+    const parts = incident.parts.map((part) => (part.route === '/contexts' ? { ...part, rows: [] } : part))
+    const other = join(directory(), 'other.json')
+    writeFileSync(other, JSON.stringify({ ...incident, parts }))
+    const { out } = await startCommand(['diff', other, file, '--json']).ended
+    const { routes } = JSON.parse(out)
+    expect(routes.find(({ route }: { route: string }) => route === '/contexts').added).toHaveLength(8)
   })
 
   it('says that a file is not there, with exit code 1', async () => {

@@ -1,0 +1,88 @@
+/** `relayscope diff`: what is new, gone and changed between two incidents. */
+import { diffIncidents, type IncidentDiff, type RouteDiff } from '../../incident/diff.js'
+import type { Incident } from '../../incident/format.js'
+import { parse, UsageError } from '../arguments.js'
+import { readKey, readTarget } from '../reader/reader.js'
+import { safeJson, print, visible } from '../text/table.js'
+import { captureFrom, type Output } from './capture.js'
+import { readIncidentFile } from './files.js'
+
+const DIFF_HELP = `relayscope diff: what is new, gone and changed between two incidents
+
+  npx relayscope diff before.json after.json
+  npx relayscope diff before.json http://127.0.0.1:8080/ops/diagnostics
+
+Each is a file, or the URL of a router, which is captured now. What one of them may lack is
+"cannot tell", and neither new nor gone.
+
+  --json           the difference as one JSON object
+  --key-file FILE  the administrator's key of a URL; else SERVICE_ADMIN_KEY
+
+Exit codes: 0 compared; 1 a file or a router cannot be read; 2 wrong usage.
+`
+
+const OPTIONS = {
+  json: { type: 'boolean', default: false },
+  'key-file': { type: 'string' },
+  help: { type: 'boolean', short: 'h' },
+} as const
+
+/** Lines of one kind that are shown; a terminal has no use for thousands. */
+const SHOWN = 20
+
+const some = (lines: readonly string[]): string[] =>
+  lines.length <= SHOWN ? [...lines] : [...lines.slice(0, SHOWN), `  … and ${lines.length - SHOWN} more`]
+
+const textOf = (value: unknown) => (value === undefined ? 'nothing' : JSON.stringify(value))
+
+function* linesOfRoute({ route, added, gone, changed, unchanged, unknown }: RouteDiff): Generator<string> {
+  yield `${route}: ${added.length} new, ${gone.length} gone, ${changed.length} changed, ${unchanged} unchanged`
+  yield* some(added.map((id) => `  + ${id}`))
+  yield* some(gone.map((id) => `  - ${id}`))
+  yield* some(
+    changed.map(({ id, fields }) => {
+      const said = fields.map(({ field, before, after }) => `${field} ${textOf(before)} → ${textOf(after)}`)
+      return `  ~ ${id && `${id}: `}${said.join(', ')}`
+    }),
+  )
+  for (const { in: side, ids, why } of unknown)
+    yield `  ? cannot tell${ids.length > 0 ? ` of ${ids.length} rows` : ' what else'}: incomplete in ${side} (${why})`
+}
+
+/** The difference as a person reads it. */
+export function* linesOf({ a, b, routes }: IncidentDiff): Generator<string> {
+  yield `a: deployment ${textOf(a.deployment)} at ${a.at}`
+  yield `b: deployment ${textOf(b.deployment)} at ${b.at}`
+  if (a.deployment !== b.deployment) yield 'these are different deployments'
+  if (routes.length === 0) yield 'no difference'
+  for (const route of routes) yield* linesOfRoute(route)
+}
+
+/** Compares and prints. @returns the exit code. @throws UsageError for what cannot be compared. */
+export async function diff(
+  args: readonly string[],
+  env: Record<string, string | undefined>,
+  out: Output,
+  err: Output,
+): Promise<number> {
+  const { values, positionals } = parse(args, OPTIONS)
+  if (values.help) {
+    print(out, DIFF_HELP.trimEnd())
+    return 0
+  }
+  if (positionals.length !== 2) throw new UsageError('diff takes two files or URLs')
+  const key = await readKey(values['key-file'], env)
+  const read = (text: string): Promise<Incident> =>
+    /^https?:/.test(text) ? captureFrom(readTarget(text), key) : readIncidentFile(text)
+  try {
+    const [a, b] = [await read(positionals[0] as string), await read(positionals[1] as string)]
+    const found = await diffIncidents(a, b)
+    if (values.json) print(out, safeJson(found))
+    else for (const line of linesOf(found)) print(out, visible(line))
+    return 0
+  } catch (error) {
+    if (!(error instanceof Error) || error instanceof UsageError) throw error
+    print(err, `relayscope: ${visible(error.message)}`)
+    return 1
+  }
+}

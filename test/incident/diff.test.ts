@@ -1,0 +1,100 @@
+import { describe, expect, it } from 'vitest'
+import { linesOf } from '../../src/cli/incident/diff.js'
+import { type CaptureOptions, captureIncident } from '../../src/incident/capture.js'
+import { diffIncidents, type RouteDiff } from '../../src/incident/index.js'
+import { createFakeInspectors, type FakeWorld } from '../../src/testing/index.js'
+import { createSubject } from '../diagnostics/subject.js'
+import { connection, createWorld, NOW, node } from '../diagnostics/world.js'
+import { HEADERS as headers } from './subject.js'
+
+const capture = (world: FakeWorld, now = NOW, options: CaptureOptions = {}) =>
+  captureIncident(createSubject({ inspectors: createFakeInspectors(world), now: () => now }), { headers, ...options })
+
+/** The world before a node was killed, and a minute later. */
+async function aroundDeath(options: CaptureOptions = {}) {
+  const before = createWorld()
+  before.connections = [
+    connection({ connection_id: 'on-1', client_id: 'one', node_id: 'node-1' }),
+    connection({ connection_id: 'on-2', client_id: 'two', node_id: 'node-2' }),
+  ]
+  const after = createWorld()
+  const ended = { disconnected_at: new Date(NOW + 50_000).toISOString(), ended_reason: 'heartbeat_lost' }
+  after.connections = [
+    connection({ connection_id: 'on-1', client_id: 'one', node_id: 'node-1', status: 'disconnected', ...ended }),
+    connection({
+      connection_id: 'on-2',
+      client_id: 'two',
+      node_id: 'node-2',
+      last_seen_at: new Date(NOW + 59_000).toISOString(),
+    }),
+    connection({ connection_id: 'on-3', client_id: 'one', node_id: 'node-2' }),
+  ]
+  after.contexts = before.contexts?.slice(1)
+  after.delivery = {
+    ...after.delivery,
+    nodes: [node({ stale: true, staleness_ms: 60_000 }), node({ node_id: 'node-2' }), node({ node_id: 'node-3' })],
+  }
+  return diffIncidents(await capture(before), await capture(after, NOW + 60_000, options))
+}
+
+const routeIn = ({ routes }: { routes: readonly RouteDiff[] }, route: string) =>
+  routes.find((one) => one.route === route)
+
+describe('diffIncidents', () => {
+  it('tells what is new, gone and changed after a node was killed', async () => {
+    const diff = await aroundDeath()
+    expect(routeIn(diff, '/connections')).toEqual({
+      route: '/connections',
+      added: ['on-3'],
+      gone: [],
+      changed: [
+        {
+          id: 'on-1',
+          fields: [
+            { field: 'status', before: 'connected', after: 'disconnected' },
+            { field: 'disconnected_at', before: null, after: expect.any(String) },
+            { field: 'ended_reason', before: null, after: 'heartbeat_lost' },
+          ],
+        },
+      ],
+      unchanged: 1,
+      unknown: [],
+    })
+    expect(routeIn(diff, '/contexts')).toMatchObject({ added: [], gone: ['ctx-1'] })
+    expect(routeIn(diff, '/delivery/nodes')).toMatchObject({
+      changed: [{ id: 'node-1', fields: expect.arrayContaining([{ field: 'stale', before: false, after: true }]) }],
+    })
+    expect(routeIn(diff, '/findings')?.added).toEqual(expect.arrayContaining([expect.stringContaining('node')]))
+    expect(routeIn(diff, '/sites')).toBeUndefined()
+  })
+
+  it('says that it cannot tell where one of them is incomplete', async () => {
+    const diff = await aroundDeath({ user: 'bob' })
+    expect(routeIn(diff, '/connections')).toMatchObject({
+      added: [],
+      gone: [],
+      unknown: [{ in: 'b', ids: ['on-1', 'on-2'], why: 'other_users: only the rows of one user were captured' }],
+    })
+    expect([...linesOf(diff)].join('\n')).toContain('? cannot tell of 2 rows: incomplete in b (other_users')
+  })
+
+  it('finds no difference between two captures of the same state', async () => {
+    const diff = await diffIncidents(await capture(createWorld()), await capture(createWorld()))
+    expect(diff.routes).toEqual([])
+    expect([...linesOf(diff)].at(-1)).toBe('no difference')
+  })
+
+  it('refuses files with different pseudonyms', async () => {
+    const [one, other] = [await capture(createWorld(), NOW, { redact: true }), await capture(createWorld())]
+    await expect(diffIncidents(one, other)).rejects.toThrow('different pseudonyms')
+    expect((await diffIncidents(one, one)).routes).toEqual([])
+  })
+
+  it('prints ids, fields and values', async () => {
+    const lines = [...linesOf(await aroundDeath())]
+    expect(lines).toEqual(
+      expect.arrayContaining(['/connections: 1 new, 0 gone, 1 changed, 1 unchanged', '  + on-3', '  - ctx-1']),
+    )
+    expect(lines.find((line) => line.startsWith('  ~ on-1'))).toContain('status "connected" → "disconnected"')
+  })
+})
