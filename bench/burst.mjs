@@ -15,7 +15,10 @@ import { report } from './report.mjs'
 const PATH = '/ops/diagnostics/capabilities'
 const PATIENCE_MS = 120_000
 const NEWCOMERS = 5
-/** MiB that a server of ours may take. What a newcomer waits has no goal: Node parses the burst before anything can refuse it. */
+/**
+ * Memory limit of the server in MiB. The wait of a new connection has no goal: Node parses the burst before anything
+ * can refuse it.
+ */
 const GOALS = { wait: null, memory: 500 }
 
 async function diagnostics() {

@@ -128,7 +128,7 @@ async function heap() {
 
 /** Bytes per subscriber: idle, and how many more when it lags by a full queue. */
 async function bytes(make) {
-  // What the first ones cost once, compiled code above all, is nobody's.
+  // Excludes one-time costs such as compiled code.
   const former = make()
   for (let n = 0; n < SUBSCRIBERS; n++) former.subscribe().close()
   const { publish, subscribe } = make()
@@ -143,7 +143,7 @@ async function bytes(make) {
   return [(idle - empty) / SUBSCRIBERS, (lagging - idle) / SUBSCRIBERS]
 }
 
-/** Nanoseconds of a publish that nobody reads in time. */
+/** Nanoseconds per publish when readers fall behind. */
 function publishing(make) {
   const { publish, subscribe } = make()
   const subscriptions = Array.from({ length: SUBSCRIBERS }, subscribe)
@@ -175,7 +175,7 @@ for (const [name, result] of Object.entries(results)) {
   console.log(
     `    bytes, idle         ${result.bytes[0].toFixed(0)}; lagging by a full queue ${result.bytes[1].toFixed(0)} more`,
   )
-  console.log(`    publish when nobody reads in time ${result.publishing.toFixed(0)} ns`)
+  console.log(`    publish with readers behind ${result.publishing.toFixed(0)} ns`)
 }
 const {
   burst: ours,

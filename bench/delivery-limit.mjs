@@ -1,10 +1,10 @@
 /**
- * What a dispatcher over one store could be that keeps the same evidence as ours, and no other purpose: a part of
- * `redis-delivery.mjs`. A record is one text, written whole; each of four scripts is one move, with every key and branch
- * in its place. It has no fence, recovery, repeat, notice or other shard, nor a bound on what may be unanswered.
+ * A minimal dispatcher over one store that keeps the same evidence, as a limit for `redis-delivery.mjs`. A record is
+ * one text, written whole; each of four scripts is one transition. It has no fence, recovery, retry, notification or
+ * second shard, and no bound on unacknowledged commands.
  *
- * Kept as ours keeps it: the record with its attempt, acknowledgement and end, the payload until then, places of all, of a
- * user and of a scope, the mailbox in order, deadlines and patience by their instants, lists by state and by user.
+ * It keeps: the record with its attempt, acknowledgement and end, the payload until then, the capacity in all, per user
+ * and per scope, the mailbox in order, deadlines and timeouts, and lists by state and user.
  */
 const AT_ONCE = 16
 const HOUR_MS = 3_600_000

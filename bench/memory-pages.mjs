@@ -7,7 +7,7 @@ import * as z from 'zod'
 import { report } from './report.mjs'
 
 const SIZES = process.argv.length > 2 ? process.argv.slice(2).map(Number) : [1_000, 100_000, 1_000_000]
-/** Registered in all at least, by turns: a thousand of a process that has just begun would tell of its compiler. */
+/** Minimum registrations in turn: a thousand in a new process would measure its compiler. */
 const REGISTERED = 100_000
 const ASK = { signal: new AbortController().signal }
 /**

@@ -45,7 +45,7 @@ async function costOf(scraper, server) {
   return (user + system) / SCRAPES
 }
 
-/** The scraper: as many requests as it is told a port, over one connection. */
+/** The scraper: as many requests as it gets on its standard input, over one connection. */
 function scrape() {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   process.on('message', async (port) => {

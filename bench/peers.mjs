@@ -1,4 +1,4 @@
-/** Peers that only the benchmarks measure: installed on first use, from the lock file beside them. */
+/** Peers that only the benchmarks measure: installed on first use, from their own lock file. */
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 
 const HOME = new URL('peers/package.json', import.meta.url)
 
-/** @returns `require` of what stands in `bench/peers`. @throws Error where it cannot be installed */
+/** @returns `require` for the packages in `bench/peers`. @throws Error if they cannot be installed */
 export function requirePeers() {
   // The last thing that npm writes.
   if (!existsSync(new URL('node_modules/.package-lock.json', HOME))) {

@@ -1,8 +1,8 @@
 /**
- * What the operators' questions cost over 100 k and 1 M records in memory, each route as a whole request against the same over
- * 1 k records beside them, and what a watch costs (`bench/watch.mjs`). Build first; run with
- * `node --expose-gc --max-old-space-size=8000 bench/questions.mjs [--redis] [sizes…]`. With `--redis` the records are in a Redis that
- * the bench starts, and the CPU of the observer and that of the store are told apart.
+ * What the operators' questions cost over 100 k and 1 M records in memory, each route as a whole request, compared with
+ * the same over 1 k records, and what a watch costs (`bench/watch.mjs`). Build first; run with `node --expose-gc
+ * --max-old-space-size=8000 bench/questions.mjs [--redis] [sizes…]`. With `--redis` the records are in a Redis that the
+ * bench starts, and the CPU of the observer and of the store are reported separately.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -21,7 +21,10 @@ const SIZES = GIVEN.length > 0 ? GIVEN : [1_000, 100_000, ...(IN_REDIS ? [] : [1
 const TOGETHER = IN_REDIS ? 50 : 1
 const ROUNDS = IN_REDIS ? 6 : 12
 const REQUESTS = IN_REDIS ? 20 : 100
-/** Calls, of which whoever has opened them looks for each reply once a second: in a store more would be that node's own load. */
+/**
+ * Pending calls: their caller checks for each reply once a second, so more calls in a store would measure that node's
+ * load.
+ */
 const CALLS_MAX = IN_REDIS ? 2_000 : Number.POSITIVE_INFINITY
 const ROUTES = [
   '/delivery/commands?limit=50',
@@ -150,7 +153,7 @@ async function saidBy({ router }, path) {
   return items ? `${items.length} items${has_more ? ', and more' : ''}` : ''
 }
 
-/** The route that has grown most from the smallest size to this one: none may grow with what it is asked of. */
+/** The largest growth of any route from the smallest size to this one. */
 const GOAL = 1.5
 const [least = 0, ...greater] = SIZES
 const small = await createHost(least)
@@ -162,7 +165,7 @@ if (!IN_REDIS) {
 for (const size of greater) {
   const large = await createHost(size)
   globalThis.gc?.()
-  console.log(`${size} connections, calls and commands, beside ${least} in the same process, by turns`)
+  console.log(`${size} connections, calls and commands, compared with ${least} in the same process, alternating`)
   let worst = { path: '', ratio: 0 }
   for (const path of ROUTES) {
     const [before, { all, own, store }] = await bestOf([small, large], path)

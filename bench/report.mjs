@@ -1,6 +1,6 @@
 /** How a benchmark says what it has found: figures with their goals, in words for a reader and as data for `bench/run.mjs`. */
 
-/** The environment's word that whoever reads is a program. */
+/** The environment variable that asks for machine-readable output. */
 export const AS_DATA = 'RELAYSCOPE_BENCH_DATA'
 /** What a line of data begins with. */
 export const MARK = '@found '
@@ -9,7 +9,7 @@ export const MARK = '@found '
  * @typedef {object} Finding
  * @property {string} what
  * @property {number} found
- * @property {number | null} goal `null` where none is set: the figure is told and not judged.
+ * @property {number | null} goal `null` if there is no goal: the figure is reported but not judged.
  * @property {string} unit `×` for a ratio to a peer of the same run.
  * @property {'lower' | 'higher'} better
  */

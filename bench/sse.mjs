@@ -290,7 +290,7 @@ function createAudience(port, path) {
 /** Opens the connections of one server; `act` measures what they cost. */
 async function withAudience({ child, stop = () => child.kill('SIGKILL'), pid, port, path, publish }, act) {
   const audience = createAudience(port, path)
-  // What the first connections cost is the program's, and what a collection frees is nobody's.
+  // Excludes the one-time cost of the first connections, and garbage.
   const settled = async () => {
     publish(0)
     await setTimeout(200)

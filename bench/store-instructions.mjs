@@ -1,7 +1,7 @@
 /**
- * What a command costs a store in instructions, which are the same however busy the machine is: admitted, and from there to its
- * recorded end, beside BullMQ's `add` and its whole life, twenty-five at once and one alone (docs/performance.md). Each is the
- * difference of two runs under callgrind, so that what the server takes to start counts for nothing. Build first; needs
+ * Store instructions per command, which are the same however busy the machine is: admitted, and from there to its
+ * recorded end, compared with BullMQ's `add` and a job's whole life, 25 at once and one alone (docs/performance.md).
+ * Each is the difference of two runs under callgrind, so that the server's start is not counted. Build first; needs
  * redis-server and valgrind. Run with `node bench/store-instructions.mjs [commands]`.
  */
 import { spawn } from 'node:child_process'

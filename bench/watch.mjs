@@ -1,8 +1,9 @@
 /**
- * What a watch of 500 rows costs the process that serves it, over HTTP, for one watcher, for thirty-two, the most of one
- * principal, and for a thousand, the most of a router: while nothing changes, and while 1 % of the rows change each second; beside a node:http server that writes the
- * same number of bytes to as many each second and does nothing else, and a timer of one second. The watchers are a process of
- * their own, which costs nothing here. `node --expose-gc bench/watch.mjs`, after a build; `bench/questions.mjs` does it too.
+ * What a watch of 500 rows costs the serving process, over HTTP, for 1 watcher, 32 (the maximum of one principal) and
+ * 1,000 (the maximum of a router): while nothing changes, and while 1 % of the rows change each second. Compared with a
+ * node:http server that writes the same number of bytes to as many clients each second, and with a timer of one second.
+ * The watchers run in their own process. `node --expose-gc bench/watch.mjs`, after a build; `bench/questions.mjs` runs
+ * it too.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -21,7 +22,7 @@ const [SHARE, MOST] = [32, 1_000]
 /** For so many watchers, against a server that writes as much to as many. */
 const GOAL_MOST = 1.5
 const PRINCIPAL_HEADER = 'x-principal'
-/** Lets in whoever says a name: a thousand watchers are more than one principal may have. */
+/** Accepts any name: a thousand watchers are more than one principal may have. */
 export const namedAuth = {
   authenticate: ({ headers }) => ({ name: headers.get(PRINCIPAL_HEADER) ?? 'principal-0' }),
 }
@@ -94,7 +95,7 @@ export async function measureWatches(router, { connections }, connection_ids) {
   const { rest: timed } = await costOf(bare, '/', 0, nothing)
   clearInterval(timer)
   console.log(
-    `  a timer of one second that does nothing: ${(timed - idle).toFixed(2)} ms CPU/s, the least of whoever looks once a second`,
+    `  a timer of one second that does nothing: ${(timed - idle).toFixed(2)} ms CPU/s, the minimum for reading once a second`,
   )
   for (const watchers of [1, SHARE, MOST]) {
     const quiet = (await costOf(watched, path, watchers, nothing)).rest - idle
@@ -116,7 +117,7 @@ export async function measureWatches(router, { connections }, connection_ids) {
         better,
       },
       { what: `${costs}, 1 % changing`, goal: watchers > SHARE ? null : 3, found: busy, unit: 'ms/s', better },
-      // The bare server writes what somebody else has made; beside so many watchers that is little.
+      // The bare server writes data that another process has created; that cost is small.
       {
         what: `${costs}, 1 % changing, against node:http`,
         goal: watchers > SHARE ? GOAL_MOST : null,
@@ -141,7 +142,7 @@ function watch(watchers, url) {
       told()
     })
   told()
-  // Nobody who watches nothing is a reason to live.
+  // Keeps the process alive without a watch.
   setInterval(() => {}, 60_000)
   process.on('disconnect', () => process.exit())
 }

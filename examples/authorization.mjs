@@ -1,4 +1,4 @@
-/** Who may see what: everybody, some users, or nothing. `node --test examples/authorization.mjs` */
+/** Restricts what callers see: all users, some users, or nothing. `node --test examples/authorization.mjs` */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { apiKeyAuth, createDiagnosticsRouter, scopeInspectors } from 'relayscope'
@@ -33,7 +33,7 @@ async function usersSeen(router, key) {
   return (await response.json()).items.map(({ user_id }) => user_id)
 }
 
-test('everybody sees whom they may see', async () => {
+test('callers see the users that they are allowed to see', async () => {
   assert.deepEqual(await usersSeen(router, 'key-of-ada'), ['mia', 'noah', 'olga'])
   assert.deepEqual(await usersSeen(router, 'old-key'), ['mia', 'noah'])
   assert.deepEqual(await usersSeen(router, 'key-of-the-intern'), [])

@@ -1,4 +1,4 @@
-/** The tools for agents beside the router that answers them. `node examples/mcp.mjs [port]` */
+/** Serves the tools for agents next to the router. `node examples/mcp.mjs [port]` */
 
 // #region mount
 import { createServer } from 'node:http'

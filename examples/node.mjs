@@ -1,4 +1,4 @@
-/** Beside a host's own `node:http` routes: what is not the router's goes on to them. `node examples/node.mjs [port]` */
+/** Mounts the router next to a host's own `node:http` routes. `node examples/node.mjs [port]` */
 import { createDiagnosticsRouter, resolveAdminAuth } from 'relayscope'
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
 

@@ -13,7 +13,7 @@ const diagnostics = createDiagnosticsRouter({
 })
 const server = createServer(toNodeHandler(diagnostics))
 const io = new Server(server)
-io.on('connection', (socket) => socket.join('everybody'))
+io.on('connection', (socket) => socket.join('all'))
 
 /** Look up the user of your cookie or token here. This example trusts `auth` of the handshake. */
 function whoIs({ handshake: { auth } }) {

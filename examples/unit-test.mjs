@@ -1,4 +1,4 @@
-/** A host's own unit test, with fakes in place of a relay. `node --test examples/unit-test.mjs` */
+/** A host's own unit test, with fakes instead of a relay. `node --test examples/unit-test.mjs` */
 
 // #region test
 import assert from 'node:assert/strict'

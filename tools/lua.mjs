@@ -1,7 +1,7 @@
 /**
- * Makes a JavaScript module of a `.lua` file: its default export is the text of the script. A line
- * `--@include ./other.lua` becomes an import of that file, and its text stands in place of the line. Other lines that
- * hold only a comment are left out. Used by the package build, by Vitest and by everything else that bundles `src`.
+ * Turns a `.lua` file into a JavaScript module whose default export is the text of the script. A line `--@include
+ * ./other.lua` becomes an import of that file, and its text replaces the line. Other lines that contain only a comment
+ * are left out. Used by the package build, by Vitest and by every other bundle of `src`.
  */
 import { readFile } from 'node:fs/promises'
 

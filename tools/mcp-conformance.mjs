@@ -1,9 +1,10 @@
 /**
- * Runs the protocol's own conformance suite, as its revision requires it, against a live host of the tools for agents. What does
- * not apply to them stands in tools/mcp-conformance/baseline-*.yml, each with its reason. Prints what fails beside that, and what
- * stands there and does not fail any more, and exits 1 then.
+ * Runs the protocol's conformance suite against a live host of the tools for agents. Cases that do not apply are listed
+ * in tools/mcp-conformance/baseline-*.yml, each with its reason. Prints unexpected failures and listed cases that pass,
+ * and exits 1 if there are any.
  *
- * `node tools/mcp-conformance.mjs` needs the built package, and `npm ci --ignore-scripts --prefix tools/mcp-conformance`.
+ * `node tools/mcp-conformance.mjs` needs the built package, and `npm ci --ignore-scripts --prefix
+ * tools/mcp-conformance`.
  */
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -28,7 +29,7 @@ for (const file of [NODE, SUITE])
     process.exit(1)
   }
 
-/** What the suite says is told only where it is not what was expected: it counts what does not apply as failed. */
+/** The suite's output is only shown for unexpected results: it counts cases that do not apply as failed. */
 function run(url, revision) {
   const given = ['server', '--url', url, '--requirements', revision]
   const baseline = ['--expected-failures', join(HERE, `baseline-${revision}.yml`)]
@@ -46,7 +47,7 @@ function run(url, revision) {
 }
 
 const host = await startHost()
-// The suite sends no header of its own, so the door knows it by its place: this machine, by its own name.
+// The suite sends no credentials, so it is authenticated as a loopback caller.
 const auth = resolveAdminAuth({ host: '127.0.0.1', env: {} })
 const server = await startNodeServer(createMcp({ url: host.url, key: KEY, auth }))
 try {

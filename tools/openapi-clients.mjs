@@ -31,7 +31,7 @@ const run = promisify(execFile)
 const bin = (name) => join(HERE, 'node_modules/.bin', name)
 const fileOf = (name) => join(MADE, `${name}.json`)
 
-/** Runs a program to its end. What it prints is told only where it fails. */
+/** Runs a program to its end. Its output is only shown if it fails. */
 async function step(what, program, ...given) {
   const startedAt = performance.now()
   try {
@@ -122,8 +122,7 @@ try {
     throughProxy(DOCUMENTS.diagnostics, fileOf('diagnostics'), host),
     throughProxy(planted, fileOf('planted'), host),
   ])
-  if (seen.violations.length !== 1)
-    violations.push(`of what is not so the proxy saw ${seen.violations.length} in place of 1`)
+  if (seen.violations.length !== 1) violations.push(`the proxy saw ${seen.violations.length} violations instead of 1`)
   for (const violation of violations) console.error(violation)
   console.log(`Prism: ${asked} requests, ${violations.length} violations`)
   process.exitCode = violations.length === 0 && asked > 0 ? 0 : 1

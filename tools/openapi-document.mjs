@@ -13,5 +13,6 @@ const DOCUMENTS = {
 }
 
 const [name = 'diagnostics'] = process.argv.slice(2)
-if (!Object.hasOwn(DOCUMENTS, name)) throw new Error(`${name} is none of ${Object.keys(DOCUMENTS).join(', ')}`)
+if (!Object.hasOwn(DOCUMENTS, name))
+  throw new Error(`Unknown document ${name}. Valid names: ${Object.keys(DOCUMENTS).join(', ')}`)
 console.log(JSON.stringify(DOCUMENTS[name](), null, 2))

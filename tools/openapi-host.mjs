@@ -33,7 +33,7 @@ const WORLD = {
   subscriptions: [{}],
 }
 
-/** What stands in a path or in a query that a route insists on, by the name of the parameter. */
+/** Values of required path and query parameters, by name. */
 export const GIVEN = {
   user_id: 'user-1',
   client_id: 'client-1',

@@ -14,7 +14,7 @@ export function regionOf(text, name) {
   return region.map((line) => line.slice(indent)).join('\n')
 }
 
-/** `markdown` with each block that follows a `from` comment cut anew from the file it names, relative to `root`. */
+/** Replaces each block after a `from` comment by the code of the file that it names, relative to `root`. */
 export function fillSnippets(markdown, root) {
   return markdown.replaceAll(FROM, (_block, path, name, language) => {
     const region = regionOf(readFileSync(new URL(path, root), 'utf8'), name)

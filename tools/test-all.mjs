@@ -71,7 +71,7 @@ const command =
   () =>
     run(line[0], line.slice(1))
 
-/** Runs tests; each counts as a check of its own. Three workers, because other checks run beside them. */
+/** Runs tests; each counts as one check. Three workers, because other checks run at the same time. */
 async function tests(args, env) {
   const folder = await mkdtemp(join(tmpdir(), 'relayscope-tests-'))
   const file = join(folder, 'report.json')

@@ -1,10 +1,10 @@
 /**
- * Compiles what our users compile, with what they compile it with: every program of README and docs as it stands, every
- * client of the shared store and every host, over compilers, types of Node, resolutions, with and without the DOM, and no
- * declaration of ours unchecked. Prints what does not compile, and exits 1 then.
+ * Compiles what users compile, with what they compile it with: every program of README and docs, every client of the
+ * shared store and every host, over compilers, types of Node, resolutions, with and without the DOM, and all
+ * declarations of the package checked. Prints what does not compile, and exits 1 then.
  *
- * `node tools/type-matrix.mjs [--only <text>]` takes the combinations whose name holds the text. Needs the built package,
- * and `npm ci --ignore-scripts --prefix tools/type-matrix`.
+ * `node tools/type-matrix.mjs [--only <text>]` takes the combinations whose name contains the text. Needs the built
+ * package, and `npm ci --ignore-scripts --prefix tools/type-matrix`.
  */
 import { execFile } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'
@@ -39,7 +39,7 @@ function* combinations() {
           if (types !== 'node-types-25' || compiler === NATIVE) yield { compiler, types, resolution, dom }
 }
 
-/** Writes the configuration of a combination, and says where and what it is called. */
+/** Writes the configuration of a combination. Returns its path and name. */
 function configure({ compiler, types, resolution, dom }) {
   const name = [compiler, types, resolution, dom ? 'dom' : 'no-dom'].join(' ')
   const config = join(project, `tsconfig.${name.replaceAll(' ', '.')}.json`)
@@ -72,7 +72,7 @@ async function compile(compiler, asked) {
   return asked.map(({ name, config }) => ({ name, ...answers.find((answer) => answer.config === config) }))
 }
 
-/** One defect in words, or nothing where it is none: the same in as many combinations as it is found in. */
+/** Describes one error, or returns nothing for an ignored one; the text is the same in every combination. */
 function describe({ file = '', line, code, text }) {
   const path = relative(project, file)
   const program = shown.find((one) => one.path === path)

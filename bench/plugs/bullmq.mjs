@@ -10,7 +10,7 @@ const SIZES = { small: 1_000, large: 100_000 }
 const ROUNDS = 30
 const CALLS = 20
 const PAGE = 100
-/** A page, a record and a count must not grow with what they are taken from. */
+/** The cost of a page, a record and a count must not grow with the size of the list. */
 const GOAL = 2
 const ASK = { signal: new AbortController().signal }
 

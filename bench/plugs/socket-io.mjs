@@ -21,7 +21,7 @@ const FILE = fileURLToPath(import.meta.url)
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
 const median = (list) => list.sort((a, b) => a - b)[list.length >> 1]
 
-/** The clients, in a process of their own: what they cost is none of the server's. */
+/** The clients run in their own process, so that their cost is not counted for the server. */
 async function runClients(port) {
   const { io } = await import('socket.io-client')
   const sockets = Array.from({ length: CLIENTS }, () =>
@@ -35,7 +35,7 @@ async function runClients(port) {
     const now = performance.now()
     due += ((now - last) * MESSAGES_PER_SECOND) / 1_000
     last = now
-    for (; due >= 1; due--) sockets[at++ % CLIENTS].emit('say', 'hello, everybody')
+    for (; due >= 1; due--) sockets[at++ % CLIENTS].emit('say', 'hello, room')
   }, everyMs)
 }
 

@@ -15,7 +15,7 @@ export function announceDeployment({ deploymentId, storePid, nodes, observer, di
     'and look:',
     ask('/connections?status=connected', `within a second all clients are at node ${second.nodeId}`),
     ask('/delivery/nodes', `${first.nodeId} turns stale after 5 s; ${second.nodeId} counts what it delivers`),
-    ask('/delivery/summary', 'what is tracked goes on and ends: nothing admitted is lost'),
+    ask('/delivery/summary', 'what is tracked is still delivered: no admitted command is lost'),
     `  open ${second.url}/notes: the same notes, and what is published reaches every node`,
   ]
 }

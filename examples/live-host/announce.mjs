@@ -78,7 +78,7 @@ export function announceFirst({ urls, diagnostics }, key) {
   console.log('its clients are starting; questions to ask follow when they are at work')
 }
 
-/** Prints all the rest. `keyText` stands in the commands for the administrator's key. */
+/** Prints everything else. `keyText` replaces the administrator's key in the printed commands. */
 export function announce({ host, keyText, clients, notes, control, state, living }) {
   const { diagnostics, guest, deployment } = host
   const [url] = host.urls

@@ -16,7 +16,7 @@ export function startClients({ urls, clients, onExit, onMessage = () => {} }) {
     const RELAY_URLS = [...urls.slice(first), ...urls.slice(0, first)].join(' ')
     const env = { RELAY_URLS, RELAY_TICKET: client.ticket, RELAY_CLIENT_ID: client.client_id, ...client.env }
     if (client.clumsy) env.RELAY_CLUMSY = '1'
-    // The administrator's key is none of a client's business.
+    // Clients must not get the administrator's key.
     const { SERVICE_ADMIN_KEY, ...inherited } = process.env
     // The channel of fork() is how a client learns that the host is gone.
     const child = own(fork(client.program ?? PROGRAM, { env: { ...inherited, ...env } }))

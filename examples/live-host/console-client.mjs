@@ -9,7 +9,7 @@ const REPORT_MS = 2_000
 
 const leave = new AbortController()
 for (const name of ['SIGINT', 'SIGTERM']) process.on(name, () => leave.abort())
-// The host has gone without a word: nobody is left to work for.
+// The host has exited, so this process has no more work.
 process.on('disconnect', () => process.exit(0))
 
 const contexts = [

@@ -5,12 +5,12 @@ import { createRedisFacilities, redisComposition } from 'relayscope/redis'
 /** How often clients give a sign of life. */
 export const HEARTBEAT_MS = 2_000
 
-/** Everything is quick here, so that whoever breaks something sees it within seconds, not minutes. */
+/** Short timeouts, so that you see the effect of a fault within seconds. */
 const LOST_AFTER_MS = 7_000
 const STALE_AFTER_MS = 10_000
 const ACK_TIMEOUT_MS = 2_000
 
-const PATIENCE = {
+const TIMEOUTS = {
   connections: { heartbeatTimeoutMs: LOST_AFTER_MS },
   contexts: { ttlMs: STALE_AFTER_MS },
   browserWindows: { ttlMs: STALE_AFTER_MS },
@@ -26,7 +26,7 @@ export function openFacilities({ store, ...node }) {
 }
 
 function openOwn({ nodeId = 'live-host', newSessionId }) {
-  const facilities = createMemoryFacilities({ nodeId, ...PATIENCE, sessions: { newId: newSessionId } })
+  const facilities = createMemoryFacilities({ nodeId, ...TIMEOUTS, sessions: { newId: newSessionId } })
   return { facilities, composition: memoryComposition(facilities), close: () => facilities.close() }
 }
 
@@ -37,7 +37,7 @@ async function openShared({ nodeId, newSessionId, url, deploymentId }) {
     .on('error', () => {})
     .connect()
   const shared = { client, deploymentId }
-  const facilities = createRedisFacilities({ ...shared, nodeId, ...PATIENCE, sessions: { newId: newSessionId } })
+  const facilities = createRedisFacilities({ ...shared, nodeId, ...TIMEOUTS, sessions: { newId: newSessionId } })
   return {
     facilities,
     composition: redisComposition(shared),

@@ -17,10 +17,10 @@ export const PREFIX = '/ops/diagnostics'
 /** Where the page is that shows what it answers. */
 export const DASHBOARD = '/dashboard'
 
-// Streams that are told of the end get to hear it.
+// Time for streams to receive the end.
 const GRACE_MS = 500
 
-/** Starts the host on loopback. Resolves to where it listens, whom it knows, and how to end it. */
+/** Starts the host on loopback. Resolves to its address, its known users, and a function that stops it. */
 export async function startHost({ live, auth, clients, app, guests, viewersFile, host = '127.0.0.1', port = 0 }) {
   const { facilities, composition } = live
   const ending = new AbortController()
@@ -50,7 +50,7 @@ export async function startHost({ live, auth, clients, app, guests, viewersFile,
     return (request.method === 'GET' && (await page(pathname))) || json({ code: 'no_such_route' }, 404)
   }
 
-  /** Only who may look at everything may throw somebody out. */
+  /** Only callers that may see everything may disconnect a client. */
   async function throwOut(request, pathname, info) {
     if (!(await auth.authenticate(request, info))) return json({ code: 'forbidden' }, 403)
     return json({ revoked: await viewers.revoke(pathname.slice('/viewers/'.length)) })

@@ -1,4 +1,4 @@
-/** Ids of things that live, found as anybody finds them: by asking the diagnostics. */
+/** Finds ids of current records through the diagnostics routes. */
 import { delay } from './client/relay-client.mjs'
 
 // Long enough for all processes to start and do their first work on a slow machine.
@@ -26,7 +26,7 @@ export async function findLiving({ diagnostics, key, isReady, signal }) {
     const [connection] = await list('/connections', { client_id, status: 'connected' })
     const streams = await list('/history/streams', { user_id })
     const message = streams.find(({ stream }) => stream.includes('/documents/'))
-    // The youngest of the slow ones: it is still pending when somebody pastes the question.
+    // The youngest of the slow calls: it is still pending when you paste the request.
     const [call] = (await list('/rpc/pending', { action: 'watch_load' })).sort((a, b) => a.age_ms - b.age_ms)
     const isThere = connection && message && call && (await ask('/delivery/status', command))
     return isThere ? { connection, context, command, message, correlation_id: call.correlation_id } : undefined

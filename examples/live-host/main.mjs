@@ -90,7 +90,7 @@ if (host) {
     await host.close()
   }
 }
-// A shared store is started again with nothing that is known here: notes that nobody asked to keep go with it.
+// A shared store starts empty: notes are deleted too unless --state was given.
 if (values.redis && !values.state) await rm(state, { recursive: true, force: true })
 
 /** The one node in this process, or several over a store; `undefined` when there is no such store. */

@@ -1,4 +1,4 @@
-/** A node as a process of its own: it can be killed, and the others go on. */
+/** Runs a node in its own process, so that it can be killed while the others continue. */
 import { startNode } from './node.mjs'
 
 const { NODE_PLAN } = process.env
@@ -8,7 +8,7 @@ delete process.env.NODE_PLAN
 const told = new Promise((resolve) => process.on('SIGTERM', resolve))
 // Ctrl-C in a terminal reaches every process of it; clients leave before their nodes do.
 process.on('SIGINT', () => {})
-// The main process has gone without a word: nobody is left to say when.
+// The main process has exited without a message.
 process.on('disconnect', () => process.exit(0))
 
 const node = await startNode(JSON.parse(NODE_PLAN))

@@ -24,9 +24,9 @@ export async function endAll(children) {
   const alive = children.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null)
   const ended = Promise.all(alive.map((child) => once(child, 'exit')))
   for (const child of alive) child.kill('SIGTERM')
-  const patience = new AbortController()
-  await Promise.race([ended, delay(GRACE_MS, patience.signal)])
-  patience.abort()
+  const grace = new AbortController()
+  await Promise.race([ended, delay(GRACE_MS, grace.signal)])
+  grace.abort()
   for (const child of alive) child.kill('SIGKILL')
   await ended
 }

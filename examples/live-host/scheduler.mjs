@@ -11,7 +11,7 @@ const DOCUMENTS = new URL('../../docs/', import.meta.url)
 const TICK_MS = 2_000
 const DEADLINE_MS = 10_000
 const WATCH_MS = 8_000
-// By then a command has ended, and whoever gave the task has seen it.
+// By then a command has ended, and the task's owner has noticed.
 const ORPHAN_MS = 2 * DEADLINE_MS
 // Every so many ticks: an action that no client knows, and a command for a client that never connects.
 const UNKNOWN_EVERY = 5

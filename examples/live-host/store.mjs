@@ -14,8 +14,8 @@ const RETRY_MS = 50
 
 /**
  * `where` is the URL of a server, or `embedded`. Resolves to the store's `url`, the `pid` of an embedded server, and
- * `forget(deploymentId)`, which takes the keys of one deployment out of a server that stays. Fails in words for whoever
- * named it.
+ * `forget(deploymentId)`, which deletes the keys of one deployment from a server that stays. Errors are written for the
+ * user.
  */
 export async function openStore(where) {
   if (where === 'embedded') return startServer()
@@ -39,7 +39,7 @@ async function startServer() {
   } catch {
     await rm(dir, { recursive: true, force: true })
     throw new Error(
-      '--redis embedded starts the program redis-server, and there is none on the PATH. Install it ' +
+      '--redis embedded starts the program redis-server, which is not on the PATH. Install it' +
         '(apt install redis-server, brew install redis), or name a server: --redis redis://127.0.0.1:6379',
     )
   }
@@ -63,7 +63,7 @@ async function reach(url, reconnectStrategy) {
     client.destroy()
   } catch (cause) {
     // Never the whole URL: it may hold a password.
-    const name = URL.canParse(url) ? new URL(url).host : 'what is no URL'
+    const name = URL.canParse(url) ? new URL(url).host : 'an invalid URL'
     throw new Error(`--redis: no Redis to use at ${name}: ${cause.message || cause.code}`, { cause })
   }
 }

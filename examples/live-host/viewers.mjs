@@ -1,4 +1,4 @@
-/** Who looks at the cooperative sites: guests, each with a token, kept in a file so that a restart forgets nobody. */
+/** The viewers of the cooperative sites: guests with tokens, kept in a file so that they survive a restart. */
 import { randomBytes } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { bearerOf } from './wire/http.mjs'

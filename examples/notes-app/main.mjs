@@ -21,7 +21,7 @@ const SITE = {
 
 const leave = new AbortController()
 for (const name of ['SIGINT', 'SIGTERM']) process.on(name, () => leave.abort())
-// The host has gone without a word: nobody is left to work for.
+// The host has exited, so this process has no more work.
 process.on('disconnect', () => process.exit(0))
 
 // The one connection that there is.
@@ -58,7 +58,7 @@ const actions = createNoteActions({ notes, changed: (id) => say({ id }) })
 async function handle(parameters, { command: { action, command_id }, signal }) {
   // The signal aborts when the viewer disconnects: the host sends a `cancel` frame.
   const outcome = await actions.execute({ action, parameters, correlation_id: command_id }, { signal })
-  // Seen before, on an earlier connection perhaps: that call has its own answer, and nobody replies to this one.
+  // A repeated call, perhaps from an earlier connection: the first one has its own reply, and this one gets none.
   if (outcome === undefined) throw Object.assign(new Error('repeated'), { isRepeated: true })
   if (outcome.ok) return outcome.result
   throw Object.assign(new Error(outcome.error.code), { said: outcome.error })
@@ -84,7 +84,7 @@ await runRelayClient({
     relay = connected
     try {
       await sites.put({ ...SITE, owner: relay.user_id })
-      // Whoever came before the application was ready looks again.
+      // Viewers that came before the application was ready reload.
       await say({ id: null })
     } catch (error) {
       complain(error)

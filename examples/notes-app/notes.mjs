@@ -1,7 +1,7 @@
 /** The notes: a small list in a JSON file, written whole and replaced at once, so that a crash leaves the old or the new. */
 import { readFile, rename, writeFile } from 'node:fs/promises'
 
-/** More than anybody reads on one page. */
+/** More than fit on one page. */
 export const NOTES_MAX = 500
 
 /** Opens the notes in `file`, which need not exist yet. */

@@ -38,7 +38,7 @@ describe('the live host without a store', () => {
 
   it.each([
     ['a closed port', 'redis://:hush@127.0.0.1:1', 'at 127.0.0.1:1: connect ECONNREFUSED'],
-    ['what is no URL', 'nowhere', 'at what is no URL'],
+    ['an invalid URL', 'nowhere', 'at an invalid URL'],
   ])('says what is wrong with %s, and no password', async (_what, redis, words) => {
     const why = expect.stringMatching(new RegExp(`^--redis: no Redis to use ${words}(?!.*hush)`))
     expect(await fail(redis)).toEqual({ code: 1, why })

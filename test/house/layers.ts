@@ -236,5 +236,5 @@ export function directionTable(): string {
     const outside = [...packages, ...(node ? ['node:'] : [])]
     return `| \`${name}\` | ${names(own)} | ${names(outside)} |\n`
   })
-  return `| layer | may import of ours | and from outside |\n|---|---|---|\n${rows.join('')}`
+  return `| layer | may import from src | and from outside |\n|---|---|---|\n${rows.join('')}`
 }

@@ -7,11 +7,7 @@ function weaken(file, tests, edits) {
 
 export const MUTANTS = [
   ...weaken('src/redis/connections/churn.lua', 'test/redis/connections.test.ts', [
-    [
-      'a minute that nobody watched is not told of',
-      "if redis.call('EXISTS', key) == 0 then key = churn_key(now) end",
-      '',
-    ],
+    ['an unobserved minute is not reported', "if redis.call('EXISTS', key) == 0 then key = churn_key(now) end", ''],
     [
       'in a store, kinds of ends are bounded',
       "if not redis.pcall('ZSCORE', key, field) and redis.call('ZCARD', key) >",
@@ -43,7 +39,7 @@ export const MUTANTS = [
     ],
   ]),
   ...weaken('src/redis/deduplicator/release.lua', 'test/redis/deduplicator.test.ts', [
-    ['in a store, a claim that has run out is not given back', ' or tonumber(since) <= now - ttl then', ' then'],
+    ['in a store, an expired claim is not released', ' or tonumber(since) <= now - ttl then', ' then'],
     ['in a store, a claim given back is not counted', "count(user, 'accepted', -1)", ''],
   ]),
   ...weaken('src/redis/deduplicator/claims.lua', 'test/redis/deduplicator.test.ts', [
@@ -53,7 +49,7 @@ export const MUTANTS = [
     ['a call that fails fails alone', 'local good, answer = pcall(run, ', 'local good, answer = true, run('],
     ['no argument of a call says another', 'value.includes(SEPARATOR)', 'false'],
     ['a script is given what the keys of its command end in', 'String(values[id])', "'' + id"],
-    ['a call whose list is none is told so', 'write_all()', 'fail = function() end\nwrite_all()'],
+    ['a call with an invalid list is refused', 'write_all()', 'fail = function() end\nwrite_all()'],
   ]),
   ...weaken('src/redis/delivery/script-claims.ts', 'test/redis/delivery-hand-overs.test.ts', [
     ['who has claimed in a run is not called by it', 'withdraw_call(c.user_id, c.client_id, c.mailbox)\n', ''],
@@ -71,22 +67,22 @@ export const MUTANTS = [
   ]),
   ...weaken('src/redis/delivery/script-ends.ts', 'test/redis/delivery-hand-overs.test.ts', [
     [
-      'an acknowledgement tells of the hand-over',
+      'an acknowledgement reports the delivery',
       'local isNews = note_hand_over(c, handed_over)\nif c.phase',
       'local isNews = false\nif c.phase',
     ],
-    ['an acknowledgement made again tells of the hand-over', 'if isNews then save(c) end', ''],
+    ['a repeated acknowledgement reports the delivery', 'if isNews then save(c) end', ''],
     [
-      'an end tells of the hand-over',
+      'an end reports the delivery',
       'local isNews = note_hand_over(c, handed_over)\nlocal isTaken',
       'local isNews = false\nlocal isTaken',
     ],
     [
-      'a hand-over of another attempt is no news',
+      'a delivery of another attempt changes nothing',
       'local isNews = c.attempts == handed_over and',
       "local isNews = handed_over ~= '' and",
     ],
-    ['a hand-over is news once', "== handed_over and c.last_outcome == ''", '== handed_over'],
+    ['a delivery is reported once', "== handed_over and c.last_outcome == ''", '== handed_over'],
   ]),
   ...weaken('src/redis/delivery/script-lists.ts', 'test/redis/full-store.test.ts', [
     ['what a full store refuses stays on its lists', '  raise(D)\n  local was', '  local was'],
@@ -113,7 +109,7 @@ export const MUTANTS = [
   ]),
   ...weaken('src/redis/delivery/script-moves.ts', 'test/redis/delivery-late.test.ts', [
     ['a record is that of its own key', "    and c.ref == user .. '\\\\n' .. client .. '\\\\n' .. id\n", ''],
-    ['junk in the place of a number holds up no list', 'and is_whole(c.seq)', ''],
+    ['an invalid number does not block a list', 'and is_whole(c.seq)', ''],
     ['a foreign value in one place keeps nothing from the others', 'pcall(forget_oldest, kind)', 'forget_oldest(kind)'],
   ]),
   ...weaken('src/redis/delivery/script-nodes.ts', 'test/redis/delivery-presence.test.ts', [
@@ -159,7 +155,7 @@ export const MUTANTS = [
     ['numbers grow in a store that has lost its own', 'if at <= last then at = last + 1 end', ''],
     ['a dead node is left no word', 'if not lease or tonumber(lease) <= now then return end', ''],
     [
-      'what was told is told again until it was heard',
+      'a message is repeated until it is received',
       "redis.call('ZREMRANGEBYSCORE', news, '-inf', after)",
       "redis.call('DEL', news)",
     ],
@@ -201,8 +197,8 @@ export const MUTANTS = [
     ],
   ]),
   ...weaken('src/redis/delivery/scripts.ts', 'test/redis/delivery-hand-overs.test.ts', [
-    ['a hand-over before the end is recorded behind it', "if isOpen and outcome == 'handed_over' and", 'if false and'],
-    ['a hand-over after the end is late', 'now - tonumber(ago) <', '0 <'],
+    ['a delivery before the end is recorded after it', "if isOpen and outcome == 'handed_over' and", 'if false and'],
+    ['a delivery after the end is late', 'now - tonumber(ago) <', '0 <'],
   ]),
   ...weaken('src/redis/delivery/scripts.ts', 'test/redis/delivery-late.test.ts', [
     [
@@ -210,7 +206,7 @@ export const MUTANTS = [
       "if redis.call('EXISTS', sharers) == 1 then return 1 end",
       '',
     ],
-    ['a command that is over gives its place back, whoever shared it', "if attempt == '' then", 'if false then'],
+    ['an ended command releases its reservation, whichever scope it has', "if attempt == '' then", 'if false then'],
   ]),
   ...weaken('src/redis/delivery/scripts.ts', 'test/redis/delivery-faults.test.ts', [
     [
@@ -220,7 +216,7 @@ export const MUTANTS = [
     ],
   ]),
   ...weaken('src/redis/event-bus/publish.lua', 'test/redis/last-events.test.ts', [
-    ['what is noted for sites keeps nobody from publishing', "redis.pcall('HLEN', last)", "redis.call('HLEN', last)"],
+    ['notes about sites do not prevent publishing', "redis.pcall('HLEN', last)", "redis.call('HLEN', last)"],
     ['what is noted for sites is bounded', 'if noted >= LAST_MAX and', 'if false and'],
   ]),
   ...weaken('src/redis/event-bus/publish.lua', 'test/redis/versions.test.ts', [
@@ -241,7 +237,7 @@ export const MUTANTS = [
       'if false then',
     ],
     [
-      'in a store, another call under the same key is told',
+      'in a store, another call with the same key is refused',
       "if held[2] ~= fingerprint then return { 'reused' } end",
       '',
     ],
@@ -337,7 +333,7 @@ export const MUTANTS = [
   ]),
   ...weaken('src/redis/store/script.ts', 'test/redis/shard-count.test.ts', [
     [
-      'a store that lost its number of shards is mended',
+      'a store that lost its number of shards is repaired',
       'await store.confirmShards(shard)\n      return attempt()',
       'throw error',
     ],
@@ -358,18 +354,18 @@ export const MUTANTS = [
   ),
   ...weaken('src/redis/store/subscriptions.ts', 'test/redis/listener.test.ts', [
     [
-      'a listener opened anew hears what was heard before',
+      'a reopened listener receives the topics it had before',
       'Promise.allSettled(batch.map(subscribe))',
       'Promise.allSettled(batch.map(() => subscriber))',
     ],
   ]),
   ...weaken('src/redis/store/subscriptions.ts', 'test/redis/listener-links.test.ts', [
     [
-      'what is heard again after it had failed is told of',
+      'a topic that is received again after a failure is reported',
       'if (await subscribeMissing()) onLink(true)',
       'await subscribeMissing()',
     ],
-    ['a first subscription is told of to nobody else', '      starting.add(channel)\n', ''],
+    ['a first subscription is reported to its caller only', '      starting.add(channel)\n', ''],
   ]),
   ...weaken('src/redis/subscriptions/facility.ts', 'test/redis/subscriptions.test.ts', [
     ['a node reports so many streams', '[...open].slice(0, maxReported)', '[...open]'],
@@ -380,7 +376,7 @@ export const MUTANTS = [
     ],
   ]),
   ...weaken('src/redis/subscriptions/facility.ts', 'test/redis/subscriptions-late.test.ts', [
-    ['a stream that has ended is not told of afterwards', 'batch.filter((held) => open.has(held))', 'batch'],
+    ['an ended stream is not reported afterwards', 'batch.filter((held) => open.has(held))', 'batch'],
   ]),
   ...weaken('src/redis/subscriptions/facility.ts', 'test/redis/endings.test.ts', [
     [

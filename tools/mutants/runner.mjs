@@ -16,7 +16,7 @@ async function failureOf(tests) {
   return testModules.some((module) => module.ok()) ? undefined : 'no test was run'
 }
 
-// Without tests: a file has changed, and nobody waits for an answer.
+// Without tests: a file has changed, and no reply is expected.
 process.on('message', async ({ tests, file }) => {
   vitest.invalidateFile(file)
   if (!tests) return

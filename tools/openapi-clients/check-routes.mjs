@@ -11,7 +11,7 @@ function requestOf(path, { parameters = [] }) {
   return { url: query.size > 0 ? `${url}?${query}` : url }
 }
 
-/** What is asked of each route beside itself: the statuses that it says it can answer with. */
+/** The requests for each route: one per status that it documents. */
 function* variants(operation, url) {
   const names = (operation.parameters ?? []).map(({ name }) => name)
   const more = (query) => `${url}${url.includes('?') ? '&' : '?'}${query}`
@@ -19,11 +19,11 @@ function* variants(operation, url) {
   yield { what: 'with a wrong key', url, status: 403, headers: { 'x-admin-key': 'wrong' } }
   yield { what: 'of another deployment', url, status: 412, headers: { 'x-expected-deployment-id': 'elsewhere' } }
   if (names.includes('cursor')) yield { what: 'with a cursor of no list', url: more('cursor=none'), status: 422 }
-  if (operation.responses[404]) yield { what: 'of a record that is not there', url: nobody(url), status: 404 }
+  if (operation.responses[404]) yield { what: 'of a record that is not there', url: unknownRecord(url), status: 404 }
 }
 
-/** The same of a record that nobody has: its id is the one that stands in the path, or the last of the query. */
-const nobody = (url) => url.replace(/(?:[\w%-]+-1)(?=[^=]*$)/, 'nobody')
+/** The same for a record that does not exist: its id is in the path, or the last of the query. */
+const unknownRecord = (url) => url.replace(/(?:[\w%-]+-1)(?=[^=]*$)/, 'no-such-record')
 
 /** @returns how many requests were sent, and what did not fit. */
 export async function checkRoutes(document, baseUrl, key) {
@@ -44,13 +44,13 @@ export async function checkRoutes(document, baseUrl, key) {
     }
     for (const { what, url, status, headers } of variants(operation, target)) {
       const { answer, text } = await ask(url, headers)
-      // In place of a 501 the proxy makes up an answer of its own, which bears none of our headers.
+      // Instead of a 501 the proxy generates a response of its own, without the router's headers.
       if (answer.headers.get('referrer-policy') === null && !text.includes('stoplight.io/prism'))
         violations.push(
-          `GET ${url} ${what}: the host answered 501; add what the route tells of to tools/openapi-host.mjs`,
+          `GET ${url} ${what}: the host answered 501; add the records of the route to tools/openapi-host.mjs`,
         )
       else if (answer.status !== status || text.includes('stoplight.io/prism'))
-        violations.push(`GET ${url} ${what}: ${answer.status} in place of ${status}: ${text.slice(0, 1_000)}`)
+        violations.push(`GET ${url} ${what}: ${answer.status} instead of ${status}: ${text.slice(0, 1_000)}`)
       const tag = answer.headers.get('etag')
       if (status !== 200 || tag === null) continue
       const { answer: again, text: more } = await ask(url, { 'if-none-match': tag })

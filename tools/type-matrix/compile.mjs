@@ -1,7 +1,7 @@
 /**
- * Compiles configurations with a compiler that has an API, each file parsed once for all of them:
- * `node compile.mjs <package of the compiler> <tsconfig>…`. Prints `{ config, found }` a line, of our files alone:
- * what others' declarations say of each other is not ours to mend.
+ * Compiles configurations with a compiler that has an API, each file parsed once for all of them: `node compile.mjs
+ * <package of the compiler> <tsconfig>…`. Prints `{ config, found }` per line, for files of the project only: conflicts
+ * between other packages' declarations are not reported.
  */
 import { createRequire } from 'node:module'
 import { isOurs } from './ours.mjs'

@@ -1,7 +1,7 @@
 /** Which files of a program are held to compile. */
 import { dirname, join } from 'node:path'
 
-/** Whether `file` is a program of the project of `config`, or a declaration of ours. */
+/** Whether `file` is a program of the project of `config`, or a declaration of the package. */
 export function isOurs(file, config) {
   const project = dirname(config)
   const installed = join(project, 'node_modules')

@@ -1,4 +1,4 @@
-/** A project of somebody else's that has installed the built package, with every program of the documents in it. */
+/** Creates a project that has installed the built package, with every program of the documents in it. */
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -53,7 +53,7 @@ export function createProject(shown) {
     writeFileSync(join(project, path), code)
   }
   writeFileSync(join(project, 'package.json'), '{ "name": "consumer", "private": true, "type": "module" }\n')
-  // As a root of types: the others' packages, which lie beside several of them, then mean this one too.
+  // As a type root, so that the other packages' declarations resolve to this one too.
   for (const types of packagesOf('node-types-')) {
     mkdirSync(join(project, types))
     symlinkSync(join(INSTALLED, types), join(project, types, 'node'))

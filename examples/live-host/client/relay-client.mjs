@@ -112,7 +112,7 @@ async function outcomeOf(work) {
     return { ok: true, result: await work }
   } catch ({ said, isRepeated }) {
     if (isRepeated) return undefined
-    // What was thrown is nobody's business but this client's; what it has chosen to say travels.
+    // The error message stays in this client; only an explicit failure is sent.
     return { ok: false, error: said ?? { code: 'handler_error', message: null } }
   }
 }

@@ -18,7 +18,7 @@ function element(name, text) {
   return Object.assign(document.createElement(name), { textContent: text })
 }
 
-/** The result of an action, or `undefined` after saying why there is none. */
+/** Returns the result of an action, or `undefined` after showing the error. */
 async function ask(action, parameters) {
   try {
     const { status, result, error } = await site.invoke(action, parameters, { timeoutMs: 5_000 })
@@ -42,7 +42,7 @@ function show({ notes }) {
   at('notes').replaceChildren(...items)
 }
 
-// An event says that something has changed, not what there is now; many in a row need one more look, not many.
+// An event says that something has changed, not the new state; several in a row need one reload only.
 let looking = false
 let lookAgain = false
 async function refetch() {

@@ -1,4 +1,4 @@
-/** What a page of the host asks for when it is opened: a ticket, or to be a guest. Nobody shows a credential for it yet. */
+/** Issues a ticket or a guest token to a page of the host that has no credentials yet. */
 import { json, readBody, toAnswer, WireError } from './http.mjs'
 
 /**

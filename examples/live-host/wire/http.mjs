@@ -4,7 +4,7 @@ import { Refusal } from 'relayscope'
 // A document of the workload fits; nothing that hurts a loopback host does.
 const BODY_BYTES = 65_536
 
-/** A "no" of the wire itself, beside the library's `Refusal`. */
+/** A refusal of this example's wire protocol, in addition to the library's `Refusal`. */
 export class WireError extends Error {
   constructor(status, code) {
     super(code)

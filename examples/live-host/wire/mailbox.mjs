@@ -8,7 +8,7 @@ const encode = (event, data) => new TextEncoder().encode(`event: ${event}\ndata:
  */
 export async function openMailbox({ dispatcher, session, signal }) {
   session.closeMailbox?.()
-  // Keyed by command, so that retries of a command that nobody reads do not pile up.
+  // Keyed by command, so that retries of an unread command do not accumulate.
   const waiting = new Map()
   const closing = new AbortController()
   const closed = AbortSignal.any([signal, closing.signal])
@@ -24,7 +24,7 @@ export async function openMailbox({ dispatcher, session, signal }) {
     })
   })
 
-  // The command was cancelled or has expired: the client is told, unless it never got the command.
+  // The command was cancelled or has expired: notifies the client, unless it never received the command.
   function drop(command_id, frame) {
     if (closed.aborted) return
     if (waiting.get(command_id)?.frame !== frame) {
@@ -50,7 +50,7 @@ export async function openMailbox({ dispatcher, session, signal }) {
 
   const stream = new ReadableStream(
     {
-      // A frame is handed over when the connection asks for it: a reader that stops is given nothing.
+      // A frame is delivered when the connection pulls it: a reader that stops gets none.
       async pull(controller) {
         while (waiting.size === 0 && !closed.aborted) await new Promise((resolve) => (wake = resolve))
         if (closed.aborted) return controller.close()

@@ -3,7 +3,7 @@ import { json, readBody, toAnswer, WireError } from './http.mjs'
 import { openMailbox } from './mailbox.mjs'
 import { createReports } from './reports.mjs'
 
-/** Whoever asks about a command that has no other end to wait for. */
+/** Context for reading a command that has no other caller. */
 const ASK = { signal: new AbortController().signal }
 
 /** What a client says of its failure, in the words that a caller gets to hear. */
@@ -45,7 +45,7 @@ export function createWire({ facilities, sessions, connector, signal }) {
       const { user_id, client_id, instance_id } = session
       const outcome =
         body.ok === true ? { ok: true, result: body.result } : { ok: false, error: failureOf(body.error ?? {}) }
-      // A pending call of this id is a command whose result somebody waits for.
+      // A pending call with this id is a command whose result is awaited.
       if (await rpc.inspector.getPending(id, ASK))
         return json({
           counted: await connector.reply({ user_id, client_id, instance_id, correlation_id: id, outcome }),

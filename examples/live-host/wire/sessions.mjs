@@ -53,7 +53,7 @@ export function createSessions({ connections, heartbeatMs, clients }) {
       const current = await connections.currentInstance(session)
       if (current === session.instance_id) return session
       sessions.delete(session.token)
-      // Lost its heartbeat: it may connect anew. Replaced by a newer instance: it must not.
+      // After a lost heartbeat it may connect again; after a newer instance has replaced it, it must not.
       throw current === null ? new WireError(401, 'connection_lost') : new WireError(409, 'superseded')
     },
 

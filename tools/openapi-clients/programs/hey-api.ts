@@ -15,7 +15,7 @@ const { data: status } = await diagnostics.getDeliveryStatus({
 })
 equal(status?.admission.state, 'admitted')
 
-const { error, response } = await diagnostics.getConnection({ path: { connection_id: 'nobody' } })
+const { error, response } = await diagnostics.getConnection({ path: { connection_id: 'no-such-connection' } })
 const code: ProblemCode | undefined = error?.code
 deepEqual([response?.status, code], [404, 'not_found'])
 

@@ -20,7 +20,7 @@ const stale: (boolean | null)[] = nodes?.items.map((node) => node.stale) ?? []
 deepEqual(stale, [false, null])
 
 const { error, response } = await client.GET('/connections/{connection_id}', {
-  params: { path: { connection_id: 'nobody' } },
+  params: { path: { connection_id: 'no-such-connection' } },
 })
 const code: components['schemas']['ProblemCode'] | undefined = error?.code
 deepEqual([response.status, code], [404, 'not_found'])

@@ -1,4 +1,4 @@
-/** What generated types say of the relay and of the control server: it has to compile, and asks nobody. */
+/** Uses the generated types of the relay and of the control server: it must compile, and sends no request. */
 import type { paths as ControlPaths } from '../made/control-server.js'
 import type { components, paths as RelayPaths } from '../made/cooperative-site.js'
 import type { invokeAction, putSite } from '../made/hey-api/cooperative-site/index.js'

@@ -1,4 +1,4 @@
-/** A handler of ours where each host wants one of its own. */
+/** Passes a handler of the package where each host expects one. */
 import { createServer } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import express from 'express'
