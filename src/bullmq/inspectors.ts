@@ -1,58 +1,35 @@
 /** Inspectors over BullMQ queues. */
 
-import {
-  boundsIn,
-  checkOptions,
-  defineBounds,
-  FUNCTION,
-  having,
-  invalidOption,
-  LIST,
-  needed,
-  orNull,
-  resolveBounds,
-  type Shape,
-  shown,
-  TEXT,
-  TIMER_MAX_MS,
-} from '../contract/checks.js'
+import { invalidOption, shown } from '../contract/checks.js'
 import type { DeliveryInspector } from '../contract/delivery.js'
 import { checkId } from '../contract/ids.js'
+import { defineOptions, func, having, type Input, list, readOptions, textOrNull, timer } from '../contract/options.js'
 import { listCommands, readStatus } from './commands.js'
 import type { Identify } from './identity.js'
 import { listNodes } from './nodes.js'
 import { type BullmqQueue, createLink, QUEUE_METHODS, TIMEOUT_MS } from './queue.js'
 import { listScopes, readScope, readSummary } from './scopes.js'
 
-export interface BullmqOptions {
-  /** The host's own queues, each name once; they stay the host's, and are never closed or written to. */
-  queues: readonly BullmqQueue[]
-  /** Returns the owner of a job, e.g. from its payload. @default unknown */
-  identify?: Identify | undefined
-  /** The deployment id in the summary. @default null */
-  deploymentId?: string | null | undefined
-  /** Time limit of one read from a queue's store in milliseconds, including connecting. @default 2000 */
-  timeoutMs?: number | undefined
-  /** Epoch milliseconds. @default Date.now */
-  now?: (() => number) | undefined
-}
-
-const BOUNDS = defineBounds({ timeoutMs: [TIMEOUT_MS, TIMER_MAX_MS] })
-
-const OPTIONS: Shape<BullmqOptions> = {
-  ...boundsIn(BOUNDS),
-  queues: needed(LIST),
-  identify: FUNCTION,
-  deploymentId: orNull(TEXT),
-  now: FUNCTION,
-}
+export const BullmqOptions = defineOptions({
+  /** Your queues, each name once. They are never closed or written to. */
+  queues: list<readonly BullmqQueue[]>(),
+  /** Returns the user and client of a job, for example from its data. @default unknown */
+  identify: func<Identify>().optional(),
+  /** Deployment id in the delivery summary. @default null */
+  deploymentId: textOrNull().default(null),
+  /** Timeout in ms of one call to a queue's Redis, connecting included. @default 2000 */
+  timeoutMs: timer(TIMEOUT_MS),
+  /** Returns the time in epoch ms. @default Date.now */
+  now: func<() => number>().default(() => Date.now),
+})
+export interface BullmqOptions extends Input<typeof BullmqOptions> {}
 
 const QUEUE = having(...QUEUE_METHODS)
 
 function checkQueues(queues: readonly BullmqQueue[]): void {
   const names = new Set<string>()
   for (const [i, queue] of queues.entries()) {
-    if (!QUEUE.test(queue) || typeof queue.name !== 'string')
+    if (!QUEUE.safeParse(queue).success || typeof queue.name !== 'string')
       throw new TypeError(invalidOption(`queues.${i}`, 'a Queue of bullmq 5 or 6', queue))
     const reason = checkId(queue.name)
     if (reason) throw new TypeError(`Invalid option "queues.${i}": the queue name ${reason}`)
@@ -74,11 +51,9 @@ function checkQueues(queues: readonly BullmqQueue[]): void {
  * createDiagnosticsRouter({ inspectors, auth: resolveAdminAuth() })
  */
 export function createBullmqInspectors(options: BullmqOptions): { delivery: DeliveryInspector } {
-  checkOptions(options, OPTIONS)
-  checkQueues(options.queues)
-  const { timeoutMs } = resolveBounds(options, BOUNDS)
-  const { identify, deploymentId = null, now = Date.now } = options
-  const links = options.queues.map((queue) => createLink(queue, timeoutMs))
+  const { queues: given, identify, deploymentId, timeoutMs, now } = readOptions(BullmqOptions, options)
+  checkQueues(given)
+  const links = given.map((queue) => createLink(queue, timeoutMs))
   const queues = { links, identify }
   return {
     delivery: {

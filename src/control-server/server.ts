@@ -8,22 +8,19 @@ import { listen } from '../adapters/node-listen.js'
 import { readTarget } from '../adapters/node-request.js'
 import { Deadline, DeadlinePassed } from '../async/deadline.js'
 import { guardErrorHook } from '../async/hook.js'
-import {
-  ANYTHING,
-  boundsIn,
-  checkOptions,
-  defineBounds,
-  HOOK,
-  having,
-  invalidOption,
-  needed,
-  optionsOf,
-  resolveBounds,
-  type Shape,
-  TEXT,
-  TIMER_MAX_MS,
-} from '../contract/checks.js'
 import { checkId, checkSegmentId } from '../contract/ids.js'
+import {
+  custom,
+  defineOptions,
+  having,
+  hook,
+  type Input,
+  madeBy,
+  readOptions,
+  secret,
+  timer,
+  whole,
+} from '../contract/options.js'
 import type { SiteRegistry } from '../contract/sites.js'
 import { createEngine, toHandler } from '../http/engine.js'
 import {
@@ -106,63 +103,50 @@ function toControlProblem(error: unknown): ProblemError {
 const TOKEN_LENGTH = 16
 const NoQuery = z.object({})
 
-const TIMEOUTS = defineBounds({
-  headersMs: [5_000, TIMER_MAX_MS],
-  requestMs: [10_000, TIMER_MAX_MS],
-  answerMs: [12_000, TIMER_MAX_MS],
-  keepAliveMs: [5_000, TIMER_MAX_MS],
-  stallMs: [5_000, TIMER_MAX_MS],
+export const ControlServerTimeouts = defineOptions({
+  /** Timeout in ms from the connection to the last header. @default 5000 */
+  headersMs: timer(5_000),
+  /** Timeout in ms from the connection to the last byte of the body. @default 10000 */
+  requestMs: timer(10_000),
+  /** Timeout of the registry and the publisher in ms. @default 12000, more than the publisher's own timeout */
+  answerMs: timer(12_000),
+  /** Timeout in ms between two requests of a connection. @default 5000 */
+  keepAliveMs: timer(5_000),
+  /** Time in ms after which a connection that reads nothing of its response is closed. @default 5000 */
+  stallMs: timer(5_000),
 })
+export interface ControlServerTimeouts extends Input<typeof ControlServerTimeouts> {}
 
-export interface ControlServerTimeouts {
-  /** From the connection to the last header. @default 5000 */
-  headersMs?: number | undefined
-  /** From the connection to the last byte of the body. @default 10000 */
-  requestMs?: number | undefined
-  /** For the registry and the publisher. @default 12000, more than a publisher takes to give up */
-  answerMs?: number | undefined
-  /** Between two requests of one connection. @default 5000 */
-  keepAliveMs?: number | undefined
-  /** How long a connection may not read its response, in milliseconds. @default 5000 */
-  stallMs?: number | undefined
-}
+const isToken = (value: unknown) =>
+  typeof value === 'string' && value.length >= TOKEN_LENGTH && /^[\x21-\x7e]+$/.test(value)
 
-export interface CooperativeSiteControlServerOptions {
-  /** The bearer token: at least 16 printable ASCII characters without spaces. */
-  token: string
-  /** Where sites are declared: a registry of this process, or `createRemoteSiteRegistry` for the relay's. */
-  sites: SiteRegistry
-  /** The application's own, through which callers publish. */
-  publisher: CooperativeSitePublisher
-  /** Where it listens. @default 0, a free port */
-  port?: number | undefined
-  /** Must be loopback. @default '127.0.0.1' */
-  host?: string | undefined
+const isText = (value: unknown, test: (text: string) => boolean) => typeof value === 'string' && test(value)
+
+export const CooperativeSiteControlServerOptions = defineOptions({
+  /** Bearer token that callers must send: at least 16 printable ASCII characters without spaces. */
+  token: secret(`at least ${TOKEN_LENGTH} printable ASCII characters without spaces`, isToken),
+  /** Registry of the sites: a registry of this process, or `createRemoteSiteRegistry` for the relay's. */
+  sites: having<SiteRegistry>('get', 'put', 'delete'),
+  /** The application's publisher, which publishes for the callers. */
+  publisher: madeBy<CooperativeSitePublisher>('createCooperativeSitePublisher()', 'publish'),
+  /** TCP port to listen on. @default 0, a free port */
+  port: whole(65_535, 0).default(0),
+  /** Address to listen on; must be loopback. @default '127.0.0.1' */
+  host: custom<string>('a loopback address or localhost', (value) => isText(value, isLoopbackHost)).default(
+    '127.0.0.1',
+  ),
+  /** Owner of the sites in a local registry; at a relay the owner is who the relay authenticates. @default 'local' */
+  owner: custom<string>('a valid id', (value) => isText(value, (text) => checkId(text) === undefined)).default('local'),
+  timeouts: ControlServerTimeouts.prefault({}),
+  /** Time in ms that pending requests get when the server closes. @default 2000 */
+  closeTimeoutMs: timer(2_000),
   /**
-   * The owner of sites in a local registry; for a relay it is the host that the relay authenticates. @default 'local'
+   * Called with the error of the registry or the publisher behind each 5xx response, and its route. Callers never see it. Errors
+   * that it throws change nothing. `null` disables it. @default console.error
    */
-  owner?: string | undefined
-  timeouts?: ControlServerTimeouts | undefined
-  /** For requests under way when the server is closed. @default 2000 */
-  closeTimeoutMs?: number | undefined
-  /**
-   * Called with errors of the registry or the publisher behind a 5xx response, and the route; callers never see them.
-   * Errors of the hook are ignored. `null` disables it. @default console.error
-   */
-  onError?: ((error: unknown, place: { route: string | null }) => void) | null | undefined
-}
-
-const OPTIONS: Shape<CooperativeSiteControlServerOptions> = {
-  token: needed(TEXT),
-  sites: needed(having('get', 'put', 'delete')),
-  publisher: needed({ ...having('publish'), said: 'createCooperativeSitePublisher() or an object with publish()' }),
-  port: ANYTHING,
-  host: TEXT,
-  owner: TEXT,
-  timeouts: optionsOf(boundsIn(TIMEOUTS)),
-  closeTimeoutMs: ANYTHING,
-  onError: HOOK,
-}
+  onError: hook<(error: unknown, place: { route: string | null }) => void>(),
+})
+export interface CooperativeSiteControlServerOptions extends Input<typeof CooperativeSiteControlServerOptions> {}
 
 export interface CooperativeSiteControlServer {
   url: string
@@ -237,15 +221,10 @@ function createControlEngine(
 export async function startCooperativeSiteControlServer(
   options: CooperativeSiteControlServerOptions,
 ): Promise<CooperativeSiteControlServer> {
-  checkOptions(options, OPTIONS)
-  const { token, sites, publisher, port = 0, host = '127.0.0.1', owner = 'local' } = options
-  const { closeTimeoutMs } = resolveBounds(options, { closeTimeoutMs: [2_000, TIMER_MAX_MS] })
-  const { answerMs, ...timeouts } = resolveBounds(options.timeouts ?? {}, TIMEOUTS)
-  if (!isLoopbackHost(host)) throw new TypeError(invalidOption('host', 'a loopback address or localhost', host))
-  if (token.length < TOKEN_LENGTH || !/^[\x21-\x7e]+$/.test(token))
-    throw new TypeError(invalidOption('token', `at least ${TOKEN_LENGTH} printable ASCII characters without spaces`))
-  if (checkId(owner) !== undefined) throw new TypeError(`Invalid option "owner": it ${checkId(owner)}`)
-  const onError = guardErrorHook(options.onError)
+  const read = readOptions(CooperativeSiteControlServerOptions, options)
+  const { token, sites, publisher, port, host, owner, closeTimeoutMs } = read
+  const { answerMs, ...timeouts } = read.timeouts
+  const onError = guardErrorHook(read.onError)
   const engine = createControlEngine({ sites, publisher, owner }, onError)
   const guard = createRequestGuard(token)
 

@@ -1,32 +1,37 @@
 /** The relay's HTTP API as an OpenAPI document, built from its routes. */
 
-import { checkOptions, TEXT } from '../contract/checks.js'
 import { EndFrame, EndReason, GapFrame, GapReason, ReadyFrame, SiteEvent } from '../contract/event-bus.js'
 import { MessageKind } from '../contract/history.js'
 import { FirstAccepted, NotPublishedReason, SiteMessage, SiteMessageAnswer } from '../contract/ingest.js'
 import { Invocation, InvocationError, InvokeBody } from '../contract/invocations.js'
 import type { JsonObject } from '../contract/json.js'
+import { defineOptions, type Input, readOptions, text } from '../contract/options.js'
 import { Site, SiteDefinition, SiteMode } from '../contract/sites.js'
 import { operationsDocument } from '../http/operations-document.js'
 import { RELAY_PROBLEMS, RELAY_ROUTES } from './relay-routes.js'
+
+export const CooperativeSiteOpenApiOptions = defineOptions({
+  /** Public path of the router. @default '' */
+  prefix: text().default(''),
+})
+export interface CooperativeSiteOpenApiOptions extends Input<typeof CooperativeSiteOpenApiOptions> {}
 
 /**
  * Returns the OpenAPI 3.1 document of the relay router. Its two security schemes are the host's own: `host` is checked
  * by `authenticateHost`, `viewer` by `authenticateViewer`; both are shown as bearer tokens.
  *
- * @param options.prefix The path prefix of the router. @default ''
  * @throws TypeError for an invalid prefix.
  * @example const document = cooperativeSiteOpenApi({ prefix: '/relay' })
  */
-export function cooperativeSiteOpenApi(options: { prefix?: string | undefined } = {}): JsonObject {
-  checkOptions(options, { prefix: TEXT })
+export function cooperativeSiteOpenApi(options: CooperativeSiteOpenApiOptions = {}): JsonObject {
+  const { prefix } = readOptions(CooperativeSiteOpenApiOptions, options)
   return operationsDocument({
     info: {
       title: 'relayscope cooperative sites',
       summary: 'Local applications publish events to their viewers and handle actions that viewers invoke.',
       description: 'Hosts hand in messages and declare sites; viewers watch sessions and invoke actions.',
     },
-    prefix: options.prefix ?? '',
+    prefix,
     routes: RELAY_ROUTES,
     taken: { InvokeBody, MessageKind, SiteDefinition, SiteMessage, SiteMode },
     answered: {

@@ -2,20 +2,10 @@
 import { CLOSE_TIMEOUT_MS, type CloseResult, endWithin } from '../async/ending.js'
 import { guardErrorHook } from '../async/hook.js'
 import { DEADLINE_MS, withTimeout } from '../async/time-limit.js'
-import {
-  boundsIn,
-  checkOptions,
-  defineBounds,
-  FUNCTION,
-  having,
-  needed,
-  resolveBounds,
-  type Shape,
-  TEXT,
-  TIMER_MAX_MS,
-} from '../contract/checks.js'
 import type { SiteEventBus } from '../contract/event-bus.js'
-import { checkSegmentId, Id, randomUuid } from '../contract/ids.js'
+import { checkSegmentId, Id } from '../contract/ids.js'
+import type { Ingest } from '../contract/ingest.js'
+import { count, defineOptions, func, having, hook, type Input, readOptions, text, timer } from '../contract/options.js'
 import type { Awaitable } from '../contract/page.js'
 import type { Principal, SessionRegistry } from '../contract/sessions.js'
 import type { SubscriptionRegistry } from '../contract/subscriptions.js'
@@ -23,7 +13,7 @@ import { createEngine, type Mountable, toHandler } from '../http/engine.js'
 import { ProblemError, toProblemError } from '../http/problem.js'
 import type { HttpReply } from '../http/respond.js'
 import { Refusal } from '../refusal.js'
-import { type ActionGateOptions, GATE_OPTIONS, openGate } from './actions/gate.js'
+import { ActionGateOptions, openGate } from './actions/gate.js'
 import { PROJECTION_MS } from './events/ingest.js'
 import type { Relay } from './relay-handlers.js'
 import { RELAY_ROUTES } from './relay-routes.js'
@@ -35,63 +25,43 @@ import { createSessionStreams } from './sessions/streams.js'
  */
 export type Authenticate = (request: Request) => Awaitable<Principal | null>
 
-// More than one person's tabs, few enough that one viewer cannot exhaust the relay's sockets and memory.
-const STREAMS_PER_VIEWER = 100
-const STREAMS_PER_VIEWER_IN_SESSION = 25
-
-// A proxy that closes idle connections does so after 30 s or more.
-const HEARTBEAT_MS = 15_000
-
-export interface CooperativeSiteRouterOptions
-  extends Omit<ActionGateOptions, 'sites' | 'sessions' | 'onError'>,
-    Pick<Relay, 'sites' | 'ingest'> {
-  /** Where sessions are read. With `watch` a stream ends as soon as its session does. */
-  sessions: Pick<SessionRegistry, 'get' | 'watch'>
-  /** Where events are published, and streams subscribe. */
-  bus: SiteEventBus
-  /** Who is told of the event streams that are open, for `/subscriptions`. Without it nobody is. */
-  subscriptions?: SubscriptionRegistry | undefined
-  /** Who publishes and declares sites: an application. */
-  authenticateHost: Authenticate
-  /** Who watches and invokes. */
-  authenticateViewer: Authenticate
-  /** The whole public path under which this process sees the router. @default '' */
-  prefix?: string | undefined
-  /** Silence after which a stream writes a comment. @default 15000 */
-  heartbeatMs?: number | undefined
-  /** Event streams that one viewer may hold open at this relay. A further one is refused with 429. @default 100 */
-  streamsPerViewer?: number | undefined
-  /** Event streams that one viewer may hold open in one session. A further one is refused with 429. @default 25 */
-  streamsPerViewerInSession?: number | undefined
-  /** For one answer of an authenticator, a store or the policy. @default 5000 */
-  deadlineMs?: number | undefined
-  /** For what is under way when the router is closed. @default 5000 */
-  closeTimeoutMs?: number | undefined
+export const CooperativeSiteRouterOptions = defineOptions({
+  ...ActionGateOptions.shape,
+  /** Registry of the sites. With `get` alone, sites can't be declared over HTTP: those methods return 501. */
+  sites: having<Relay['sites']>('get'),
+  /** Registry of the sessions. With `watch`, a stream ends as soon as its session does. */
+  sessions: having<Pick<SessionRegistry, 'get' | 'watch'>>('get'),
+  /** Takes in the messages of hosts, like `facilities.ingest`. It must return within `deadlineMs`. */
+  ingest: func<Ingest>(),
+  /** Event bus that events are published to and streams subscribe to. */
+  bus: having<SiteEventBus>('publish', 'subscribe'),
+  /** Registry of the open event streams, for `/subscriptions`. @default they are not listed */
+  subscriptions: having<SubscriptionRegistry>('add').optional(),
+  /** Authenticates hosts: applications that publish and declare sites. */
+  authenticateHost: func<Authenticate>(),
+  /** Authenticates viewers, who watch and invoke. */
+  authenticateViewer: func<Authenticate>(),
+  /** Public path of the router, as this process sees it. @default '' */
+  prefix: text().default(''),
+  // A proxy that closes idle connections does so after 30 s or more.
+  /** Silence in ms after which a stream sends a comment. @default 15000 */
+  heartbeatMs: timer(15_000),
+  // More than the tabs of one person, few enough that one viewer cannot hold the relay's sockets and memory.
+  /** Maximum number of open event streams per viewer; one more gets 429. @default 100 */
+  streamsPerViewer: count(100),
+  /** Maximum number of open event streams per viewer and session; one more gets 429. @default 25 */
+  streamsPerViewerInSession: count(25),
+  /** Timeout in ms of one call of an authenticator, a store or the policy. @default 5000 */
+  deadlineMs: timer(DEADLINE_MS),
+  /** Time in ms that pending requests get when the router closes. @default 5000 */
+  closeTimeoutMs: timer(CLOSE_TIMEOUT_MS),
   /**
-   * Told of what nobody is shown: what an authenticator, the policy, a store or a connector threw, with the route where the
-   * answer was a 500. Refusals are no errors. What it does wrong changes nothing. `null` for nobody. @default console.error
+   * Called with errors of an authenticator, the policy, a store or a connector, and with the route if the response was a 500.
+   * Refusals are not errors. Errors that it throws change nothing. `null` disables it. @default console.error
    */
-  onError?: ((error: unknown, place?: { route: string | null }) => void) | null | undefined
-}
-
-const BOUNDS = defineBounds({
-  heartbeatMs: [HEARTBEAT_MS, TIMER_MAX_MS],
-  streamsPerViewer: STREAMS_PER_VIEWER,
-  streamsPerViewerInSession: STREAMS_PER_VIEWER_IN_SESSION,
-  deadlineMs: [DEADLINE_MS, TIMER_MAX_MS],
-  closeTimeoutMs: [CLOSE_TIMEOUT_MS, TIMER_MAX_MS],
+  onError: hook<(error: unknown, place?: { route: string | null }) => void>(),
 })
-
-const OPTIONS: Shape<CooperativeSiteRouterOptions> = {
-  ...GATE_OPTIONS,
-  ...boundsIn(BOUNDS),
-  bus: needed({ ...having('publish', 'subscribe'), said: 'an event bus with publish(), subscribe()' }),
-  ingest: needed({ ...FUNCTION, said: 'a function, like `facilities.ingest`' }),
-  subscriptions: having('add'),
-  authenticateHost: needed(FUNCTION),
-  authenticateViewer: needed(FUNCTION),
-  prefix: TEXT,
-}
+export interface CooperativeSiteRouterOptions extends Input<typeof CooperativeSiteRouterOptions> {}
 
 /** A fetch-style handler that never rejects, with the properties that a mount needs. */
 export interface CooperativeSiteRouter extends Mountable {
@@ -131,24 +101,24 @@ function readPrincipal(who: Principal): Principal | undefined {
  *   authenticateViewer, prefix: '/relay' })
  */
 export function createCooperativeSiteRouter(options: CooperativeSiteRouterOptions): CooperativeSiteRouter {
-  checkOptions(options, OPTIONS)
-  const { authenticateHost, authenticateViewer, policy } = options
-  const { deadlineMs, closeTimeoutMs, ...ofStreams } = resolveBounds(options, BOUNDS)
-  const { now = Date.now, newId = randomUuid } = options
-  const onError = guardErrorHook(options.onError)
-  const { sites, sessions, bus, ingest, subscriptions } = options
+  const read = readOptions(CooperativeSiteRouterOptions, options)
+  const { sites, sessions, policy, bus, ingest, subscriptions, authenticateHost, authenticateViewer } = read
+  const { heartbeatMs, streamsPerViewer, streamsPerViewerInSession, deadlineMs, closeTimeoutMs, now, newId } = read
+  const onError = guardErrorHook(read.onError)
   const streams = createSessionStreams({
     sites,
     sessions,
     policy,
     bus,
     subscriptions,
-    ...ofStreams,
+    heartbeatMs,
+    streamsPerViewer,
+    streamsPerViewerInSession,
     now,
     newId,
     onError,
   })
-  const gate = openGate({ ...options, onError })
+  const gate = openGate({ ...read, onError })
   const withinDeadline = <T>(work: () => Awaitable<T>) => withTimeout(work, { ms: deadlineMs, code: 'unavailable' })
   const relay: Relay = {
     sites,
@@ -180,7 +150,7 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
   }
 
   const engine = createEngine({
-    prefix: options.prefix ?? '',
+    prefix: read.prefix,
     routes: RELAY_ROUTES,
     checkParam: checkSegmentId,
     authenticate(visit: Visit, route) {

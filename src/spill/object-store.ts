@@ -1,9 +1,9 @@
 /** Spill stores over any object storage, and a bucket in a directory of this machine: the reference of the bucket port. */
 
-import { checkOptions, having, needed, type Shape, TEXT } from '../contract/checks.js'
 import type { SpillStore } from '../contract/history.js'
 import { encodePart } from '../contract/ids.js'
 import { HYDRATION_BYTES } from '../contract/limits.js'
+import { defineOptions, having, type Input, readOptions, text } from '../contract/options.js'
 import { Refusal } from '../refusal.js'
 
 /** A minimal S3-like object store. A vendor client fits with three one-line functions. */
@@ -14,19 +14,16 @@ export interface Bucket {
   deleteObject(input: { key: string }): Promise<void>
 }
 
-export interface ObjectSpillStoreOptions {
-  bucket: Bucket
-  /** Prefix of every object key. Two deployments in one bucket need different prefixes. @default '' */
-  prefix?: string
-}
+export const ObjectSpillStoreOptions = defineOptions({
+  /** Object storage for the payloads. */
+  bucket: having<Bucket>('putObject', 'getObject', 'deleteObject'),
+  /** Prefix of every object key; two deployments in one bucket need different ones. @default '' */
+  prefix: text().default(''),
+})
+export interface ObjectSpillStoreOptions extends Input<typeof ObjectSpillStoreOptions> {}
 
 /** Options a host may omit when it reads a payload directly: the limits are then those of a history reader. */
 type ReadOptions = Parameters<SpillStore['get']>[1]
-
-const OPTIONS: Shape<ObjectSpillStoreOptions> = {
-  bucket: needed(having('putObject', 'getObject', 'deleteObject')),
-  prefix: TEXT,
-}
 
 /**
  * Creates a spill store in a bucket. References are percent-encoded, so that a reference written into the message store
@@ -36,8 +33,7 @@ const OPTIONS: Shape<ObjectSpillStoreOptions> = {
  * 'prod-' })
  */
 export function createObjectSpillStore(options: ObjectSpillStoreOptions): SpillStore {
-  checkOptions(options, OPTIONS)
-  const { bucket, prefix = '' } = options
+  const { bucket, prefix } = readOptions(ObjectSpillStoreOptions, options)
   const keyOf = (ref: string) => prefix + encodePart(ref)
   // Async, so that invalid references and synchronous errors of the client become rejections.
   return {
@@ -50,10 +46,11 @@ export function createObjectSpillStore(options: ObjectSpillStoreOptions): SpillS
   }
 }
 
-export interface FileBucketOptions {
-  /** Where the objects are, one file each; made with the first one. */
-  directory: string
-}
+export const FileBucketOptions = defineOptions({
+  /** Directory of the objects, one file each; created on the first write. */
+  directory: text(),
+})
+export interface FileBucketOptions extends Input<typeof FileBucketOptions> {}
 
 /** File systems take 255 bytes for a name, and a key is one name. */
 const NAME_BYTES = 200
@@ -63,8 +60,7 @@ const isAbsent = (error: unknown) => (error as { code?: unknown }).code === 'ENO
 
 /** Creates a bucket of files for Node, Bun and Deno. The file system module is loaded on the first call. */
 export function createFileBucket(options: FileBucketOptions): Bucket {
-  checkOptions(options, { directory: needed(TEXT) } satisfies Shape<FileBucketOptions>)
-  const { directory } = options
+  const { directory } = readOptions(FileBucketOptions, options)
   const files = () => import('node:fs/promises')
 
   function pathOf(key: string): string {

@@ -124,7 +124,7 @@ const SENTENCES: [made: string, make: () => unknown, sentence: string][] = [
   [
     'a relay without its bus',
     () => site.createCooperativeSiteRouter(without(relayParts, 'bus')),
-    'Missing required option "bus" (event bus with publish(), subscribe())',
+    'Missing required option "bus" (object with publish(), subscribe())',
   ],
   [
     'a relay without its policy',

@@ -201,7 +201,7 @@ describe('the action handlers of an application', () => {
       error: { code: 'handler_error', message: null },
     })
     expect(told).toEqual([
-      new TypeError('a schema of parameters must make a plain object: no list, and none of a class'),
+      new TypeError('A schema of parameters must return a plain object, not an array or a class instance'),
     ])
   })
 

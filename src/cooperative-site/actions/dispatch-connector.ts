@@ -3,33 +3,32 @@
 import { onAbort } from '../../async/abort.js'
 import { guardErrorHook } from '../../async/hook.js'
 import { sleep } from '../../async/timer.js'
-import { checkParts, HOOK, having, needed, type Shape } from '../../contract/checks.js'
 import type { ConnectionRegistry } from '../../contract/connections.js'
 import type { DeliveryStatus } from '../../contract/delivery.js'
 import type { AcknowledgeInput, DispatchInput } from '../../contract/delivery-dispatch.js'
 import type { MessageHistory } from '../../contract/history.js'
 import { commandStream } from '../../contract/ingest.js'
 import type { ActionConnector } from '../../contract/invocations.js'
+import { defineOptions, having, hook, type Input, readParts } from '../../contract/options.js'
 import type { Awaitable } from '../../contract/page.js'
 import { Refusal, type RefusalCode, wasNotRun } from '../../refusal.js'
 import { createReply, type ReplyFacilities, toFailure } from './action-reply.js'
 import { ActionFailure, isDefinite } from './failure.js'
 import type { ActionReply, ReplyTarget } from './handlers.js'
 
-export interface DispatchConnectorOptions extends ReplyFacilities {
-  connections: Pick<ConnectionRegistry, 'currentInstance'>
-  history: MessageHistory
-  /** Told what kept a command from the history. It changes no call. `null` for nobody. @default console.error */
-  onError?: ((error: unknown) => void) | null | undefined
-}
-
-const PARTS: Shape<DispatchConnectorOptions> = {
-  rpc: needed(having('open', 'settle')),
-  dispatcher: needed(having('dispatch', 'acknowledge', 'settle', 'cancel')),
-  connections: needed(having('currentInstance')),
-  history: needed(having('append')),
-  onError: HOOK,
-}
+export const DispatchConnectorOptions = defineOptions({
+  /** Correlator of the calls. */
+  rpc: having<ReplyFacilities['rpc']>('open', 'settle'),
+  /** Dispatcher of the commands. */
+  dispatcher: having<ReplyFacilities['dispatcher']>('dispatch', 'acknowledge', 'settle', 'cancel'),
+  /** Registry that knows the current instance of a client. */
+  connections: having<Pick<ConnectionRegistry, 'currentInstance'>>('currentInstance'),
+  /** History that records commands and results. */
+  history: having<MessageHistory>('append'),
+  /** Called if a command could not be recorded; the call goes on. `null` disables it. @default console.error */
+  onError: hook<(error: unknown) => void>(),
+})
+export interface DispatchConnectorOptions extends Input<typeof DispatchConnectorOptions> {}
 
 export interface DispatchConnector extends ActionConnector, ReplyTarget {
   /** The dispatcher's `acknowledge`, so that the connector is all that `actions.deliver` needs. */
@@ -153,7 +152,7 @@ function createSender({ dispatcher }: Pick<DispatchConnectorOptions, 'dispatcher
  * actions.deliver(instance, connector))
  */
 export function createDispatchConnector(options: DispatchConnectorOptions): DispatchConnector {
-  checkParts(options, PARTS)
+  readParts(DispatchConnectorOptions, options)
   const { rpc, dispatcher, connections } = options
   const onError = guardErrorHook(options.onError)
   const { record, recordCommand } = createRecorder(options, onError)

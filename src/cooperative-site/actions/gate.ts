@@ -1,20 +1,7 @@
 /** The action gate: checks an invocation and makes at most one call to the application. */
 import { guardErrorHook } from '../../async/hook.js'
 import { DEADLINE_MS, withTimeout } from '../../async/time-limit.js'
-import {
-  ANYTHING,
-  boundsIn,
-  checkBound,
-  checkOptions,
-  defineBounds,
-  FUNCTION,
-  HOOK,
-  having,
-  needed,
-  resolveBounds,
-  type Shape,
-  TIMER_MAX_MS,
-} from '../../contract/checks.js'
+import { TIMER_MAX_MS } from '../../contract/checks.js'
 import { randomUuid, toTimestamp } from '../../contract/ids.js'
 import type { IdempotencyStore } from '../../contract/invocations.js'
 import {
@@ -25,11 +12,25 @@ import {
   TIMEOUT_MAX_MS,
 } from '../../contract/invocations.js'
 import type { Json, JsonObject } from '../../contract/json.js'
+import {
+  count,
+  defineOptions,
+  func,
+  having,
+  hook,
+  type Input,
+  madeBy,
+  type Read,
+  readOptions,
+  timer,
+  whole,
+} from '../../contract/options.js'
 import type { Awaitable } from '../../contract/page.js'
-import type { Principal, Session } from '../../contract/sessions.js'
+import type { Principal, Session, SessionPolicy, SessionRegistry } from '../../contract/sessions.js'
+import type { SiteRegistry } from '../../contract/sites.js'
 import { createIdempotencyStore } from '../../memory/cooperative/idempotency.js'
 import { Refusal, type RefusalCode } from '../../refusal.js'
-import { admitAction, type CheckActionDeps, findSession, requireInvoker } from './check-action.js'
+import { admitAction, findSession, requireInvoker } from './check-action.js'
 import { ActionFailure, toInvocationError } from './failure.js'
 import { claimKey, type KeyScope } from './keyed-call.js'
 import { parseParameters, refuseReserved, requireObject, withReserved } from './parameters.js'
@@ -124,53 +125,42 @@ async function callApplication(connector: ActionConnector, call: ApplicationCall
   return read.ok ? { result: read.result, error: null } : failed(read.error)
 }
 
-// Maximum pending calls per viewer: each holds a request, a timer and a call.
-const CALLS_PER_VIEWER = 1_000
 // Store reads between claiming a key and recording its outcome.
 const LOOKS = 4
 
-export interface ActionGateOptions extends CheckActionDeps {
-  /** What carries a call to the application: `createDispatchConnector`, or your own. */
-  connector: ActionConnector
-  /** Asked before each call is sent. Default: nobody is asked. */
-  approve?: Approve | undefined
-  /** For a call that names no `timeout_ms`. @default 30000 */
-  timeoutMs?: number | undefined
-  /** How long whoever approves may take. Default: as long as the call itself. */
-  approvalTimeoutMs?: number | undefined
-  /** Where idempotency keys are kept: several relays share one. @default createIdempotencyStore() */
-  idempotency?: IdempotencyStore | undefined
-  /** Calls that one viewer may have under way. @default 1000 */
-  callsPerViewer?: number | undefined
-  /** For one look at the stores and the policy. @default 5000 */
-  deadlineMs?: number | undefined
-  /** Epoch ms. */
-  now?: (() => number) | undefined
-  /** Makes invocation ids. */
-  newId?: (() => string) | undefined
-  /** Told what a handler or a connector threw. It never reaches a viewer. A hook that throws or rejects changes nothing. `null` for nobody. @default console.error */
-  onError?: ((error: unknown) => void) | null | undefined
-}
-
-const BOUNDS = defineBounds({
-  timeoutMs: [TIMEOUT_DEFAULT_MS, TIMEOUT_MAX_MS],
-  deadlineMs: [DEADLINE_MS, TIMER_MAX_MS],
-  callsPerViewer: CALLS_PER_VIEWER,
+export const ActionGateOptions = defineOptions({
+  /** Registry of the sites. */
+  sites: having<Pick<SiteRegistry, 'get'>>('get'),
+  /** Registry of the sessions. */
+  sessions: having<Pick<SessionRegistry, 'get'>>('get'),
+  /** Decides who may view and invoke: `createSessionPolicy()` or your own. */
+  policy: madeBy<SessionPolicy>('createSessionPolicy()', 'check'),
+  /** Sends calls to the application: `createDispatchConnector()` or your own. */
+  connector: madeBy<ActionConnector>('createDispatchConnector()', 'call'),
+  /** Called before each call is sent; anything but `true` refuses it. @default every call is approved */
+  approve: func<Approve>().optional(),
+  /** Timeout in ms of a call without `timeout_ms`. @default 30000 */
+  timeoutMs: count(TIMEOUT_DEFAULT_MS, TIMEOUT_MAX_MS),
+  /** Timeout of `approve` in ms. @default the timeout of the call */
+  approvalTimeoutMs: whole(TIMER_MAX_MS).optional(),
+  /** Store of the idempotency keys; relays that serve the same viewers share one. @default createIdempotencyStore() */
+  idempotency: having<IdempotencyStore>('claim', 'keep', 'release').optional(),
+  // Each holds a request, a timer and a call.
+  /** Maximum number of pending calls per viewer. @default 1000 */
+  callsPerViewer: count(1_000),
+  /** Timeout in ms of one read of the stores and the policy. @default 5000 */
+  deadlineMs: timer(DEADLINE_MS),
+  /** Returns the time in epoch ms. @default Date.now */
+  now: func<() => number>().default(() => Date.now),
+  /** Returns a new invocation id. @default crypto.randomUUID */
+  newId: func<() => string>().default(() => randomUuid),
+  /**
+   * Called with errors of the policy, a handler or a connector. Viewers never see them. Errors that it throws change nothing.
+   * `null` disables it. @default console.error
+   */
+  onError: hook<(error: unknown) => void>(),
 })
-
-export const GATE_OPTIONS: Shape<ActionGateOptions> = {
-  ...boundsIn(BOUNDS),
-  sites: needed(having('get')),
-  sessions: needed(having('get')),
-  policy: needed({ ...having('check'), said: 'createSessionPolicy() or an object with check()' }),
-  connector: needed({ ...having('call'), said: 'createDispatchConnector() or an object with call()' }),
-  approve: FUNCTION,
-  approvalTimeoutMs: ANYTHING,
-  idempotency: having('claim', 'keep', 'release'),
-  now: FUNCTION,
-  newId: FUNCTION,
-  onError: HOOK,
-}
+export interface ActionGateOptions extends Input<typeof ActionGateOptions> {}
 
 export interface InvokeInput {
   session_id: string
@@ -215,20 +205,16 @@ const isUnsent = (error: unknown) =>
  * session_id, action: 'archive_note', parameters: { id: 7 }, viewer: { user_id: 'bob' } })
  */
 export function createCooperativeActionGate(options: ActionGateOptions): ActionGate {
-  checkOptions(options, GATE_OPTIONS)
-  return openGate(options)
+  return openGate(readOptions(ActionGateOptions, options))
 }
 
-/** The same without validating options, for callers that have done so. */
-export function openGate(options: ActionGateOptions): ActionGate {
-  const { connector, approve, now = Date.now, newId = randomUuid } = options
-  const { approvalTimeoutMs } = options
-  const { timeoutMs, deadlineMs, callsPerViewer } = resolveBounds(options, BOUNDS)
-  if (approvalTimeoutMs !== undefined) checkBound('approvalTimeoutMs', approvalTimeoutMs, TIMER_MAX_MS)
+/** `createCooperativeActionGate` for options that have been read. */
+export function openGate(options: Read<typeof ActionGateOptions>): ActionGate {
+  const { connector, approve, approvalTimeoutMs, timeoutMs, deadlineMs, callsPerViewer, now, newId } = options
   const onError = guardErrorHook(options.onError)
   const { sites, sessions, policy } = options
   const deps = { sites, sessions, policy, onError }
-  const store = options.idempotency ?? createIdempotencyStore(options.now ? { now } : {})
+  const store = options.idempotency ?? createIdempotencyStore({ now })
   const calls = createShares(callsPerViewer, 'calls are under way')
 
   /** Reads from stores and the policy within the deadline, while the viewer is connected. */

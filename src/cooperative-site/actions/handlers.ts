@@ -9,7 +9,6 @@ import {
   checkParts,
   FLAG,
   FUNCTION,
-  HOOK,
   having,
   needed,
   type Shape,
@@ -21,6 +20,7 @@ import type { AcknowledgeInput, Deliver } from '../../contract/delivery-dispatch
 import { parseInput } from '../../contract/input.js'
 import { type InvocationError, SESSION_PARAMETER, SITE_PARAMETER } from '../../contract/invocations.js'
 import { deepFreeze } from '../../contract/json.js'
+import { defineOptions, func, hook, type Input, readOptions } from '../../contract/options.js'
 import type { Awaitable } from '../../contract/page.js'
 import { ActionName, isGenericActionName } from '../../contract/sites.js'
 import { Refusal } from '../../refusal.js'
@@ -90,16 +90,17 @@ export type ActionHandler<Schema extends z.ZodType> = (
   context: ActionContext,
 ) => unknown
 
-/** What handlers of an application are made with. */
-export interface ActionHandlersOptions {
-  resultSink?: ResultSink | undefined
+export const ActionHandlersOptions = defineOptions({
+  /** Called once per call with its outcome. */
+  resultSink: func<ResultSink>().optional(),
   /**
-   * Told what a handler, `authorize`, `approve` or a schema threw, unless it is an `ActionFailure`: viewers learn only that
-   * there was an error. Also called when `deliver` could not send an acknowledgement or a reply. `null` for nobody.
+   * Called with errors of a handler, `authorize`, `approve` or a schema, except `ActionFailure`; viewers only learn that there was
+   * an error. Also called if `deliver` could not send an acknowledgement or a reply. `null` disables it.
    * @default console.error, with the action and the stack
    */
-  onError?: ((error: unknown, context: ActionContext) => void) | null | undefined
-}
+  onError: hook<(error: unknown, context: ActionContext) => void>(),
+})
+export interface ActionHandlersOptions extends Input<typeof ActionHandlersOptions> {}
 
 /** The reply of a client to a command that was delivered to it. */
 export interface ActionReply {
@@ -208,12 +209,12 @@ const named = (parameters: unknown) => (parameters ?? {}) as Record<string, unkn
  * const outcome = await handlers.execute({ action: 'archive_note', parameters: { id: 7 } })
  */
 export function createActionHandlers(options: ActionHandlersOptions = {}): ActionHandlers {
-  checkOptions(options, { resultSink: FUNCTION, onError: HOOK } satisfies Shape<ActionHandlersOptions>)
+  const read = readOptions(ActionHandlersOptions, options)
   const declared = new Map<string, Declared>()
   const leases = new Set<string>()
   const seen = new Set<string>()
-  const toSink = guardHook(options.resultSink)
-  const onError = guardErrorHook(options.onError)
+  const toSink = guardHook(read.resultSink)
+  const onError = guardErrorHook(read.onError)
 
   /** Whether the id is new. It is remembered from now on. */
   function isNew(id: unknown): boolean {

@@ -3,7 +3,7 @@
 import * as z from 'zod'
 import { guardErrorHook } from '../../async/hook.js'
 import { withTimeout } from '../../async/time-limit.js'
-import { resolveBounds, TIMER_MAX_MS } from '../../contract/checks.js'
+import { checkBound, TIMER_MAX_MS } from '../../contract/checks.js'
 import type { PublishedEvent } from '../../contract/event-bus.js'
 import { Id, toTimestamp } from '../../contract/ids.js'
 import type { Ingest } from '../../contract/ingest.js'
@@ -135,7 +135,7 @@ export async function ingestCooperativeSiteMessage(
   deps: IngestSiteMessageDeps,
   { host, message: given }: HostMessage,
 ): Promise<SiteMessageAnswer> {
-  const { projectionMs } = resolveBounds(deps, { projectionMs: [PROJECTION_MS, TIMER_MAX_MS] })
+  const projectionMs = checkBound('projectionMs', deps.projectionMs ?? PROJECTION_MS, TIMER_MAX_MS)
   const { user_id } = parseInput(Sender, { host }).host
   const message = parseInput(SiteMessage, given)
   if (isDeeperThan(message.payload, JSON_DEPTH)) throw new Refusal('invalid_input', 'payload: nested too deep')

@@ -1,6 +1,12 @@
 /** The reference policy: the owner may do everything, others what was shared with them. */
-import { checkOptions, having, needed } from '../../contract/checks.js'
+import { defineOptions, having, type Input, readOptions } from '../../contract/options.js'
 import type { SessionPolicy, SessionRegistry } from '../../contract/sessions.js'
+
+export const SessionPolicyOptions = defineOptions({
+  /** Registry that the shares of a session are read from. */
+  sessions: having<Pick<SessionRegistry, 'getShare'>>('getShare'),
+})
+export interface SessionPolicyOptions extends Input<typeof SessionPolicyOptions> {}
 
 /**
  * Creates a policy from a session's owner and its shares, read afresh each time: expiry and revocation apply
@@ -8,9 +14,8 @@ import type { SessionPolicy, SessionRegistry } from '../../contract/sessions.js'
  *
  * @example const policy = createSessionPolicy({ sessions })
  */
-export function createSessionPolicy(options: { sessions: Pick<SessionRegistry, 'getShare'> }): SessionPolicy {
-  checkOptions(options, { sessions: needed(having('getShare')) })
-  const { sessions } = options
+export function createSessionPolicy(options: SessionPolicyOptions): SessionPolicy {
+  const { sessions } = readOptions(SessionPolicyOptions, options)
   return {
     async check({ viewer, session, right }) {
       if (viewer.user_id === session.owner) return true
