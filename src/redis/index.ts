@@ -1,4 +1,4 @@
-/** The face of `relayscope/redis`: one deployment in a shared store, for its nodes and for whoever observes it. */
+/** The public API of `relayscope/redis`: one deployment in a shared store, for its nodes and for observers. */
 
 export type { ConnectionOptions } from '../contract/connections.js'
 export type { PresenceOptions } from '../contract/contexts.js'

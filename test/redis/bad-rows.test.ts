@@ -169,7 +169,7 @@ describeRedis('a reader of what stands under the wrong key', () => {
         long,
       ])
       expect((await get(router, path)).body).toMatchObject(body)
-      expect(reported.join()).toMatch(/x is \d+ characters long, and a row at most/)
+      expect(reported.join()).toMatch(/x has \d+ characters, more than the maximum of/)
     })
   })
 

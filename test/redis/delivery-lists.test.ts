@@ -54,7 +54,7 @@ describeNode('the lists of commands in a store', ({ server, make, observe }) => 
       expect(await states(seen, filter, ask)).toEqual(['c3 waiting', 'c4 cancelled'])
     expect(await states(seen, { state: 'failed' })).toEqual([])
     expect(new Set(onError)).toEqual(
-      new Set([`BadRow: ${keyOf(deploymentId, 'command:ada:tab:c2')} holds another type than belongs there`]),
+      new Set([`BadRow: ${keyOf(deploymentId, 'command:ada:tab:c2')} has the wrong type`]),
     )
     await server().cli('DEL', keyOf(deploymentId, 'command:ada:tab:c2'), keyOf(deploymentId, 'state:failed'))
     for (const ms of [30_000, 3_600_000]) {

@@ -64,7 +64,7 @@ describe('a bound of the clock of the store', () => {
     let sent = 0
     const write = async () => {
       if (++sent === 1) throw new Late(performance.now() + 1_000, undefined)
-      throw new Refusal('unavailable', 'its time was up before it was sent', { outcome: 'not_run' })
+      throw new Refusal('unavailable', 'timed out before it was sent', { outcome: 'not_run' })
     }
     await expect(fence.run(0, performance.now() + 2_000, write)).rejects.toMatchObject({ outcome })
     expect(sent).toBe(2)

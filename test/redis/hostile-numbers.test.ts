@@ -130,7 +130,7 @@ describeRedis('a store with absurd numbers', () => {
       status: 200,
       body: { user_id: 'ann', entries: 1, accepted: 1, oldest_at: null },
     })
-    expect(reported).toEqual([`BadRow: ${key} holds a score that is not an instant in epoch ms`])
+    expect(reported).toEqual([`BadRow: ${key} holds a score that is not a timestamp in epoch ms`])
   })
 
   it('does not know when a reservation or a command ends whose deadline is no instant, and reports it', async () => {

@@ -235,7 +235,7 @@ describeRedis('a writer to a store that others write to', () => {
     expect(await get(observer, '/contexts')).toMatchObject({ status: 503 })
     const { contexts } = createRedisFacilities({ client: host.client, deploymentId: 'list', onError: null })
     await expect(contexts.close('x')).rejects.toMatchObject({ code: 'unavailable' })
-    expect(told).toEqual(['WrongType: a key holds another type than its command reads'])
+    expect(told).toEqual(['WrongType: a key holds another type than its command expects'])
   })
 
   it('brings commands to their end beside records and references that nobody of ours wrote', async () => {

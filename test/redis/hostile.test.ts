@@ -139,7 +139,7 @@ describeRedis('a store that others write to', () => {
     })
     const { status, body } = await get(router, '/contexts?limit=50')
     expect(status).toBe(200)
-    expect(body.items.map((context: { context_id: string }) => context.context_id)).toEqual(['good-1', 'good-2'])
+    expect(body.items.map((context: { context_id: string }) => context.context_id)).toEqual(['good-2', 'good-1'])
     expect(body.omitted).toBe(10)
     expect(reported).toHaveLength(10)
     // A report says where, and never what.
@@ -181,7 +181,7 @@ describeRedis('a store that others write to', () => {
         route: '/contexts',
         source: 'context_registry',
         id: 'ctx',
-        fields: [{ path: '', expected: 'a row of this library' }],
+        fields: [{ path: '', expected: 'a row written by this library' }],
       },
     ])
   })

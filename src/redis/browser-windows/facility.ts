@@ -1,4 +1,4 @@
-/** The live browser-window registry of a deployment in a shared store, for the hosts that write to it. */
+/** The browser-window registry of a deployment in a shared store, for hosts. */
 import {
   type BrowserWindowRegistry,
   type BrowserWindowRegistryInspector,
@@ -12,13 +12,13 @@ import { createStore, inStore, type Store, type StoreOptions } from '../store/st
 import { WINDOWS } from './format.js'
 import { createBrowserWindowInspector } from './inspector.js'
 
+/** Options of `createRedisBrowserWindowRegistry`. */
 export type RedisBrowserWindowRegistryOptions = StoreOptions & PresenceOptions
 
 /**
- * A browser-window registry in Redis. The counts that it answers are the client's own snapshot.
+ * Creates a browser-window registry in Redis. Its counts are the client's own snapshot.
  *
- * @example
- * const browserWindows = createRedisBrowserWindowRegistry({ client, deploymentId: 'prod' })
+ * @example const browserWindows = createRedisBrowserWindowRegistry({ client, deploymentId: 'prod' })
  */
 export function createRedisBrowserWindowRegistry(
   options: RedisBrowserWindowRegistryOptions,

@@ -1,4 +1,4 @@
-/** How a browser window is stored, and read back. */
+/** Format of a stored browser window. */
 import * as z from 'zod'
 import { BrowserWindow } from '../../contract/browser-windows.js'
 import type { TableReader } from '../table/rows.js'
@@ -7,7 +7,7 @@ import { Millis, timestampOf } from '../table/timestamp.js'
 const { focused, type, state, incognito, tab_count, capacity, draining, worker_count, idle_count, busy_count } =
   BrowserWindow.shape
 
-/** A row has no field that no report has named. */
+/** A row has no fields that were never reported. */
 const unreported = {
   focused: focused.default(null),
   type: type.default(null),

@@ -1,4 +1,4 @@
-/** All live objects of one node over a shared store, wired to each other. */
+/** All facilities of one node over a shared store, connected to each other. */
 
 import { type CloseResult, endTogether } from '../../async/ending.js'
 import { ConnectionOptions } from '../../contract/connections.js'
@@ -34,29 +34,39 @@ import { createStore, inStore, type StoreOptions } from '../store/store.js'
 import { subscriptionRegistryOn } from '../subscriptions/facility.js'
 
 const OfNode = defineOptions({
-  /** What connections and delivery records say of this node; unique in the deployment. @default random */
+  /** Id of this node in connections and delivery records; unique in the deployment. @default random */
   nodeId: text().optional(),
-  /** Ids of connections, sessions and spilled payloads. @default crypto.randomUUID */
+  /** Creates ids of connections, sessions and spilled payloads. @default crypto.randomUUID */
   newId: func<() => string>().default(() => randomUuid),
-  /** Where payloads go that are too large for their message. */
+  /** Store for payloads that are too large for their message. @default none: such messages are refused */
   spill: SPILL_STORE.optional(),
+  /** Options of the connection registry. */
   connections: optionsOf<ConnectionOptions>(ConnectionOptions),
+  /** Options of the message history. */
   history: optionsOf<HistoryOptions>(HistoryOptions),
+  /** Options of the RPC correlator. */
   rpc: optionsOf<RpcOptions>(RpcOptions),
+  /** Options of the deduplicator. */
   deduplicator: optionsOf<ClaimOptions>(ClaimOptions),
+  /** Options of the command dispatcher. */
   dispatcher: optionsOf<RedisDispatcherOptions>(RedisDispatcherOptions),
+  /** Options of the context registry. */
   contexts: optionsOf<PresenceOptions>(PresenceOptions),
+  /** Options of the browser-window registry. */
   browserWindows: optionsOf<PresenceOptions>(PresenceOptions),
-  /** The event bus of cooperative sites. */
+  /** Options of the event bus of cooperative sites. */
   bus: optionsOf<EventBusOptions>(EventBusOptions),
+  /** Options of the registry of cooperative sites. */
   sites: optionsOf<SiteOptions>(SiteOptions),
+  /** Options of the session registry. */
   sessions: optionsOf<SessionOptions>(SessionOptions),
-  /** What this node tells of its viewer streams. */
+  /** Options of the reports of viewer streams. */
   subscriptions: optionsOf<ReportedOptions>(ReportedOptions),
 })
+/** Options of `createRedisFacilities`. */
 export interface RedisFacilitiesOptions extends StoreOptions, Input<typeof OfNode> {}
 
-/** The tables whose rows leave by their lease alone, if any, of each family. The others are swept by scripts of their own. */
+/** Per family, the tables whose rows only expire by their lease. The others are swept by scripts of their own. */
 const TABLES: Record<FacilityName, readonly string[]> = {
   connections: [],
   contexts: ['contexts'],
@@ -71,15 +81,14 @@ const TABLES: Record<FacilityName, readonly string[]> = {
 }
 const LEASED = Object.values(TABLES).flat()
 
-/** The live objects of one node: what its host writes to. Other nodes and observers see the same through the store. */
+/** The facilities of one node, to which its host writes. Other nodes and observers see the data through the store. */
 export type RedisFacilities = ReturnType<typeof createRedisFacilities>
 
 /**
- * All facilities of one node. They share one bound on unanswered commands. `close()` ends the node's own loops and
- * connections; the host's client stays open, and what is in the store stays there.
+ * Creates all facilities of one node. They share one limit on unanswered commands. `close()` ends the node's loops and
+ * connections; your client stays open, and the data stays in the store.
  *
- * @example
- * const facilities = createRedisFacilities({ client, deploymentId: 'prod', nodeId: 'a' })
+ * @example const facilities = createRedisFacilities({ client, deploymentId: 'prod', nodeId: 'a' })
  */
 export function createRedisFacilities(options: RedisFacilitiesOptions) {
   const store = createStore(options, inStore(OfNode))
@@ -93,7 +102,7 @@ export function createRedisFacilities(options: RedisFacilitiesOptions) {
   const { heartbeatTimeoutMs, retentionMs, maxDisconnected } = readParts(ConnectionOptions, { ...options.connections })
   const sweepBounds = { lost_after: heartbeatTimeoutMs, retention: retentionMs, max_ended: maxDisconnected }
   const { maxSessions } = readParts(SessionOptions, { ...options.sessions })
-  // What lives by silence leaves by the node's loop, not only when its family is next written to.
+  // Expired entries are removed by the node's loop, not only by the next write of their family.
   const dispatcher = commandDispatcherOn(store, { nodeId, connections, ...options.dispatcher }, [
     (shard) => runScript(store, SWEEP_CONNECTIONS, shard, sweepBounds),
     (shard) => runScript(store, SWEEP_CLAIMS, shard, { ttl: claims.ttlMs }),
@@ -107,7 +116,7 @@ export function createRedisFacilities(options: RedisFacilitiesOptions) {
   const sites = siteRegistryOn(store, { ...options.sites })
   const sessions = sessionRegistryOn(store, { newId, sites, ...options.sessions })
   const subscriptions = subscriptionRegistryOn(store, { nodeId, ...options.subscriptions })
-  // Claimed and retained in one step: a node that dies between the two would leave a claim without a message.
+  // Claimed and retained in one step: a node that dies in between would leave a claim without a message.
   const ingest: Ingest = createIngestOver(connections, retainOn(store, kept, claims))
   return {
     connections,
@@ -123,8 +132,8 @@ export function createRedisFacilities(options: RedisFacilitiesOptions) {
     subscriptions,
     ingest,
     /**
-     * Ends within 5 s, whatever hooks and the store do; resolves to how many waiters and calls the store could not be told of.
-     * Viewer streams that it could not be told of leave by their lease.
+     * Ends within 5 s, even if hooks and the store stall. Resolves with the number of waiters and calls that could not
+     * be removed from the store. Viewer streams that could not be removed expire.
      */
     async close(): Promise<CloseResult> {
       const [ending] = await Promise.all([

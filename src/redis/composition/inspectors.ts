@@ -1,4 +1,4 @@
-/** From a deployment in a shared store to what a router is built from, in any process that can reach the store. */
+/** Inspectors of a deployment in a shared store, for a router in any process that can reach the store. */
 
 import type { FamilyName, Inspectors } from '../../contract/families.js'
 import { SPILL_STORE } from '../../contract/history.js'
@@ -20,26 +20,26 @@ import { createSubscriptionInspector } from '../subscriptions/inspector.js'
 import { allShards } from '../table/shards.js'
 
 const OfObserver = defineOptions({
-  /** Where the hosts put large payloads; without it they say `not_configured`. */
+  /** Store of large payloads, as given to the hosts; without it they are shown as `not_configured`. */
   spill: SPILL_STORE.optional(),
-  /** An older single command stream, whose length and pending entries the delivery summary shows. */
+  /** An older single command stream whose length and pending entries the delivery summary shows. */
   legacy: optionsOf<LegacyStream>(LegacyStream),
-  /** Whether to show contexts, and with them workers. @default true */
+  /** Whether to show contexts and workers. @default true */
   contexts: flag().default(true),
   /** Whether to show browser windows. @default true */
   browserWindows: flag().default(true),
-  /** Whether to show the cooperative sites, their sessions and viewer streams. @default true */
+  /** Whether to show cooperative sites, their sessions and viewer streams. @default true */
   cooperative: flag().default(true),
 })
+/** Options of `redisComposition`. */
 export interface RedisCompositionOptions extends StoreOptions, Input<typeof OfObserver> {}
 
 /**
- * Inspectors over a deployment, of which this process need be no part: they only read. Nothing is asked of the store
- * before a request, so that this works, and `/capabilities` answers, while it is down.
+ * Creates read-only inspectors of a deployment, in any process. No command is sent before the first request, so this
+ * works, and `/capabilities` responds, while the store is down.
  *
- * @throws RangeError for a `deploymentId` that could name another's keys, TypeError for what is not a client.
- * @example
- * createDiagnosticsRouter({ ...redisComposition({ client, deploymentId: 'prod' }), auth })
+ * @throws RangeError for an invalid `deploymentId`, TypeError for an unsupported client.
+ * @example createDiagnosticsRouter({ ...redisComposition({ client, deploymentId: 'prod' }), auth })
  */
 export function redisComposition(options: RedisCompositionOptions): { inspectors: Inspectors; deployment: Deployment } {
   const store = createStore(options, inStore(OfObserver))
@@ -60,7 +60,7 @@ export function redisComposition(options: RedisCompositionOptions): { inspectors
   return { inspectors, deployment: { id: store.deploymentId, mode: 'shared_store' } }
 }
 
-/** Reads something of every shard: a key that need not be there, by the command that reads records. */
+/** Reads a key (which need not exist) in every shard, with the command that reads records. */
 async function pingShards(store: Store, ctx: InspectionContext): Promise<void> {
   const keys = (await allShards(store, ctx)).map((shard) => store.key(shard, 'ping'))
   await Promise.all(keys.map((key) => store.command(['MGET', key], key, ctx)))

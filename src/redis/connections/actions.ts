@@ -1,4 +1,4 @@
-/** Reads which actions are offered by how many, from the connections that are connected now: as many as may be examined. */
+/** Lists the actions that connected clients offer, computed from the connections, within the scan limit. */
 
 import * as z from 'zod'
 import { shown } from '../../contract/checks.js'
@@ -15,19 +15,19 @@ import { CONNECTIONS } from './format.js'
 const Descriptions = z.record(z.string(), ActionDescriptor.pick({ description: true, parameters_schema: true }))
 type Description = z.infer<typeof Descriptions>[string]
 
-/** An action as the connections of all shards offer it. */
+/** An action with the connections of all shards that offer it. */
 interface Offer {
   connections: number
   users: Set<string>
   types: Set<ClientType>
-  /** When the latest connection to offer it connected, and its descriptions, as JSON. */
+  /** Time at which the latest connection that offers it connected, and that connection's descriptions as JSON. */
   latestAt: number
   latest: string | undefined
 }
 
 /**
- * Returns a page of actions by the UTF-8 bytes of their names; `page.cursor` is the last name of the page before.
- * `truncated`: a shard was lost, or there are more connections than may be examined, and this is a sample.
+ * Returns a page of actions, ordered by the UTF-8 bytes of their names; `page.cursor` is the last name of the previous
+ * page. `truncated`: a shard is down, or there are more connections than the scan limit and this is a sample.
  */
 export async function listActions(
   store: Store,
@@ -94,7 +94,7 @@ const noOffer = (): Offer => ({
   latest: undefined,
 })
 
-/** The description that the latest connection gave, which need not have given one. */
+/** Returns the description that the latest connection gave, if it gave one. */
 function describe(store: Store, name: string, latest: string | undefined, ctx: InspectionContext): Description {
   const none = { description: null, parameters_schema: null }
   if (!latest) return none
@@ -102,7 +102,7 @@ function describe(store: Store, name: string, latest: string | undefined, ctx: I
     const described = Descriptions.parse(JSON.parse(latest))
     return (Object.hasOwn(described, name) && described[name]) || none
   } catch {
-    store.onError(new BadRow(`the description of the action ${shown(name)} should be a descriptor, and is not`), ctx)
+    store.onError(new BadRow(`invalid stored descriptor of the action ${shown(name)}`), ctx)
     return none
   }
 }

@@ -1,4 +1,4 @@
-/** Reads what the scripts of the connection registry have counted in each of the last minutes, shard by shard. */
+/** Reads what the scripts of the connection registry counted in each of the last minutes, shard by shard. */
 import {
   CHURN_COMBINATIONS,
   CHURN_MINUTES,
@@ -17,7 +17,10 @@ import { defineReadScript, readShard } from '../table/read-script.js'
 import { allShards } from '../table/shards.js'
 import readChurnLua from './read-churn.lua'
 
-/** Entries of one minute: beside the combinations, that it was watched, and what is too much, by client type. */
+/**
+ * Maximum number of entries per minute: the combinations, a marker that the minute was counted, and the overflow
+ * entries per client type.
+ */
 const ENTRIES = CHURN_COMBINATIONS + 1 + 2 * ClientType.options.length
 
 const CHURN = defineReadScript(
@@ -35,7 +38,7 @@ const CHURN = defineReadScript(
 
 const ENTRY = /^(?:opened|ended (\S+)) (\S+)(?: (.*))?$/s
 
-/** What an entry says, if it is one that `filter` admits; its `reason` is absent for a connection that was made. */
+/** Parses an entry if `filter` matches it. `reason` is `undefined` for a new connection. */
 function readEntry(entry: string, filter: ChurnFilter): { reason: string | undefined } | undefined {
   const [found, reason, type, node] = ENTRY.exec(entry) ?? []
   if (found === undefined || !ClientType.safeParse(type).success) return undefined
@@ -44,7 +47,10 @@ function readEntry(entry: string, filter: ChurnFilter): { reason: string | undef
   return { reason: reason === undefined ? undefined : Reason.parse(reason) }
 }
 
-/** The last minutes of all shards. @throws Refusal `unavailable` where one of them is lost: a sum without it would be none. */
+/**
+ * Reads the last minutes of all shards. @throws Refusal `unavailable` if a shard is down, because the sums would be
+ * wrong.
+ */
 export async function readChurn(store: Store, filter: ChurnFilter, ctx: InspectionContext): Promise<ConnectionChurn> {
   const shards = await allShards(store, ctx)
   const now = await store.time(ctx)

@@ -1,4 +1,4 @@
-/** Which instances hold clients now, for inspectors and for whoever fences by reading. */
+/** Reads which instances hold clients now, for inspectors and for hosts that check instances by reading. */
 import type { ClientOfUser } from '../../contract/connections.js'
 import type { InspectionContext } from '../../contract/page.js'
 import { shardOf } from '../store/keys.js'
@@ -6,7 +6,7 @@ import type { Store } from '../store/store.js'
 import { readRows } from '../table/rows.js'
 import { CONNECTIONS, endOf } from './format.js'
 
-/** The instance that holds (user, client) now, or `null`. */
+/** Returns the instance that holds (user, client) now, or `null`. */
 export async function readCurrentInstance(
   store: Store,
   client: ClientOfUser,
@@ -16,7 +16,7 @@ export async function readCurrentInstance(
   return current
 }
 
-/** The instances that hold `clients` now, in their order: two reads of each shard that has any of them. */
+/** Returns the instances that hold `clients` now, in their order, with two reads per shard involved. */
 export async function readCurrentInstances(
   store: Store,
   clients: readonly ClientOfUser[],

@@ -1,4 +1,4 @@
-/** The live connection registry of a deployment in a shared store, for the hosts that write to it. */
+/** The connection registry of a deployment in a shared store, for hosts. */
 import {
   type ActionDescriptor,
   ConnectInput,
@@ -20,14 +20,14 @@ import { createRegistryInspector } from './inspector.js'
 import { createKnownShards } from './known-shards.js'
 import { CONNECT, CURRENT_INSTANCE, DISCONNECT, HEARTBEAT } from './scripts.js'
 
+/** Options of `createRedisConnectionRegistry`. */
 export type RedisConnectionRegistryOptions = StoreOptions & ConnectionOptions
 
 /**
- * A connection registry in Redis: whichever node a client connects to, one connection at most is current per
- * (user, client), on every node.
+ * Creates a connection registry in Redis. At most one connection per (user, client) is current in the whole deployment,
+ * whichever node the client connects to.
  *
- * @example
- * const connections = createRedisConnectionRegistry({ client, deploymentId: 'prod', nodeId: 'a' })
+ * @example const connections = createRedisConnectionRegistry({ client, deploymentId: 'prod', nodeId: 'a' })
  */
 export function createRedisConnectionRegistry(
   options: RedisConnectionRegistryOptions,
@@ -50,7 +50,7 @@ export function connectionRegistryOn(
   const by = crypto.randomUUID().slice(0, 8)
   let sent = 0
 
-  /** Asks the shard that is known to have the connection; else every shard, of which one at most does. */
+  /** Runs `run` in the shard that is known to have the connection, else in every shard, of which at most one has it. */
   async function inItsShard(id: string, run: (shard: number) => Promise<boolean>): Promise<boolean> {
     const known = knownShards.get(id)
     if (known !== undefined) return run(known)
@@ -122,16 +122,16 @@ export function connectionRegistryOn(
   }
 }
 
-/** What a client says of itself: the rest of a record is set aside for ids, times, and quotes around them. */
+/** Maximum size of the client's own data in bytes. The rest of a record is reserved for ids, times and JSON syntax. */
 const SAID_BYTES = RECORD_BYTES - 4_096
 
-/** The body of a connection. @throws Refusal as `bounded`. */
+/** Returns the body of a connection. @throws Refusal as `bounded`. */
 const contentOf = (metadata: unknown) => `{"metadata":${toJson(parseInput(JsonRecord, metadata), SAID_BYTES).text}}`
 
 /**
- * The descriptors, each name once and its last description, and the metadata, cut loose from the caller's objects.
+ * Returns a copy of the descriptors, without duplicate names (the last one wins), and of the metadata.
  *
- * @throws Refusal `payload_too_large` when they make a record too large, `invalid_input` for what is not JSON.
+ * @throws Refusal `payload_too_large` if the record would be too large, `invalid_input` if they are not JSON.
  */
 function bounded(actions: ReturnType<typeof ConnectInput.parse>['actions'], metadata: JsonObject) {
   const byName = new Map<string, ActionDescriptor>()

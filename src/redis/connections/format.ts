@@ -1,4 +1,4 @@
-/** What a stored connection is, for every reader of the registry. */
+/** Format of a stored connection, for all readers of the registry. */
 import * as z from 'zod'
 import { Connection, LifecycleReason } from '../../contract/connections.js'
 import { Reason } from '../../contract/ids.js'
@@ -14,9 +14,9 @@ const StoredConnection = Connection.pick({
   node_id: true,
   metadata: true,
 }).extend({
-  /** Names of the actions; absent for none, because a script cannot write an empty list. */
+  /** Names of the actions; absent if there are none, because a script cannot write an empty list. */
   names: z.array(z.string()).optional(),
-  /** Descriptions and schemas of those actions that have some, by their names, as JSON; absent for none. */
+  /** Descriptions and schemas of the actions that have any, by name, as JSON; absent if there are none. */
   described: z.string().optional(),
   connected_at: Millis,
   seen_at: Millis,
@@ -30,7 +30,7 @@ const StoredConnection = Connection.pick({
 })
 type StoredConnection = z.infer<typeof StoredConnection>
 
-/** How a connection ended, or has been lost without anybody writing it down. */
+/** Returns how a connection ended, or that its heartbeats stopped even if no script has recorded that. */
 export function endOf(
   row: StoredConnection,
   now: number,
@@ -46,7 +46,7 @@ export const CONNECTIONS: TableReader<Connection, StoredConnection> = {
   idOf: ({ connection_id }) => connection_id,
   schema: StoredConnection,
   indexes: ['user_id', 'node_id', 'ended_reason'],
-  // Of whoever has fallen silent it stands nowhere before somebody comes by.
+  // A connection whose heartbeats stopped is added to this index only when a script sweeps it.
   isIndexed: (field, value) => field !== 'ended_reason' || value !== LifecycleReason.enum.heartbeat_lost,
   read(row, now) {
     const ended = endOf(row, now)

@@ -50,7 +50,7 @@ export function createRegistryInspector(store: Store): RegistryInspector {
   }
 }
 
-/** The life of a connection in order: how it began, and how it ended when it did. */
+/** Returns the events of a connection in order: when it connected, and how it ended if it has. */
 function eventsOf({ connection_id, connected_at }: Connection, ended: ReturnType<typeof endOf>): ConnectionEvent[] {
   const events: ConnectionEvent[] = [{ connection_id, event: 'connected', at: connected_at, reason: null }]
   if (ended) events.push({ connection_id, event: ended.end, at: toTimestamp(ended.at), reason: ended.reason })

@@ -1,6 +1,6 @@
-/** Which shard has a connection, as far as this process has seen it: a connection never changes its user, so never its shard. */
+/** Caches which shard has a connection. A connection never changes its user, and so never its shard. */
 
-/** Some 100 bytes each. Whoever is forgotten is looked for in every shard, once. */
+/** Maximum number of entries, about 100 bytes each. For an evicted one every shard is queried once. */
 const KNOWN_MAX = 100_000
 
 interface KnownShards {
@@ -8,7 +8,7 @@ interface KnownShards {
   set(id: string, shard: number): void
 }
 
-/** The most recently used are kept. */
+/** Creates the cache. It evicts the least recently used entry. */
 export function createKnownShards(most = KNOWN_MAX): KnownShards {
   const known = new Map<string, number>()
 

@@ -19,7 +19,7 @@ const REASON = LifecycleReason.enum
 
 const CONSTANTS = {
   MINUTE_MS,
-  // How long a minute is kept: as long as it is reported, and a little longer for clocks that differ.
+  // How long a minute is kept: as long as it is reported, plus a margin for clock differences.
   CHURN_KEPT_MS: (CHURN_MINUTES + 5) * MINUTE_MS,
   CHURN_COMBINATIONS,
   OTHER,
@@ -27,10 +27,11 @@ const CONSTANTS = {
   HEARTBEAT_LOST: REASON.heartbeat_lost,
 }
 
-// `lost_after`: ms without a heartbeat until a connection is lost; `max_ended`: disconnected ones that are kept.
+// `lost_after`: ms without a heartbeat until a connection is lost; `max_ended`: maximum number of disconnected ones
+// that are kept.
 const SWEEP_ARGS = ['lost_after', 'retention', 'max_ended'] as const
 /**
- * Returns the time, and how often the client has been superseded. A repeated call returns the first answer and changes
+ * Returns the time, and how often the client has been superseded. A repeated call returns the first result and changes
  * nothing.
  */
 export const CONNECT = defineScript(
@@ -47,8 +48,8 @@ export const CONNECT = defineScript(
 )
 
 /**
- * Returns whether the connection is connected. `content`: new metadata from the client, or ''. `sent`: the reporter
- * and its count: with a repeated or outdated one `content` is ignored.
+ * Returns whether the connection is connected. `content`: new metadata of the client, or ''. `sent`: the reporter and
+ * its sequence number; `content` of a repeated or outdated report is ignored.
  */
 export const HEARTBEAT = defineScript(
   'connections.heartbeat',

@@ -1,4 +1,4 @@
-/** The live context registry of a deployment in a shared store, for the hosts that write to it. */
+/** The context registry of a deployment in a shared store, for hosts. */
 import {
   type Context,
   type ContextRegistry,
@@ -15,13 +15,13 @@ import { createStore, inStore, type Store, type StoreOptions } from '../store/st
 import { CONTEXTS } from './format.js'
 import { createContextInspector } from './inspector.js'
 
+/** Options of `createRedisContextRegistry`. */
 export type RedisContextRegistryOptions = StoreOptions & PresenceOptions
 
 /**
- * A context registry in Redis. A closed context gives up its task.
+ * Creates a context registry in Redis. Closing a context releases its task.
  *
- * @example
- * const contexts = createRedisContextRegistry({ client, deploymentId: 'prod' })
+ * @example const contexts = createRedisContextRegistry({ client, deploymentId: 'prod' })
  */
 export function createRedisContextRegistry(
   options: RedisContextRegistryOptions,

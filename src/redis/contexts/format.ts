@@ -1,4 +1,4 @@
-/** How a context is stored, and read back. */
+/** Format of a stored context. */
 import * as z from 'zod'
 import { Context } from '../../contract/contexts.js'
 import type { TableReader } from '../table/rows.js'
@@ -19,7 +19,7 @@ export const CONTEXTS: TableReader<Context, z.infer<typeof StoredContext>> = {
   idOf: ({ context_id }) => context_id,
   schema: StoredContext,
   indexes: ['window_id', 'user_id'],
-  // Field by field: a page is fifty of these, and spreading them costs more than parsing.
+  // Field by field, because spreading the fifty rows of a page costs more than parsing them.
   read(row, now) {
     const silence = now - row.updated_at
     if (silence >= (row.status === 'closed' ? 1 : 2) * row.ttl_ms) return undefined

@@ -41,8 +41,9 @@ export function createContextInspector(store: Store): ContextRegistryInspector {
 }
 
 /**
- * One read script a shard, whatever the number of windows. A window whose contexts were not all reached is left out. Given
- * `windows`, a context counts only in a window of its own user, and only that user's shard is asked.
+ * Counts the contexts of windows with one read script per shard, whatever the number of windows. A window whose
+ * contexts were not all read is left out. With `windows`, a context only counts in a window of its own user, and only
+ * that user's shard is queried.
  */
 async function countByWindow(
   store: Store,
@@ -81,7 +82,7 @@ async function countByWindow(
     })
     asked.delete(shard)
   })
-  // What a shard that is lost holds may be in any window that it was asked for.
+  // A shard that is down may hold contexts of any window that was queried there.
   for (const lost of asked.values()) for (const window_id of lost) counts.delete(window_id)
   const isTruncated = counts.size < new Set(windowIds).size
   return Object.assign([...counts.values()], { examined, ...(isTruncated ? { truncated: true } : {}) })

@@ -1,4 +1,4 @@
-/** The live deduplicator of a deployment in a shared store, for the hosts that write to it. */
+/** The deduplicator of a deployment in a shared store, for hosts. */
 import { ClaimInput, ClaimOptions, type Deduplicator, type DeduplicatorInspector } from '../../contract/deduplicator.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
@@ -9,13 +9,13 @@ import { createStore, inStore, type Store, type StoreOptions } from '../store/st
 import { createDeduplicatorInspector } from './inspector.js'
 import { CLAIM_MESSAGE, RELEASE_MESSAGE } from './scripts.js'
 
+/** Options of `createRedisDeduplicator`. */
 export type RedisDeduplicatorOptions = StoreOptions & ClaimOptions
 
 /**
- * A deduplicator in Redis: one claim holds on every node. A duplicate does not prolong it.
+ * Creates a deduplicator in Redis: a claim is valid on every node. A duplicate does not extend it.
  *
- * @example
- * const deduplicator = createRedisDeduplicator({ client, deploymentId: 'prod' })
+ * @example const deduplicator = createRedisDeduplicator({ client, deploymentId: 'prod' })
  */
 export function createRedisDeduplicator(
   options: RedisDeduplicatorOptions,

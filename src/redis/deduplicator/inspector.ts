@@ -11,13 +11,17 @@ import { allShards } from '../table/shards.js'
 
 const NAME = 'dedup'
 
-/** The limits of a shard: what its writers stored with their last claim. */
+/** Limits of a shard, as its writers stored them with their last claim. */
 interface Stored {
   capacity: number | null
   ttlMs: number | null
 }
 
-/** @param own The limits of a writer in this process, for as long as nothing was claimed. */
+/**
+ * Creates the inspector.
+ *
+ * @param own Limits of a writer in this process, used until the first claim.
+ */
 export function createDeduplicatorInspector(
   store: Store,
   own: { capacity: number; ttlMs: number } | undefined = undefined,
@@ -57,13 +61,13 @@ export function createDeduplicatorInspector(
         }),
       )
       const sum = (of: (part: (typeof parts)[number]) => number | null) => sumCounts(parts.map((part) => of(part) ?? 0))
-      // A shard that has remembered nothing yet will remember as many as the others.
+      // A shard without claims will get the same limit as the others.
       const known = Math.max(...parts.map((part) => part.capacity ?? 0))
       const capacity = sum((part) => part.capacity ?? known)
       const ttl_ms = Math.max(...parts.map((part) => part.ttlMs ?? 0))
       return {
         entries: sum((part) => part.entries),
-        // Neither is known before the first claim.
+        // Both are unknown before the first claim.
         capacity: capacity || null,
         ttl_ms: ttl_ms || null,
         accepted: sum((part) => part.counters[0] ?? 0),

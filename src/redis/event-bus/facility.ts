@@ -1,4 +1,7 @@
-/** The event bus of a deployment: what one node publishes reaches the subscriptions of all, or they see that it did not. */
+/**
+ * The event bus of a deployment: an event published on one node reaches the subscriptions on all nodes, or they see a
+ * gap.
+ */
 import { EventBusOptions, PublishedEvent, type SiteEventBus } from '../../contract/event-bus.js'
 import { parseInput } from '../../contract/input.js'
 import { toJson } from '../../contract/json.js'
@@ -11,34 +14,39 @@ import { badPosition } from './local-topic.js'
 import { PUBLISH } from './scripts.js'
 import { createEventTopics } from './topics.js'
 
-/** Bytes of one event: whatever a relay's body of 256 KiB can become as JSON. */
+/** Maximum size of one event in bytes: more than a relay's body of 256 KiB can become as JSON. */
 const EVENT_BYTES = 1_048_576
 
+/** Options of `createRedisEventBus`. */
 export type RedisEventBusOptions = Omit<StoreOptions, 'now'> & EventBusOptions
 
 const RedisEventBusOptions = defineOptions({ ...StoreOptions.omit({ now: true }).shape, ...EventBusOptions.shape })
 
 /**
- * An event bus over sharded pub/sub. A topic counts in the store, so that a position means the same on every node; it is
- * forgotten ten minutes after its last event when no node reads it, and then starts a new epoch at 1. What a node misses
- * while its link is down its subscribers see as a gap, `link_lost`, exact as long as the store has not lost count.
+ * Creates an event bus over sharded pub/sub. Positions of a topic are counted in the store, so they mean the same on
+ * every node. The store forgets a topic ten minutes after its last event if no node reads it; then it starts a new
+ * epoch at 1. Events that a node misses while its connection is down appear to its subscribers as a gap with reason
+ * `link_lost`, which is exact as long as the store has not lost its counter.
  *
- * Call `prepare(topic)` before a subscription whose position is shown: it knows its place only when the store has said so.
- * A publication that arrives twice, because a client has sent it again, is published once. An `unavailable` whose `outcome`
- * is not `not_run` leaves open whether it was published.
+ * Call `prepare(topic)` before a subscription whose position you show: the position is known only after the store has
+ * replied. A publication that the client sends twice is published once. After an `unavailable` with an `outcome` other
+ * than `not_run` it is unknown whether the event was published.
  *
- * From the first subscription to `close()` it listens on the connection that all share who listen over the client.
+ * From the first subscription to `close()` the bus uses the subscriber connection that all listeners of the client
+ * share.
  *
- * @throws RangeError for a `queueSize` that is not a whole number from 1.
- * @example
- * const bus = createRedisEventBus({ client, deploymentId: 'prod' })
- * await bus.publish('users/alice/sites/notes/events', event)
+ * @throws RangeError if `queueSize` is not an integer of at least 1.
+ * @example const bus = createRedisEventBus({ client, deploymentId: 'prod' })
  */
 export function createRedisEventBus(options: RedisEventBusOptions): Required<SiteEventBus> {
   return eventBusOn(createStore(options, RedisEventBusOptions), options)
 }
 
-/** @param shared Its clock counts for nothing here: what the bus remembers expires by the store's own. */
+/**
+ * Creates an event bus on a store.
+ *
+ * @param shared Its injected clock is not used: expiry depends on the store's own clock.
+ */
 export function eventBusOn(shared: Store, options: EventBusOptions): Required<SiteEventBus> {
   const { newId, queueSize } = readParts(EventBusOptions, options)
   const store: Store = { ...shared, now: undefined }
@@ -50,7 +58,7 @@ export function eventBusOn(shared: Store, options: EventBusOptions): Required<Si
     return topics.open(name)
   }
 
-  /** @param once The id under which the topic may have had the event, if that matters. */
+  /** @param once Id by which a repeated event is detected, or ''. */
   async function send(name: string, event: PublishedEvent, once: string): Promise<number | null> {
     if (closed) throw new Refusal('closed', 'the event bus is closed')
     parseInput(PublishedEvent, event)
@@ -85,7 +93,7 @@ export function eventBusOn(shared: Store, options: EventBusOptions): Required<Si
     subscribe(name, subscribeOptions) {
       const local = open(name)
       const subscription = local.topic.subscribe(subscribeOptions)
-      // What fails now is tried again: until then the subscription waits at a place that it does not know yet.
+      // A failure is retried: until then the subscription waits without a position.
       if (!local.isPlaced) topics.place(local).catch((error) => store.onError(error))
       return subscription
     },

@@ -1,4 +1,4 @@
-/** Reads the newest event of each of many topics: what the sites of a deployment are asked about. */
+/** Reads the newest event of each of many topics, for the list of sites. */
 import type { LastEvent } from '../../contract/event-bus.js'
 import type { InspectionContext } from '../../contract/page.js'
 import { shardOf } from '../store/keys.js'
@@ -8,7 +8,7 @@ import { defineReadScript, readShard } from '../table/read-script.js'
 import { readShards } from '../table/shards.js'
 import lastEventsLua from './last-events.lua'
 
-/** Whose topic it is, as its name spells them. */
+/** Returns the user in a topic's name, encoded as it is there. */
 const userOf = (topic: string) => /^users\/([^/]+)\//.exec(topic)?.[1] ?? ''
 
 const LAST = defineReadScript(
@@ -23,7 +23,7 @@ function toLastEvent(noted: string | null): LastEvent | null {
   return at === undefined || epoch === undefined ? null : { at, position: { epoch, seq: Number(seq) } }
 }
 
-/** The newest event of each of `topics`, by its name. A topic of a shard that is lost is not among them. */
+/** Returns the newest event of each of `topics`, by name, without topics of shards that are down. */
 export async function readLastEvents(
   store: Store,
   topics: readonly string[],

@@ -1,54 +1,58 @@
-/** One topic as this node hears it: messages become events of its ring, or holes that its readers see. */
+/** One topic on this node: messages become events in its ring, or gaps that its readers see. */
 import { SiteEvent, type StreamPosition } from '../../contract/event-bus.js'
 import { deepFreeze } from '../../contract/json.js'
 import { createTopic, type Topic } from '../../event-ring/topic.js'
 import { BadRow } from '../table/rows.js'
 
-/** Longest wait for events that were published before and are still on their way. */
+/** Maximum wait for events that were published earlier and are still in transit, in ms. */
 const CATCH_UP_MS = 1_000
 
-/** Where the store stands in a topic. */
+/** The position of a topic in the store. */
 export type StorePosition = StreamPosition
 
 export interface LocalTopic {
   readonly name: string
   readonly topic: Topic
-  /** Both are known once it is placed. */
+  /** Channel and shard are set once the topic is placed. */
   channel: string
   shard: number
-  /** Whether its position is known. */
+  /** Whether the position is known. */
   readonly isPlaced: boolean
   placing: Promise<void> | undefined
-  /** Who waits for it before they read. */
+  /** Number of callers that wait for the topic before they read. */
   preparing: number
-  /** When the last of these or of its readers left, on the process's own clock. */
+  /** When the last reader or waiting caller left, by `performance.now()`. */
   unreadAt: number
-  /** Takes a message in; whether it lies behind what is known, which only the store can explain. */
+  /** Processes a message. Returns whether its position is before the known one, which only the store can explain. */
   hear(message: string): boolean
-  /** Where the store stood after the subscription: what was heard in between comes after it. */
+  /** Sets the position that the store reported after the subscription: messages received in between come after it. */
   place(position: StorePosition): void
   /**
-   * Compares with where the store stands now. An event that is not here may still be on its way: lost is what was missing
-   * at a look a second ago or more.
+   * Compares with the store's current position. A missing event may still be in transit: it counts as lost if it was
+   * already missing a second before.
    */
   compare(position: StorePosition): void
   /**
-   * Where the store stands now that the link is back. What is missing is lost, but for what comes within a second: the store
-   * counts an event before it is heard.
+   * Compares with the store's position after a reconnect. Missing events are lost unless they arrive within a second:
+   * the store counts an event before it is delivered.
    */
   relink(position: StorePosition): Promise<void>
-  /** Resolves when the topic stands there, or after a second: then what is missing is left to the next look. */
+  /**
+   * Resolves when the topic has reached `position`, or after a second: the next comparison handles what is still
+   * missing.
+   */
   reach(position: StorePosition): Promise<void>
   close(): void
 }
 
-// A foreign writer may publish anything on the channel. Unknown fields pass, as on the bus of one process.
+// Anything can be published on the channel by another writer. Unknown fields are kept, as on the bus of a single
+// process.
 const Heard = SiteEvent.loose()
 
-// An epoch stands in the id of a frame, where a control character would be another field.
+// An epoch is part of a frame's id, where a control character would start another field.
 const MESSAGE = /^([^\p{Cc}]*)\n([1-9][0-9]{0,15})\n/u
 
-/** A message as it was heard: an event and where it stands. */
+/** A received message: an event and its position. */
 interface Message extends StreamPosition {
   text: string
 }
@@ -60,14 +64,12 @@ function readMessage(message: string): Message | undefined {
   return { epoch, seq, text: message.slice(head.length) }
 }
 
-/** What the store held as the position of a topic could not be read: the count has started again under a new name. */
+/** Returns the error for a stored position that is invalid: counting has restarted in a new epoch. */
 export function badPosition(topic: string): BadRow {
-  return new BadRow(
-    `the stored position of the topic ${JSON.stringify(topic)} was not an epoch and a count; a new epoch has begun`,
-  )
+  return new BadRow(`invalid stored position of the topic ${JSON.stringify(topic)}; a new epoch has begun`)
 }
 
-/** Who waits for a topic to reach a position, each for a bounded time. */
+/** Callers that wait for a topic to reach a position, each with a timeout. */
 function createWaits() {
   let waiting: { seq: number; resolve: () => void }[] = []
   return {
@@ -84,13 +86,13 @@ function createWaits() {
           waiting = waiting.filter((other) => other !== own)
           resolve()
         }
-        // A process that stood still for so long looks first at what has arrived meanwhile.
+        // If the process was suspended, first process the messages that have arrived in the meantime.
         let late = setTimeout(() => {
           late = setTimeout(giveUp)
         }, CATCH_UP_MS)
         waiting.push(own)
       }),
-    /** The topic has reached `seq`. */
+    /** Resolves the callers that wait for `seq` or an earlier one. */
     resolve(seq: number) {
       if (waiting.length === 0) return
       for (const own of waiting) if (own.seq <= seq) own.resolve()
@@ -99,7 +101,7 @@ function createWaits() {
   }
 }
 
-/** The event in a message, or `undefined` where it holds none. */
+/** Parses the event in a message, or returns `undefined`. */
 function parseEvent(text: string, seq: number): SiteEvent | undefined {
   try {
     const read = Heard.safeParse({ ...JSON.parse(text), seq })
@@ -109,7 +111,11 @@ function parseEvent(text: string, seq: number): SiteEvent | undefined {
   }
 }
 
-/** @param onError Told of what is not an event; a hole stands in its place. */
+/**
+ * Creates a topic.
+ *
+ * @param onError Called for each message that is not an event; readers see a gap instead.
+ */
 export function createLocalTopic(name: string, queueSize: number, onError: (error: unknown) => void): LocalTopic {
   const topic = createTopic({
     queueSize,
@@ -118,11 +124,11 @@ export function createLocalTopic(name: string, queueSize: number, onError: (erro
       local.unreadAt = performance.now()
     },
   })
-  /** Heard before the position was known; the ring takes no more than its size anyway. */
+  /** Messages received before the position was known; at most as many as fit in the ring. */
   let earlyMessages: Message[] | null = []
-  /** The first of its epoch that was left out of those: where its readers' gap begins. */
+  /** The first message of its epoch that did not fit: the gap of its readers begins there. */
   let leftOut: Message | undefined
-  /** Where the store stood ahead of this node, and when: until that has come or is lost. */
+  /** The store's position when it was ahead of this node, and the time: until the missing events arrive or are lost. */
   let behind: (StorePosition & { at: number }) | undefined
   const waits = createWaits()
 
@@ -131,7 +137,7 @@ export function createLocalTopic(name: string, queueSize: number, onError: (erro
   const isAhead = ({ epoch, seq }: StorePosition) => epoch === topic.position.epoch && seq > topic.position.seq
 
   function take({ epoch, seq, text }: Message): boolean {
-    // Another epoch: how many were lost of the former one nobody can say, but this one is not among them.
+    // A new epoch: how many events of the previous one were lost is unknown, but this event is not among them.
     if (epoch !== topic.position.epoch) topic.moveTo({ epoch, seq: seq - 1 })
     if (seq <= topic.position.seq) return true
     const event = parseEvent(text, seq)
@@ -159,7 +165,7 @@ export function createLocalTopic(name: string, queueSize: number, onError: (erro
     hear(heard) {
       const message = readMessage(heard)
       if (!message) {
-        onError(badMessage('does not begin with its position; it is passed over'))
+        onError(badMessage('does not begin with its position and is skipped'))
         return false
       }
       if (!earlyMessages) return take(message)
@@ -193,7 +199,7 @@ export function createLocalTopic(name: string, queueSize: number, onError: (erro
       if (earlyMessages) return
       const { epoch } = topic.position
       await local.reach(position)
-      // An epoch that was heard of meanwhile is later than the one that the store was asked for.
+      // An epoch that was received in the meantime is newer than the one in the reply.
       if (epoch !== topic.position.epoch) return
       if (position.epoch !== epoch || position.seq > topic.position.seq) topic.moveTo(position)
     },

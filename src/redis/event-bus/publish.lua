@@ -1,16 +1,16 @@
 --@include ./topic.lua
 
--- How long the name of a publication is remembered (longer than any sender retries), and how many names of one topic.
+-- How long the name of a publication is remembered (longer than any sender retries), and how many names per topic.
 local SENT_MS, SENT_MAX = 30000, 10000
--- How long the newest event of a topic is remembered after the last event of its user, and for how many topics of one
--- user. When there are more, all of that user in the shard are forgotten.
+-- How long the newest event of a topic is remembered after the last event of its user, and for how many topics per
+-- user. If there are more, all of that user in the shard are forgotten.
 local LAST_KEPT_MS, LAST_MAX = 2592000000, 10000
--- Events of one topic that are remembered by their ids, for as long as the topic.
+-- Maximum number of events per topic whose ids are remembered, for as long as the topic.
 local HAD_MAX = 1000
 
 local sent = K('bus', 'sent', topic)
 redis.call('ZREMRANGEBYSCORE', sent, '-inf', now - SENT_MS)
--- The sender repeats a publication whose reply was lost.
+-- The sender repeated a publication whose reply was lost.
 if redis.call('ZSCORE', sent, name) then
   local _, epoch, seq = standing(topic, known_epoch, known_seq, fresh)
   return { 0, epoch, seq }
@@ -26,7 +26,7 @@ redis.call('PEXPIRE', sent, SENT_MS)
 local key, epoch, _, spoilt = standing(topic, known_epoch, known_seq, fresh)
 local seq = redis.call('HINCRBY', key, 'seq', 1)
 redis.call('SPUBLISH', K('bus', 'on', topic), epoch .. '\n' .. seq .. '\n' .. event)
--- Remembers the newest event for the list of sites. If another type is stored there, publishing works all the same.
+-- Remembers the newest event for the list of sites. If the key has another type, the event is published all the same.
 local user = string.match(topic, '^users/([^/]+)/')
 local last = K('bus', 'last', user or '')
 local noted = user and redis.pcall('HLEN', last)

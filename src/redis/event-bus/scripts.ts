@@ -26,7 +26,7 @@ export const PUBLISH = defineScript(
   publishLua,
 )
 
-/** Returns the position of each topic. `known`: topic, epoch and seq that the node knows, for each of them. */
+/** Returns the position of each topic. `known`: topic, epoch and seq known to the node, for each of them. */
 export const POSITIONS = defineScript(
   'event-bus.stand',
   {

@@ -5,9 +5,9 @@
 -- A topic starts a new epoch when the store has lost data, which is when a node has seen a later position than the
 -- store holds. It also does so when the stored position is invalid or at its maximum; then `spoilt` is 1.
 
--- How long an unused topic is remembered: nobody publishes to it, and no node asks about it.
+-- How long an unused topic is remembered: no events are published to it, and no node reads its position.
 local KEPT_MS = 600000
--- Topics of one user in a shard. Beyond, the one untouched for longest starts a new epoch.
+-- Maximum number of topics of one user in a shard. Above it, the least recently used one starts a new epoch.
 local TOPICS_PER_USER = 10000
 -- Maximum of a sequence number: the greatest exact integer.
 local SEQ_MAX = 9007199254740991

@@ -1,4 +1,4 @@
-/** The topics of an event bus that somebody on this node reads. */
+/** The topics of an event bus that have readers on this node. */
 import { createTicker } from '../../async/timer.js'
 import { shardOf } from '../store/keys.js'
 import { listen } from '../store/listener.js'
@@ -7,15 +7,15 @@ import type { Store } from '../store/store.js'
 import { badPosition, createLocalTopic, type LocalTopic, type StorePosition } from './local-topic.js'
 import { POSITIONS } from './scripts.js'
 
-/** How often positions are compared with the store: an event that never came shows as a gap within two of these. */
+/** Interval between comparisons with the store, in ms: a lost event appears as a gap within two of them. */
 const LOOK_MS = 2_000
-/** How long a topic without readers is still heard: a viewer that reconnects finds it where it was. */
+/** How long a topic without readers stays subscribed, in ms: a viewer that reconnects in this time misses nothing. */
 const UNREAD_MS = 10_000
-/** Topics asked about in one script: tens of microseconds each. */
+/** Maximum number of topics per script: tens of microseconds each. */
 const LOOK_BATCH = 100
 
 type ReadPositions = (some: readonly LocalTopic[]) => Promise<StorePosition[]>
-/** What a topic makes of where the store stands. */
+/** Applies the store's position to a topic. */
 type Notify = (local: LocalTopic, position: StorePosition) => void
 const compare: Notify = (local, position) => local.compare(position)
 
@@ -25,7 +25,7 @@ interface EventTopicsOptions {
   newId: () => string
 }
 
-/** Where the store stands in each of `some`, which are of one shard. `fresh` names a new epoch. */
+/** Reads the store's positions of `some`, all in one shard. `fresh` is the name for a new epoch. */
 async function readPositions(store: Store, fresh: string, some: readonly LocalTopic[]): Promise<StorePosition[]> {
   const known = some.flatMap(({ name, topic, isPlaced }) => {
     const { epoch, seq } = isPlaced ? topic.position : { epoch: '', seq: 0 }
@@ -38,17 +38,17 @@ async function readPositions(store: Store, fresh: string, some: readonly LocalTo
   return found
 }
 
-/** Tells each of `some`, by what `readPositions` finds, where the store stands in it, unless that is out of date by then. */
+/** Reads the positions of `some` and applies them, unless they are outdated by then. */
 async function look(some: readonly LocalTopic[], readPositions: ReadPositions, notify: Notify): Promise<void> {
   const epochs = some.map(({ topic }) => topic.position.epoch)
   const found = await readPositions(some)
   some.forEach((local, i) => {
-    // An epoch that was heard of meanwhile is later than the one that the store was asked for.
+    // An epoch that was received in the meantime is newer than the one in the reply.
     if (local.topic.position.epoch === epochs[i]) notify(local, found[i] as StorePosition)
   })
 }
 
-/** Topics whose position is known, shard by shard. */
+/** Yields the topics whose position is known, in batches per shard. */
 function* batchesOf(topics: Iterable<LocalTopic>): Generator<LocalTopic[]> {
   const byShard = new Map<number, LocalTopic[]>()
   for (const local of topics) {
@@ -70,7 +70,7 @@ export function createEventTopics({ store, queueSize, newId }: EventTopicsOption
   const positionsOf: ReadPositions = (some) => readPositions(store, newId(), some)
   const ticker = createTicker(() => pass().catch(onError), LOOK_MS)
 
-  /** Subscribes, then asks for the position. */
+  /** Subscribes to a topic, then reads its position. */
   function place(local: LocalTopic): Promise<void> {
     local.placing ??= (async () => {
       try {
@@ -78,7 +78,7 @@ export function createEventTopics({ store, queueSize, newId }: EventTopicsOption
         local.channel = store.key(local.shard, 'bus', 'on', local.name)
         if (topics.get(local.name) !== local) return
         await listening.subscribe(local.shard, local.channel, (message) => {
-          // A store that went back, or a message that a look has overtaken: the store knows which.
+          // Either the store lost data, or a comparison overtook the message: the store's position tells which.
           if (local.hear(message)) checkOnce(local).catch(onError)
         })
         const [position] = await positionsOf([local])
@@ -90,14 +90,14 @@ export function createEventTopics({ store, queueSize, newId }: EventTopicsOption
     return local.placing
   }
 
-  /** Late messages come many at a time, and one answer is enough for all of them. */
+  /** Late messages arrive in groups, and one comparison is enough for all of them. */
   async function checkOnce(local: LocalTopic): Promise<void> {
     if (checking.has(local)) return
     checking.add(local)
     await look([local], positionsOf, compare).finally(() => checking.delete(local))
   }
 
-  /** Looks at all topics. A shard that fails holds up no other, and is looked at again with the next pass. */
+  /** Compares all topics. A shard that fails does not delay others, and is retried in the next pass. */
   async function lookAtAll(notify: Notify): Promise<void> {
     for (const batch of batchesOf(topics.values())) await look(batch, positionsOf, notify).catch(onError)
   }
@@ -112,7 +112,7 @@ export function createEventTopics({ store, queueSize, newId }: EventTopicsOption
     await lookAtAll(compare)
   }
 
-  /** The link stands again. Of a Cluster it may be one to another node, with nothing lost at all. */
+  /** Called after a reconnect. On a Cluster it may concern another node, with nothing lost. */
   const relink = () => lookAtAll((local, position) => void local.relink(position))
 
   function forget(local: LocalTopic) {
@@ -125,7 +125,7 @@ export function createEventTopics({ store, queueSize, newId }: EventTopicsOption
     find: (name: string) => topics.get(name),
     place,
 
-    /** The topic of that name, heard from now on. */
+    /** Returns the topic with that name, and starts to receive its messages. */
     open(name: string): LocalTopic {
       const known = topics.get(name)
       if (known) return known
@@ -135,7 +135,7 @@ export function createEventTopics({ store, queueSize, newId }: EventTopicsOption
       return local
     },
 
-    /** Resolves when `local` stands where the store stood at the call. */
+    /** Resolves when `local` has reached the store's position at the time of the call. */
     async catchUp(local: LocalTopic): Promise<void> {
       local.preparing++
       try {

@@ -1,4 +1,4 @@
-/** The live message history of a deployment in a shared store, for the hosts that write to it. */
+/** The message history of a deployment in a shared store, for hosts. */
 import {
   AppendInput,
   type HistoryInspector,
@@ -21,20 +21,23 @@ import { BadRow, parseRow } from '../table/rows.js'
 import { createHistoryInspector, MESSAGES, messageKey } from './inspector.js'
 import { APPEND_MESSAGE, FORGET_PAYLOADS, INGEST_MESSAGE, PREPARE_PAYLOAD, type RetainArguments } from './scripts.js'
 
-// How a message gets into the history of a shared store: its large payload aside first, then everything in one step.
+// A large payload is stored in the spill store first, then everything else in one step.
 
-/** The bounds of the deduplicator whose claims are made in the same step. */
+/** Limits of the deduplicator whose claims are made in the same step. */
 interface ClaimBounds {
   ttlMs: number
   capacity: number
 }
 
-/** Unreferenced payloads that one writer is asked to delete at a time. */
+/** Maximum number of unreferenced payloads that one writer deletes at a time. */
 const UNREFERENCED_MAX = 8
-/** Beyond the time that putting may take: how long a payload may be on its way into its message. */
+/** How long a payload may stay without its message, beyond the timeout of storing it, in ms. */
 const IN_TRANSIT_MS = 60_000
 
-/** The message in `row`, which is known by one of `ids`: the stream may be another user's. @throws Refusal `unavailable`. */
+/**
+ * Parses the message in `row`, which may be stored under any of `ids`, because the stream may belong to another user.
+ * @throws Refusal `unavailable`.
+ */
 function readMessage(store: Store, ids: readonly string[], row: string | null): HistoryMessage {
   const faults: string[] = []
   for (const id of ids) {
@@ -43,10 +46,12 @@ function readMessage(store: Store, ids: readonly string[], row: string | null): 
     if (message) return deepFreeze(message)
     faults.push('text' in parsed ? parsed.text : 'gone')
   }
-  throw toUnavailable(store, new BadRow(`the retained message: ${faults[0]}`))
+  throw toUnavailable(store, new BadRow(`invalid stored message: ${faults[0]}`))
 }
 
-/** Retains a message once. @param claims Where given, the message is claimed in the same step. */
+/**
+ * Returns a function that retains a message once. @param claims If set, the message is also claimed in the same step.
+ */
 export function retainOn(
   store: Store,
   options: HistoryOptions,
@@ -71,7 +76,7 @@ export function retainOn(
       ? runScript(store, INGEST_MESSAGE, shard, { ...entry, ttl: claims.ttlMs, capacity: claims.capacity })
       : runScript(store, APPEND_MESSAGE, shard, entry)
 
-  /** Deletes payloads that no message refers to, without waiting. What fails is handed to a later writer. */
+  /** Deletes payloads that no message refers to, in the background. A later writer retries what fails. */
   function clear(shard: number, refs: readonly string[]): void {
     if (refs.length === 0) return
     const removing = refs.map(async (ref) => {
@@ -93,7 +98,7 @@ export function retainOn(
     const found = `${size} bytes and ${spilled} spilled`
     throw new Refusal(
       'capacity_exceeded',
-      `${found}, at most ${maxBytesPerUser} and ${maxSpilledBytesPerUser} of one user`,
+      `${found}, above the maximum per user of ${maxBytesPerUser} and ${maxSpilledBytesPerUser}`,
     )
   }
 
@@ -128,12 +133,12 @@ export function retainOn(
       ref,
       ref_bytes: isInline ? 0 : bytes,
     }
-    // Where it fails, its payload is loose: it is deleted after a while unless the message has been retained after all.
+    // If this fails, the payload has no message: it is deleted later unless the message was retained after all.
     const { isGivenUp, isNew, row, unreferenced } = await write(shard, { ...entry, ...limits })
     if (isGivenUp) {
-      // Whoever was to delete it may have come before it did.
+      // Another writer may have tried to delete it before it was stored.
       spilling.discard(ref)
-      throw new Refusal('unavailable', 'the payload was put later than its message may wait', { outcome: 'not_run' })
+      throw new Refusal('unavailable', 'storing the payload took longer than the limit', { outcome: 'not_run' })
     }
     const left = new Set(unreferenced)
     const message = readMessage(store, ids, row)
@@ -143,13 +148,13 @@ export function retainOn(
   }
 }
 
+/** Options of `createRedisMessageHistory`. */
 export type RedisMessageHistoryOptions = StoreOptions & HistoryOptions
 
 /**
- * A message history in Redis, with the payloads that are too large for it in a spill store.
+ * Creates a message history in Redis. Payloads that are too large for it go to a spill store.
  *
- * @example
- * const history = createRedisMessageHistory({ client, deploymentId: 'prod', spill })
+ * @example const history = createRedisMessageHistory({ client, deploymentId: 'prod', spill })
  */
 export function createRedisMessageHistory(
   options: RedisMessageHistoryOptions,

@@ -21,7 +21,7 @@ import { Millis, timestampOf } from '../table/timestamp.js'
 import { listUserIds, observeUsers } from '../table/users.js'
 import { versioned } from '../table/version.js'
 
-// How streams and their messages are stored, and read back.
+// Formats of stored streams and messages.
 
 const StoredStream = HistoryStream.extend({
   first_recorded_at: Millis,
@@ -51,8 +51,9 @@ const StoredMessage = HistoryMessage.extend({
 })
 
 /**
- * Unmistakable, because neither a stream name of ours nor an id holds a line break. A stream is its first user's; what another one
- * appends to it, who does not know what it holds, is a message of its own under `guest`.
+ * Returns the id of a message. It is unambiguous, because neither stream names nor ids contain a line break. A stream
+ * belongs to its first user; messages that other users append, who cannot know what it contains, are separate messages
+ * with `guest`.
  */
 export const messageKey = (stream: string, messageId: string, guest?: string) =>
   guest === undefined ? `${stream}\n${messageId}` : `${stream}\n${messageId}\n${guest}`
@@ -70,7 +71,7 @@ export const MESSAGES: TableReader<HistoryMessage, z.infer<typeof StoredMessage>
   }),
 }
 
-/** Messages that are asked for at once: at most some megabytes. */
+/** Number of messages that are read at the same time: some megabytes at most. */
 const STRETCH = 100
 
 export function createHistoryInspector(
@@ -99,12 +100,12 @@ export function createHistoryInspector(
 }
 
 /**
- * The newest of several shards' samples, oldest first: a stream that several users append to has a part in the shard of each.
- * Each part stays in its own order, whatever its times say.
+ * Merges the samples of several shards, newest last. A stream to which several users append has a part in the shard of
+ * each. Each part keeps its own order, whatever its timestamps are.
  */
 function newestOf(samples: readonly (readonly HistoryMessage[])[], limit: number): HistoryMessage[] {
   const parts = samples.map((sample) => [...sample])
-  // Times are written alike, so that their texts are in their order; whatever is left comes after nothing.
+  // Timestamps have one format, so their strings sort by time; an empty part sorts before all others.
   const lastOf = (part: readonly HistoryMessage[]) => part.at(-1)?.recorded_at ?? ''
   const newest: HistoryMessage[] = []
   while (newest.length < limit) {
@@ -115,7 +116,10 @@ function newestOf(samples: readonly (readonly HistoryMessage[])[], limit: number
   return newest.reverse()
 }
 
-/** The newest messages of a stream in one shard, oldest first, how many cannot be read, and how many it has ever held. */
+/**
+ * Returns the newest messages of a stream in one shard, oldest first, how many are invalid, and how many it has ever
+ * had.
+ */
 async function readStream(
   store: Store,
   shard: number,
@@ -132,7 +136,7 @@ async function readStream(
   const messages: HistoryMessage[] = []
   let bad = 0
   const ids = strings(newest)
-  // The newest first, so that what does not fit is what is oldest; most samples are one stretch.
+  // Newest first, so that the oldest are left out if the sample is too large; one read is enough for most samples.
   for (let from = 0, bytes = 0; from < ids.length && bytes <= HISTORY_BYTES; from += STRETCH) {
     const keys = ids.slice(from, from + STRETCH).map((id) => messageKey(stream, id))
     for (const { row } of await readRows(store, MESSAGES, shard, keys, ctx)) {
@@ -143,7 +147,7 @@ async function readStream(
     }
   }
   const [record] = known
-  // Of what a stream has held whose own record cannot be read nobody knows that it was no more than these.
+  // Without a readable record of the stream it is unknown whether it has had more messages than these.
   const unread = record?.isBad ? Number.POSITIVE_INFINITY : strings(emptied).length > 0 ? 1 : 0
   return { messages, bad, lastSequence: record?.row?.last_sequence ?? unread }
 }

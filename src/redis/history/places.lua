@@ -1,7 +1,7 @@
 -- `streams`: a table of streams. `messages:of:<stream>`: message ids of a stream by sequence. `messages:row:<id>`: a
--- message, its id being `stream\nmessage`. Shares: `history` of all messages, `spilled` of those with a payload in the
+-- message, with the id `stream\nmessage`. Shares: `history` of all messages, `spilled` of those with a payload in the
 -- spill store, `emptied` of streams without messages (`emptied:last`: sequence and user of each). `spilled:loose`:
--- references that no message holds, by the time from which they may be deleted.
+-- references without a message, by the time from which they may be deleted.
 
 --@include ../store/tables.lua
 

@@ -11,8 +11,8 @@ import prepareLua from './prepare.lua'
 /** Reply where nothing was retained, because the payload may have been deleted by now. */
 const GIVEN_UP = -1
 /**
- * Returns the retained row. Where there is none, `ref` is registered as a reference without a message, and no other
- * node deletes its payload for `spared` ms.
+ * Returns the retained row. If there is none, `ref` is registered as a reference without a message, and no other node
+ * deletes its payload for `spared` ms.
  */
 export const PREPARE_PAYLOAD = defineScript(
   'history.prepare',

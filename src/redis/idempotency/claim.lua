@@ -1,6 +1,6 @@
 --@include ./key.lua
 
--- Keys of the viewer that a claim examines to replace an ended one, when the limit is reached.
+-- Maximum number of the viewer's keys that a claim examines to replace an ended one when the limit is reached.
 local LOOKED_AT = 100
 
 if held[1] then

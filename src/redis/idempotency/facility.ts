@@ -1,4 +1,4 @@
-/** The idempotency keys of a deployment: a call that was repeated at another relay is answered what it came to at the first. */
+/** The idempotency keys of a deployment: a call repeated at another relay gets the outcome of the first one. */
 import {
   IDEMPOTENCY_KEYS_MAX,
   type IdempotencyClaim,
@@ -13,20 +13,24 @@ import { BadRow } from '../table/rows.js'
 import { CLAIM_KEY, KEEP_ANSWER, RELEASE_KEY } from './scripts.js'
 
 const OfKeys = defineOptions({
-  /** Keys of one viewer in one session. @default 1000 */
+  /** Maximum number of keys per viewer and session. @default 1000 */
   keysPerViewer: count(IDEMPOTENCY_KEYS_MAX),
-  /** Bytes of one viewer's answers; beyond, its oldest are forgotten, not their keys. @default 16777216 */
+  /**
+   * Maximum size of one viewer's stored answers, in bytes. Above it the oldest answers are deleted, but not their keys.
+   * @default 16777216
+   */
   bytesPerViewer: count(16_777_216),
 })
+/** Options of `createRedisIdempotencyStore`. */
 export interface RedisIdempotencyStoreOptions extends StoreOptions, Input<typeof OfKeys> {}
 
 /**
- * Keys in Redis, for several relays of one deployment. A viewer's keys lie in the shard of its user id, and nobody but
- * that viewer can crowd them out.
+ * Creates an idempotency store in Redis, for several relays of one deployment. The keys of a viewer are in the shard of
+ * its user id, and only that viewer can evict them.
  *
- * @throws RangeError for a bound that is not a whole number from 1.
- * @example
- * createCooperativeSiteRouter({ ...ports, idempotency: createRedisIdempotencyStore({ client, deploymentId: 'prod' }) })
+ * @throws RangeError for a limit that is not an integer of at least 1.
+ * @example createCooperativeSiteRouter({ ...ports, idempotency: createRedisIdempotencyStore({ client, deploymentId:
+ * 'prod' }) })
  */
 export function createRedisIdempotencyStore(options: RedisIdempotencyStoreOptions): IdempotencyStore {
   const store = createStore(options, inStore(OfKeys))
@@ -40,13 +44,13 @@ export function createRedisIdempotencyStore(options: RedisIdempotencyStoreOption
     attempt,
   })
 
-  /** What was kept, or `null`: unknown is what can be said of an answer that cannot be read. */
+  /** Returns the stored answer, or `null` if it is invalid: the outcome is unknown then. */
   function readAnswer(text: unknown): Invocation | null {
     if (typeof text !== 'string' || text === '') return null
     try {
       return Object.freeze(Invocation.parse(JSON.parse(text)))
     } catch (cause) {
-      const told = 'the answer kept for an idempotency key should be an invocation, and is not'
+      const told = 'the stored answer of an idempotency key is not an invocation'
       store.onError(new BadRow(told, undefined, { cause }))
       return null
     }

@@ -1,13 +1,13 @@
 --@include ./key.lua
 
--- Answers that one write sweeps at most: more than it adds.
+-- Maximum number of answers that one write sweeps: more than it adds.
 local SWEPT = 16
 
 if held[1] ~= attempt or held[5] then return 0 end
 redis.call('HSET', key, 'ended', 1)
 if answer == '' then return 1 end
 redis.call('HSET', key, 'answer', answer)
--- An earlier answer of the key, of the same size, may already be counted.
+-- An earlier answer of the key with the same size may already be counted.
 local total = kept_bytes() + redis.call('ZADD', kept, text(now), kept_as(#answer, session, name)) * #answer
 local oldest = redis.call('ZRANGE', kept, 0, SWEPT - 1, 'WITHSCORES')
 for i = 1, #oldest, 2 do

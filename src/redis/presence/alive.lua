@@ -1,5 +1,5 @@
--- Rows of table `t` that expire unless they are reported again: after two intervals, a closed one after one. The body
--- of a row holds what no script reads, numbers above all: cjson writes no more than 14 digits of one.
+-- Rows of table `t` that expire unless they are reported again: after two intervals, or after one if closed. The body
+-- of a row has fields that no script reads, especially numbers: cjson writes at most 14 digits.
 
 --@include ../store/tables.lua
 --@include ../store/once.lua

@@ -1,4 +1,4 @@
-/** Writes to tables whose rows live by being reported, with ids that are unique in the deployment. */
+/** Writes to tables whose rows expire unless they are reported, with ids that are unique in the deployment. */
 import { PresenceOptions } from '../../contract/contexts.js'
 import { readParts } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
@@ -19,7 +19,7 @@ export function createPresence(store: Store, table: string, indexed: string, opt
   const by = crypto.randomUUID().slice(0, 8)
   let sent = 0
 
-  /** Runs `script` in every shard, of which one at most knows the entry, and answers what that one said. */
+  /** Runs `script` in every shard, of which at most one has the entry, and returns that one's result. */
   async function inEveryShard<Given, Answer>(
     script: Script<Given, Answer>,
     given: Given,
@@ -30,13 +30,13 @@ export function createPresence(store: Store, table: string, indexed: string, opt
   }
 
   return {
-    /** Runs a script that answers the entry where there is one, as it then stands. */
+    /** Runs a script that returns the changed entry, or `null` if there is none. */
     async change<Given>(script: Script<Given, Shown | null>, given: Given): Promise<Shown | null> {
       return (await inEveryShard(script, given, (shown) => shown !== null)) ?? null
     },
 
     /**
-     * Reports `fields`, of which scripts know, and a `body` of which they do not.
+     * Reports an entry: `fields` are known to scripts, `body` is not.
      *
      * @throws Refusal `identity_conflict`, `capacity_exceeded`, `unavailable`.
      */
@@ -48,13 +48,14 @@ export function createPresence(store: Store, table: string, indexed: string, opt
       const bounds = { ttl: ttlMs, max_per_user: maxEntriesPerUser, max_entries: maxEntries }
       const given = { t: table, id, fields: state, content: JSON.stringify(body), indexed, ...bounds }
       const run = () => runScript(store, REPORT_ENTRY, shardOf(user_id, shards), given)
-      // In a single shard the row is the claim.
+      // In a single shard the row itself is the claim.
       if (shards === 1) return run()
       const claim = { t: table, id, attempt }
       const own = { user: user_id, client: client_id, ttl: ttlMs }
       await runScript(store, CLAIM_ID, shardOf(id, shards), { ...claim, ...own })
       return run().catch(async (error) => {
-        // Or whoever is refused would go on taking ids. Then nothing of his has it, whichever of his attempts claimed it.
+        // Otherwise a refused caller could still take ids. None of its entries has the id then, whichever attempt
+        // claimed it.
         if (error instanceof Refusal && error.code === 'capacity_exceeded')
           await runScript(store, UNCLAIM_ID, shardOf(id, shards), claim).catch((lost) => store.onError(lost))
         throw error
@@ -66,7 +67,8 @@ export function createPresence(store: Store, table: string, indexed: string, opt
       const closed = await inEveryShard(CLOSE_ENTRY, given, (answer) => answer !== null)
       if (!closed) return false
       const shards = await store.claimShards()
-      // Or nobody else could have the id for a while after the entry has left. It is closed whether or not that is told.
+      // Otherwise the id could not be reused for a while after the entry expired. The entry is closed even if this
+      // fails.
       const claim = { t: table, id, attempt: closed.sent, until_ms: closed.leaves }
       if (shards > 1)
         await runScript(store, SHORTEN_CLAIM, shardOf(id, shards), claim).catch((lost) => store.onError(lost))
@@ -75,23 +77,22 @@ export function createPresence(store: Store, table: string, indexed: string, opt
   }
 }
 
-/** The record that a script has just written, as it read when it was written. @throws Refusal `unavailable` for none. */
+/**
+ * Returns the record that a script has just written, as of the time of the write. @throws Refusal `unavailable` if
+ * there is none.
+ */
 export function toRecord<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,
   shown: Shown | null,
 ): R {
-  // What a row had before its report stays in it, whoever wrote that.
+  // A row keeps fields from before the report, whoever wrote them.
   const row = shown && table.schema.safeParse({ ...JSON.parse(shown.state), ...JSON.parse(shown.body) })
-  if (!row)
-    throw toUnavailable(
-      store,
-      new BadRow(`the store should have answered the row that it wrote into ${table.name}, and did not`),
-    )
+  if (!row) throw toUnavailable(store, new BadRow(`no row in the reply of a write to ${table.name}`))
   if (!row.success)
-    throw toUnavailable(store, new BadRow(`the row written into ${table.name}: ${faultOfRow(row.error).text}`))
+    throw toUnavailable(store, new BadRow(`invalid row after a write to ${table.name}: ${faultOfRow(row.error).text}`))
   const record = table.read(row.data, shown.now)
   if (record === undefined)
-    throw new Refusal('unavailable', `the row written into ${table.name} had run out by the time of the store`)
+    throw new Refusal('unavailable', `the row written to ${table.name} had already expired by the clock of the store`)
   return record
 }

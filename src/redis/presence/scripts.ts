@@ -24,9 +24,9 @@ const readShown = (reply: StoreReply): Shown | null => {
 }
 
 /**
- * Inserts or updates a row. `fields`: those that scripts know; `content`: the body; `indexed`: a field with an index
- * of its own, or ''. `sent` in a row holds the last reporter and its count of reports: a repeated or outdated report
- * changes nothing.
+ * Inserts or updates a row. `fields`: those that scripts know; `content`: the body; `indexed`: a field with its own
+ * index, or ''. `sent` in a row is the last reporter and its sequence number: a repeated or outdated report changes
+ * nothing.
  */
 export const REPORT_ENTRY = defineScript(
   'presence.report',
@@ -43,7 +43,7 @@ export interface Closed {
   sent: string
 }
 
-/** Closes an entry. `change`: the fields that closing changes. Returns `null` where there was none to close. */
+/** Closes an entry. `change`: the fields that closing changes. Returns `null` if there is none to close. */
 export const CLOSE_ENTRY = defineScript(
   'presence.close',
   {

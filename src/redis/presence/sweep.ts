@@ -1,4 +1,4 @@
-/** Deletes rows that were not reported in time from the tables of a shard, for the loop of a node. */
+/** Deletes expired rows from the tables of a shard, for the loop of a node. */
 import { parseFlag } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 import sweepLua from './sweep.lua'

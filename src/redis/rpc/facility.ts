@@ -1,4 +1,4 @@
-/** The live correlator of a deployment in a shared store: a call opened on one node is settled from any. */
+/** The RPC correlator of a deployment in a shared store: a call opened on one node can be settled on any node. */
 
 import { onAbort } from '../../async/abort.js'
 import type { CloseResult } from '../../async/ending.js'
@@ -22,23 +22,25 @@ import { createRpcInspector, encodeReply } from './inspector.js'
 import { createPendingCalls } from './pending.js'
 import { COUNT_LATE, OPEN_CALL, SETTLE_CALL, WITHDRAW_CALL } from './scripts.js'
 
+/** Options of `createRedisRpcCorrelator`. */
 export type RedisRpcCorrelatorOptions = StoreOptions & RpcOptions
 
+/** An RPC correlator with counters, and `close()` for the end of its node. */
 export interface RedisRpcCorrelator extends RpcCorrelator {
+  /** How calls ended on this node since it started. */
   readonly counters: Readonly<RpcCounters>
   /**
-   * Rejects every call opened here with `Refusal` `closed`, and every later `open`; within 5 s, whatever the store does.
-   * Resolves to how many calls the store could not be told of: there they end by themselves.
+   * Rejects every call opened here and every later `open` with `Refusal` `closed`. Takes at most 5 s, even if the store
+   * stalls. Resolves with the number of calls that could not be removed from the store: those expire there.
    */
   close(): Promise<CloseResult>
 }
 
 /**
- * A correlator in Redis. From the first call to `close()` it listens for replies on the connection that all share who
- * listen over the client.
+ * Creates a correlator in Redis. From the first call to `close()` it uses the subscriber connection that all listeners
+ * of the client share.
  *
- * @example
- * const rpc = createRedisRpcCorrelator({ client, deploymentId: 'prod' })
+ * @example const rpc = createRedisRpcCorrelator({ client, deploymentId: 'prod' })
  */
 export function createRedisRpcCorrelator(
   options: RedisRpcCorrelatorOptions,
@@ -68,7 +70,7 @@ export function rpcCorrelatorOn(store: Store, options: RpcOptions): Inspected<Re
       check()
       const shard = shardOf(input.user_id, await store.claimShards())
       await pending.listen(shard)
-      // Another opening of this id may have come meanwhile. From here to `add` nothing is waited for.
+      // Another call with this id may have been opened in the meantime. From here to `add` nothing is awaited.
       check()
       const attempt = randomId()
       const fields = JSON.stringify({ ...input, correlation_id, instance_id, node, attempt })
@@ -79,7 +81,7 @@ export function rpcCorrelatorOn(store: Store, options: RpcOptions): Inspected<Re
         max_pending: maxPending,
         max_per_user: maxPendingPerUser,
       })
-      // Expected before it is opened: the reply may overtake the answer.
+      // Registered before it is opened: the call's reply may arrive before the script's.
       const result = new Promise<unknown>((resolve, reject) => {
         const timer = unref(setTimeout(() => void pending.withdraw(correlation_id, 'timeout'), timeoutMs))
         const forget = onAbort(signal, () => void pending.withdraw(correlation_id, 'cancelled'))
@@ -89,14 +91,14 @@ export function rpcCorrelatorOn(store: Store, options: RpcOptions): Inspected<Re
         }
         pending.add(correlation_id, { shard, attempt, resolve, reject, release })
       })
-      // Nobody may be listening when a call ends; that is not a defect of the process.
+      // A rejection that the caller does not handle must not end the process.
       result.catch(() => {})
       try {
         await opened
       } catch (error) {
-        // The call may have ended before, and its id be that of another one by now.
+        // The call may have ended already, and its id may have been reused.
         if (pending.get(correlation_id)?.attempt === attempt) pending.end(correlation_id)
-        // It may stand there all the same, and nobody waits for it.
+        // The call may have been stored all the same, and nothing waits for it.
         runScript(store, WITHDRAW_CALL, shard, { id: correlation_id, attempt, how: 'cancelled' }).catch(() => {})
         throw error
       }
@@ -124,7 +126,7 @@ export function rpcCorrelatorOn(store: Store, options: RpcOptions): Inspected<Re
         ? await run(local.shard)
         : ((await runInShards(run, shards, (answer) => answer !== 'late'))?.answer ?? 'late')
       counters[end]++
-      // The reply is dropped whether or not that can be counted.
+      // The reply is dropped even if it cannot be counted.
       if (end === 'late' && !isAlone)
         await runScript(store, COUNT_LATE, shardOf(correlationId, shards), { name: given.name }).catch(store.onError)
       if (end === 'settled' && local) void pending.take(local.shard, correlationId)
@@ -137,7 +139,7 @@ export function rpcCorrelatorOn(store: Store, options: RpcOptions): Inspected<Re
   }
 }
 
-/** 128 bits, where a UUID has 122. */
+/** Returns an id of 128 random bits; a UUID has 122. */
 function randomId(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }

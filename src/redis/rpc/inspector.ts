@@ -1,4 +1,4 @@
-/** Reads the correlator of a shared store. */
+/** Reads the RPC correlator of a shared store. */
 
 import * as z from 'zod'
 import type { Instance } from '../../contract/connections.js'
@@ -29,18 +29,18 @@ import { listUserIds, observeUsers } from '../table/users.js'
 import { versioned } from '../table/version.js'
 import summaryLua from './summary.lua'
 
-// How a pending call and its reply are stored, and read back: a reply is JSON, a refusal of ours stays one, and an Error arrives as
-// an Error.
+// Formats of a stored pending call and its reply. A reply is JSON; a refusal of this library stays a refusal, and an
+// Error stays an Error.
 
 const StoredCall = PendingCall.omit({ age_ms: true, overdue: true }).extend({
-  /** Its place among all calls, in every shard by the same measure. */
+  /** Position among the calls of all shards. */
   seq: z.number().min(0).optional(),
   started_at: Millis,
   deadline_at: Millis,
 })
 type StoredCall = z.infer<typeof StoredCall>
 
-/** Reads the calls that `isShown` admits by whether they are overdue. */
+/** Returns a reader of the calls whose overdue flag `isShown` accepts. */
 const readerOf = (isShown: (overdue: boolean) => boolean): TableReader<PendingCall, StoredCall> => ({
   name: 'calls',
   idOf: ({ correlation_id }) => correlation_id,
@@ -59,21 +59,21 @@ const readerOf = (isShown: (overdue: boolean) => boolean): TableReader<PendingCa
   },
 })
 
-/** Calls within their deadline: the others' node has died, or is late, and a living one takes them away. */
+/** Calls within their deadline. The node of an overdue call has died or is late; another node removes it. */
 const CALLS = readerOf((overdue) => !overdue)
 const OVERDUE_CALLS = readerOf((overdue) => overdue)
 const ALL_CALLS = readerOf(() => true)
 
-/** Bytes of one reply: a result of a mebibyte, which is the most an action may answer, and what surrounds it. */
+/** Maximum size of one reply in bytes: a result of 1 MiB, the maximum for an action, and its envelope. */
 const REPLY_BYTES = 1_048_576 + 65_536
 
-/** @throws Refusal `invalid_input` for what is not JSON, `payload_too_large`. */
+/** Encodes a reply. @throws Refusal `invalid_input` if it is not JSON, `payload_too_large`. */
 export function encodeReply(outcome: CallOutcome): string {
   if (outcome.ok) return toJson({ ok: true, result: outcome.result ?? null }, REPLY_BYTES).text
   const { error } = outcome
   if (error instanceof Refusal)
     return toJson({ ok: false, refusal: error.code, detail: error.detail ?? null }, REPLY_BYTES).text
-  // Its name and message are not enumerable: without this it would arrive as an empty object.
+  // Name and message are not enumerable: without this it would become an empty object.
   if (error instanceof Error) {
     const fields = { ...error, name: error.name, message: error.message }
     return toJson({ ok: false, error: fields, is_error: true }, REPLY_BYTES).text
@@ -81,12 +81,12 @@ export function encodeReply(outcome: CallOutcome): string {
   return toJson({ ok: false, error: error ?? null }, REPLY_BYTES).text
 }
 
-/** An Error with the fields that were stored of one; its stack is that of whoever reads it. */
+/** Creates an Error with the stored fields; its stack is the one of the reading process. */
 function toError(fields: object): Error {
   const error = new Error()
   for (const [field, value] of Object.entries(fields)) {
     const enumerable = field !== 'name' && field !== 'message'
-    // Defined, not assigned: a field may have any name, `__proto__` too.
+    // Defined rather than assigned, because a field may have any name, including `__proto__`.
     Object.defineProperty(error, field, { value, enumerable, configurable: true, writable: true })
   }
   return error
@@ -94,7 +94,7 @@ function toError(fields: object): Error {
 
 export function decodeReply(text: string): { ok: true; result: unknown } | { ok: false; error: unknown } {
   const reply: unknown = JSON.parse(text)
-  if (reply === null || typeof reply !== 'object') throw new Refusal('unavailable', 'a stored reply must be an object')
+  if (reply === null || typeof reply !== 'object') throw new Refusal('unavailable', 'a stored reply is not an object')
   const { ok, result, error, refusal, detail, is_error } = reply as Record<string, unknown>
   if (ok === true) return { ok, result }
   if (is_error === true && error !== null && typeof error === 'object') return { ok: false, error: toError(error) }
@@ -102,15 +102,16 @@ export function decodeReply(text: string): { ok: true; result: unknown } | { ok:
   return { ok: false, error: new Refusal(refusal as RefusalCode, typeof detail === 'string' ? detail : undefined) }
 }
 
-// Reads the lists of pending calls in one order whatever the shards, the oldest first unless the page says otherwise: those within their deadline, and those past it.
+// Lists pending calls in one order across all shards, oldest first by default: those within their deadline, or the
+// overdue ones.
 
 type CallReader = TableReader<PendingCall, StoredCall>
 type Filter = Omit<PendingCallFilter, 'overdue'>
 
-/** Calls past their deadline that are put into order by themselves; where there are more, all calls are walked. */
+/** Maximum number of overdue calls that are sorted in memory; if there are more, all calls are scanned. */
 const FEW = 500
 
-/** A page of the calls under `filter`. @throws Refusal as `mergePage`. */
+/** Returns a page of the calls under `filter`. @throws Refusal as `mergePage`. */
 async function listPending(
   store: Store,
   { overdue = false, ...filter }: PendingCallFilter,
@@ -130,7 +131,7 @@ async function listPending(
 const matches = (filter: Filter, call: PendingCall) =>
   Object.entries(filter).every(([name, value]) => value === undefined || call[name as keyof Filter] === value)
 
-/** A stretch of the index of all calls, or of those of one user. */
+/** Reads a range of the index of all calls, or of one user's calls. */
 async function readOn(
   store: Store,
   table: CallReader,
@@ -154,7 +155,7 @@ async function readOn(
   }
 }
 
-/** All calls of a shard that are past their deadline, by the index of deadlines; `null` where they are not few. */
+/** Returns all overdue calls of a shard from the index of deadlines, or `null` if there are too many. */
 async function readOverdue(
   store: Store,
   shard: number,
@@ -178,7 +179,7 @@ async function readOverdue(
     return direction * sequence > direction * after
   }
   const entries = found.flatMap(({ row, isBad }) => {
-    // Of what cannot be read nobody knows its place: it is told of where the list begins.
+    // The position of an invalid row is unknown: it is reported on the first page.
     const sequence = row?.seq ?? 0
     const call = row && OVERDUE_CALLS.read(row, now)
     const isShown = row ? isBehind(sequence) : isBad && isBehind(1)
@@ -189,7 +190,7 @@ async function readOverdue(
   return { shard, entries, examined: ids.length, isTruncated: false }
 }
 
-// Reads what the scripts of the correlator have counted, shard by shard, each at one instant.
+// Reads the counters of the correlator's scripts, shard by shard, each at one instant.
 
 const COUNTERS = CallCounters.keyof().options
 
@@ -222,11 +223,13 @@ async function partOf(store: Store, shard: number, now: number, ctx: InspectionC
 function sinceOf(store: Store, shard: number, reply: StoreReply, ctx: InspectionContext): number | undefined {
   if (reply === null) return undefined
   const since = Millis.safeParse(Number(reply))
-  if (!since.success) store.onError(new BadRow(`${store.key(shard, CALLS.name, 'counts')} has a wrong since`), ctx)
+  if (!since.success) store.onError(new BadRow(`${store.key(shard, CALLS.name, 'counts')} has an invalid "since"`), ctx)
   return since.data
 }
 
-/** The summary over all shards. @throws Refusal `unavailable` where one of them is lost: a sum without it would be none. */
+/**
+ * Returns the summary of all shards. @throws Refusal `unavailable` if a shard is down, because the sums would be wrong.
+ */
 async function readCallSummary(store: Store, ctx: InspectionContext): Promise<RpcSummary> {
   const shards = await allShards(store, ctx)
   const now = await store.time(ctx)
@@ -252,7 +255,11 @@ async function readCallSummary(store: Store, ctx: InspectionContext): Promise<Rp
 
 type CurrentInstance = (client: Instance, ctx: InspectionContext) => Promise<string | null>
 
-/** @param currentInstance Who holds a client. Default: what the connection registry of the deployment says. */
+/**
+ * Creates the inspector.
+ *
+ * @param currentInstance Returns the instance that holds a client. @default the deployment's connection registry
+ */
 export function createRpcInspector(
   store: Store,
   currentInstance: CurrentInstance = (client, ctx) => readCurrentInstance(store, client, ctx),

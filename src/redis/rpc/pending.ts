@@ -1,4 +1,6 @@
-/** The calls that wait at this node, and how each ends: by its reply, its time, its caller, or the node's own end. */
+/**
+ * The calls that wait on this node, and how each ends: by its reply, its deadline, its caller, or the end of the node.
+ */
 import { CLOSE_TIMEOUT_MS, type CloseResult, endWithin } from '../../async/ending.js'
 import { createTicker } from '../../async/timer.js'
 import type { RpcCounters } from '../../contract/rpc.js'
@@ -9,23 +11,24 @@ import type { Store } from '../store/store.js'
 import { decodeReply } from './inspector.js'
 import { WITHDRAW_CALL } from './scripts.js'
 
-// How a node hears of replies to its calls: wake-ups for each node, and a look every second at what a lost link has missed.
+// Detects replies to this node's calls: a signal channel per node, and a check every second for signals that a lost
+// connection missed.
 
-/** A lost wake-up costs a caller this much at most. */
+/** Interval between checks in ms: the maximum delay after a lost signal. */
 const POLL_MS = 1_000
-/** Replies asked for in one command: each may be a mebibyte. */
+/** Maximum number of replies that are checked at the same time. */
 const POLL_MAX = 32
 
 export interface Replies {
-  /** Listens in `shard`; resolves when replies there will be heard. Never rejects: the poll hears them too. */
+  /** Subscribes in `shard`. Resolves when signals are received there. Never rejects: the checks find replies too. */
   listen(shard: number): Promise<void>
-  /** Starts looking for the reply to a call, until `forget`. */
+  /** Starts checking for the reply to a call, until `forget`. */
   expect(shard: number, id: string): void
   forget(id: string): void
   close(): Promise<void>
 }
 
-/** `take` is called with each expected id that seems to have a reply; it fetches it. */
+/** Creates the detector. It calls `take` with each expected id that seems to have a reply; `take` fetches it. */
 function createReplies(store: Store, node: string, take: (shard: number, id: string) => void): Replies {
   const waiting = new Map<string, number>()
   const subscribed = new Map<number, Promise<void>>()
@@ -37,7 +40,7 @@ function createReplies(store: Store, node: string, take: (shard: number, id: str
     if (shard !== undefined) take(shard, id)
   }
 
-  /** Never rejects: a shard that fails is looked at again with the next, and holds up no other. */
+  /** Never rejects: a shard that fails is retried with the next check, and does not delay others. */
   async function look(): Promise<void> {
     const byShard = new Map<number, string[]>()
     for (const [id, shard] of waiting) byShard.set(shard, [...(byShard.get(shard) ?? []), id])
@@ -60,7 +63,7 @@ function createReplies(store: Store, node: string, take: (shard: number, id: str
       const known = subscribed.get(shard)
       if (known) return known
       const heard = listening.subscribe(shard, store.key(shard, 'calls', 'wake-ups', node), hear).catch(() => {
-        // Tried again with the next call; until then the poll has to do.
+        // Retried with the next call; until then the checks find replies.
         subscribed.delete(shard)
       })
       subscribed.set(shard, heard)
@@ -83,7 +86,7 @@ function createReplies(store: Store, node: string, take: (shard: number, id: str
 
 interface Waiting {
   shard: number
-  /** Names this opening: the same id may be opened again, by this node or another. */
+  /** Identifies this call: the same id may be opened again, on this node or another. */
   attempt: string
   resolve(result: unknown): void
   reject(error: unknown): void
@@ -104,7 +107,7 @@ export function createPendingCalls(store: Store, node: string, counters: RpcCoun
 
   function deliver(id: string, text: string): void {
     const waiting = end(id)
-    // Received: nobody asks for it any more. Where this is lost it goes by itself.
+    // The reply was received and is not needed any more. If the command is lost, the reply expires.
     if (waiting) {
       const key = store.key(waiting.shard, 'calls', 'reply', id)
       store.command(['DEL', key], key).catch(() => {})
@@ -118,20 +121,20 @@ export function createPendingCalls(store: Store, node: string, counters: RpcCoun
     }
   }
 
-  /** Fetches the reply that a wake-up or the poll has told of. */
+  /** Fetches a reply that a signal or a check has found. */
   async function take(shard: number, id: string): Promise<void> {
     const waiting = pending.get(id)
     if (!waiting) return
     try {
       const text = await runScript(store, WITHDRAW_CALL, shard, { id, attempt: waiting.attempt, how: '' })
-      // Another look may have been faster, and the id be that of another call by now.
+      // Another check may have been faster, and the id may have been reused.
       if (text !== null && pending.get(id) === waiting) deliver(id, text)
     } catch {
-      // The next look tries again, and the call has its own end of time.
+      // The next check retries, and the call has its own timeout.
     }
   }
 
-  /** Takes a call away that ends here, unless its reply was faster. Whether the store knows. */
+  /** Removes a call that ends here, unless its reply was faster. Returns whether the store was updated. */
   async function withdraw(id: string, reason: 'timeout' | 'cancelled' | 'closed'): Promise<boolean> {
     const waiting = pending.get(id)
     if (!waiting) return true
@@ -143,7 +146,7 @@ export function createPendingCalls(store: Store, node: string, counters: RpcCoun
       text = await runScript(store, WITHDRAW_CALL, waiting.shard, { id, attempt: waiting.attempt, how })
       isTold = true
     } catch {
-      // Nobody can tell whether a reply came: for the caller the call has ended, in the store it ends by itself.
+      // Unknown whether a reply arrived: for the caller the call has ended, in the store it expires.
     }
     if (pending.get(id) !== waiting) return isTold
     if (text !== null) deliver(id, text)
@@ -174,7 +177,7 @@ export function createPendingCalls(store: Store, node: string, counters: RpcCoun
     has: (id: string) => pending.has(id),
     get: (id: string) => pending.get(id),
 
-    /** Waits for the end of a call from now on. */
+    /** Registers a call until its end. */
     add(id: string, waiting: Waiting) {
       pending.set(id, waiting)
       replies.expect(waiting.shard, id)

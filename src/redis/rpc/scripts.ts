@@ -1,4 +1,4 @@
-/** The scripts of the correlator: pending calls, and the one reply to each, at whichever node it arrives. */
+/** The scripts of the correlator: pending calls, and the one reply to each, on whichever node it arrives. */
 import { ignoreReply, parseFlag, parseText } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 import lateLua from './late.lua'
@@ -15,9 +15,9 @@ export const OPEN_CALL = defineScript(
 )
 
 /**
- * Ends a call by its reply. `has_sender`: 1 where the reply names its sender, whose `instance` may be ''; `name`: the
- * name of this reply; `how`: the outcome of the call. `counts_late`: 1 where no other shard is asked, which might know
- * the call.
+ * Ends a call with its reply. `has_sender`: 1 if the reply names its sender, whose `instance` may be ''; `name`: the
+ * name of this reply; `how`: the outcome of the call. `counts_late`: 1 if no other shard is queried that might have the
+ * call.
  */
 export const SETTLE_CALL = defineScript(
   'rpc.settle',
@@ -32,8 +32,8 @@ export const SETTLE_CALL = defineScript(
 export const COUNT_LATE = defineScript('rpc.late', { args: ['name'], answer: ignoreReply }, lateLua)
 
 /**
- * Removes a call, with `how` as its outcome, or only reads it where that is ''. Returns its reply if there is one. The
- * reply is kept until it expires or was received: a node that lost it asks again.
+ * Removes a call, with `how` as its outcome, or only reads it if `how` is ''. Returns its reply if there is one. The
+ * reply is kept until it expires or was received: a node that lost it reads it again.
  */
 export const WITHDRAW_CALL = defineScript(
   'rpc.withdraw',

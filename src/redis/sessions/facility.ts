@@ -24,22 +24,22 @@ import { BadRow, readIndex } from '../table/rows.js'
 import { createSessionInspector, encodeShare, readSession, readShare, SESSION_FIELDS } from './inspector.js'
 import { MOVE_SESSION, OPEN_SESSION, SHARE_SESSION, UNSHARE_SESSION } from './scripts.js'
 
-// Who on this node wants to know when a session changes, wherever that happens.
+// Watchers on this node that are notified of changes of a session, wherever they are made.
 
 interface SessionWatchers {
-  /** Tells whoever watches the session here. */
+  /** Notifies this node's watchers of the session. */
   notify(sessionId: string): void
-  /** @returns a function that ends it. */
+  /** Adds a watcher. @returns a function that removes it. */
   watch(sessionId: string, changed: () => void): () => void
   close(): Promise<void>
 }
 
-/** @param node What this node signs its changes with: it has told its own watchers before word of them comes back. */
+/** @param node Id with which this node signs its changes: its own watchers are notified before the message arrives. */
 function createSessionWatchers(store: Store, node: string): SessionWatchers {
   const watchers = new Map<string, Set<() => void>>()
-  /** Sessions of which changes made elsewhere are heard. */
+  /** Sessions for which changes on other nodes are received. */
   const heard = new Set<string>()
-  // Nobody knows what was missed: whoever watches reads again.
+  // It is unknown what was missed: all watchers read again.
   const listening = listenOn(store, (isUp) => {
     if (isUp) for (const sessionId of [...watchers.keys()]) notify(sessionId)
   })
@@ -48,7 +48,7 @@ function createSessionWatchers(store: Store, node: string): SessionWatchers {
     for (const notify of [...(watchers.get(sessionId) ?? [])]) notify()
   }
 
-  /** Brings the subscription in line with whether anybody watches now. */
+  /** Subscribes or unsubscribes, depending on whether there are watchers now. */
   async function listen(sessionId: string): Promise<void> {
     const shard = shardOf(sessionId, await store.claimShards())
     const channel = store.key(shard, 'sessions', 'wake-ups', sessionId)
@@ -59,8 +59,8 @@ function createSessionWatchers(store: Store, node: string): SessionWatchers {
     await listening.subscribe(shard, channel, (changedBy) => {
       if (changedBy !== node) notify(sessionId)
     })
-    // What was changed before was missed. Where it was heard already nothing was: whoever stops and begins anew with
-    // each word would have no rest.
+    // Changes before the subscription were missed, unless the session was already subscribed: otherwise a watcher that
+    // restarts with each notification would loop.
     if (heard.has(sessionId) || !watchers.has(sessionId)) return
     heard.add(sessionId)
     notify(sessionId)
@@ -69,8 +69,8 @@ function createSessionWatchers(store: Store, node: string): SessionWatchers {
   return {
     notify,
     watch(sessionId, changed) {
-      // One entry per call, so that the same function can watch twice and end once. What it throws is no business of
-      // those who watch beside it, nor of whoever made the change.
+      // One entry per call, so that the same function can be added twice and removed once. An exception in it must not
+      // affect other watchers, nor the author of the change.
       const own = guardHook(changed, store.onError)
       const known = watchers.get(sessionId)
       watchers.set(sessionId, (known ?? new Set()).add(own))
@@ -90,21 +90,21 @@ function createSessionWatchers(store: Store, node: string): SessionWatchers {
   }
 }
 
+/** Options of `createRedisSessionRegistry`. */
 export type RedisSessionRegistryOptions = StoreOptions & SessionOptions
 
-/** A registry of sessions, with `watch`. `disconnect()` ends its part in the connection that watchers hear by. */
+/** A session registry with `watch`. `disconnect()` releases its part of the subscriber connection. */
 export type RedisSessionRegistry = Inspected<Required<SessionRegistry>, SessionInspector> & {
   disconnect(): Promise<void>
 }
 
 /**
- * A registry of sessions in Redis. A watcher hears of changes made on any node, and once more when its link to the store
- * was lost in between.
+ * Creates a session registry in Redis. Watchers are notified of changes on any node, and once more after a reconnect to
+ * the store.
  *
- * @throws RangeError for a bound that is not a whole number from 1.
+ * @throws RangeError for a limit that is not an integer of at least 1.
  *
- * @example
- * const sessions = createRedisSessionRegistry({ client, deploymentId: 'prod', sites })
+ * @example const sessions = createRedisSessionRegistry({ client, deploymentId: 'prod', sites })
  */
 export function createRedisSessionRegistry(options: RedisSessionRegistryOptions): RedisSessionRegistry {
   return sessionRegistryOn(createStore(options, inStore(SessionOptions)), options)
@@ -115,17 +115,16 @@ export function sessionRegistryOn(store: Store, options: SessionOptions): RedisS
   const node = crypto.randomUUID()
   const watchers = createSessionWatchers(store, node)
   const shardFor = async (sessionId: string) => shardOf(sessionId, await store.claimShards())
-  // Only an abort signal is asked of it, and reads of the registry are bounded by the store.
+  // Reads of the registry have the store's timeout, so only a signal is needed here.
   const UNBOUNDED = { signal: new AbortController().signal }
 
   function toSession(sessionId: string, { now, values }: { now: number; values: StoreReply }): Session {
     const session = readSession(sessionId, values, now)
-    if (!session)
-      throw toUnavailable(store, new BadRow(`the store should have answered the session ${sessionId}, and did not`))
+    if (!session) throw toUnavailable(store, new BadRow(`invalid reply for the session ${sessionId}`))
     return session
   }
 
-  /** What a write of one session begins with. Its attempt makes a second arrival of it harmless. */
+  /** Common arguments of every write of a session. The attempt id makes a second arrival harmless. */
   const writeOf = (id: string) => ({ id, node, attempt: crypto.randomUUID() })
 
   async function move(sessionId: string, state: keyof typeof SESSION_MOVES, reason: string | null): Promise<Session> {
@@ -143,7 +142,7 @@ export function sessionRegistryOn(store: Store, options: SessionOptions): RedisS
       readIndex(store, ['HMGET', key, ...SESSION_FIELDS], UNBOUNDED),
     ])
     const session = readSession(sessionId, values, now)
-    if (session === undefined) store.onError(new BadRow(`${key} should hold a session, and holds something else`))
+    if (session === undefined) store.onError(new BadRow(`${key} does not hold a valid session`))
     return session ?? null
   }
 
@@ -194,8 +193,7 @@ export function sessionRegistryOn(store: Store, options: SessionOptions): RedisS
       ])
       if (session === null || typeof stored !== 'string') return null
       const share = readShare(userId, stored, now)
-      if (share === undefined)
-        store.onError(new BadRow(`${key} should hold shares, and holds something else for one user`))
+      if (share === undefined) store.onError(new BadRow(`${key} holds an invalid share`))
       return share ?? null
     },
     watch: watchers.watch,

@@ -22,9 +22,9 @@ import { versioned } from '../table/version.js'
 import listLua from './list.lua'
 import openAtLua from './open-at.lua'
 
-// How a session and its shares are stored, and how they read at an instant.
+// Formats of a stored session and its shares.
 
-/** Fields of the hash, in the order in which they are read. Instants are epoch ms; the connector is JSON. */
+/** Fields of the hash, in the order in which they are read. Times are epoch ms; the connector is JSON. */
 export const SESSION_FIELDS = [
   'session_id',
   'site_id',
@@ -37,7 +37,7 @@ export const SESSION_FIELDS = [
   'close_reason',
 ] as const
 
-/** The session as it reads at `now`: `null` where there is none (any more), `undefined` for anything but a session. */
+/** Returns the session as of `now`: `null` if it does not exist (any more), `undefined` if it is invalid. */
 export function readSession(sessionId: string, reply: StoreReply, now: number): Session | null | undefined {
   const values = Array.isArray(reply) ? reply : []
   if (values.every((value) => value === null)) return null
@@ -69,12 +69,12 @@ export function readSession(sessionId: string, reply: StoreReply, now: number): 
   }
 }
 
-/** When a share ends, and what it allows: one field of the hash of shares. */
+/** Returns when a share ends and what it allows: one field of the hash of shares. */
 export function encodeShare({ rights, expires_at }: SessionShare): [ends: string, rights: string] {
   return [expires_at === null ? '' : String(Date.parse(expires_at)), rights.join(',')]
 }
 
-/** A stored share as it holds at `now`: `null` for one that has run out, `undefined` for what is none. */
+/** Returns a stored share as of `now`: `null` if it has expired, `undefined` if it is invalid. */
 export function readShare(userId: string, stored: string, now: number): SessionShare | null | undefined {
   const [ends = '', rights = ''] = stored.split(' ')
   if (!/^\d*$/.test(ends)) return undefined
@@ -88,16 +88,19 @@ export function readShare(userId: string, stored: string, now: number): SessionS
   }
 }
 
-/** What a row of `/sessions` is made of: the session, its shares that hold at `now`, and when the first of them ends. */
+/**
+ * The data of a row of `/sessions`: the session, the number of its valid shares at `now`, and when the first of them
+ * ends.
+ */
 export interface FoundSession {
-  /** Of `SESSION_FIELDS`. */
+  /** Values of `SESSION_FIELDS`. */
   values: StoreReply
   shares: StoreReply
   /** A score, or `null`. */
   nextEnd: StoreReply
 }
 
-/** The row as it reads at `now`: `null` where there is no session (any more), `undefined` for anything but a session. */
+/** Returns the row as of `now`: `null` if there is no session (any more), `undefined` if it is invalid. */
 function readSessionRow(
   sessionId: string,
   { values, shares, nextEnd }: FoundSession,
@@ -115,7 +118,7 @@ function readSessionRow(
   }
 }
 
-/** Sessions by the order in which they were opened. */
+/** Sessions in the order in which they were opened. */
 const SESSIONS: Listed<SessionRow> = {
   name: 'sessions',
   kind: 'session',
@@ -127,13 +130,15 @@ const SESSIONS: Listed<SessionRow> = {
   },
 }
 
-// `sites` are an owner and a site, again and again.
+// `sites` alternates owner and site.
 const OPEN_AT = defineReadScript(
   { args: ['at'], rest: 'sites', answer: ([counts]) => listOf(counts).map(count) },
   openAtLua,
 )
 
-/** One read a shard, whatever the number of sites: sessions are in the shards of their own ids. */
+/**
+ * Counts sessions with one read per shard, whatever the number of sites: sessions are in the shards of their own ids.
+ */
 async function countSessions(
   store: Store,
   sites: readonly SiteKey[],
@@ -144,7 +149,7 @@ async function countSessions(
   const { answers, truncated } = await readShards(await allShards(store, ctx), ctx, (shard) =>
     readShard(store, OPEN_AT, shard, { at, sites: keys }, ctx),
   )
-  // What a shard that is lost holds may be of any site.
+  // A shard that is down may hold sessions of any site.
   return sites.map((_, i) => (truncated ? null : answers.reduce((sum, counts) => sum + (counts[i] ?? 0), 0)))
 }
 

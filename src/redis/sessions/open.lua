@@ -5,7 +5,7 @@ return once(attempt, function()
   local most = tonumber(max_sessions)
   sweep_sessions(most)
   if not has_room(K(t, 'live-of', owner), max_per_owner, K(t, 'live'), most) then return refuse('capacity_exceeded') end
-  -- An id may be reused: deletes what is left of the earlier session, its timers and its shares.
+  -- An id may be reused: deletes timers and shares of the earlier session.
   local before = owner_of(id)
   if before then
     unplace(t, 'live', before, id)

@@ -55,7 +55,7 @@ export const UNSHARE_SESSION = defineScript(
 )
 
 /**
- * Ends expired sessions, and deletes those that ended an hour ago, for the loop of a node. Returns whether there is
+ * Ends expired sessions, and deletes those that ended an hour ago, for the loop of a node. Returns whether there are
  * more.
  */
 export const SWEEP_SESSIONS = defineScript(

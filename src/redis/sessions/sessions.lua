@@ -1,7 +1,7 @@
 -- `session:<id>`: a hash, the session. `shares:<id>`: a hash, user to the end of the share and its rights.
 -- `wake-ups:<id>`: a channel for the name of the node that changed something. `live` and `final`: pools of ids, by when
--- sessions expire and by when they are forgotten. For lists: `all`, `owner:<owner>` and `site_id:<site>`, ids by the
--- order of opening; `at:<owner>:<site>`, those that have not ended by when they expire; `share-ends:<id>`, users by
+-- sessions expire and by when they are deleted. For lists: `all`, `owner:<owner>` and `site_id:<site>`, ids by the
+-- order of opening; `at:<owner>:<site>`, those that have not ended, by when they expire; `share-ends:<id>`, users by
 -- when their share expires.
 
 --@include ../store/once.lua

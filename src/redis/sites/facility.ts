@@ -19,16 +19,16 @@ import { BadRow } from '../table/rows.js'
 import { createSiteInspector, readSite } from './inspector.js'
 import { DELETE_SITE, PUT_SITE } from './scripts.js'
 
+/** Options of `createRedisSiteRegistry`. */
 export type RedisSiteRegistryOptions = StoreOptions & SiteOptions
 
 /**
- * A registry of sites in Redis: what one node registers, the gate and the ingest of every node read. Nothing is cached,
- * so a site that was deleted or changed counts at once everywhere.
+ * Creates a site registry in Redis: every node sees what any node registers. Nothing is cached, so a changed or deleted
+ * site takes effect immediately everywhere.
  *
- * @throws RangeError for a bound that is not a whole number from 1.
+ * @throws RangeError for a limit that is not an integer of at least 1.
  *
- * @example
- * const sites = createRedisSiteRegistry({ client, deploymentId: 'prod' })
+ * @example const sites = createRedisSiteRegistry({ client, deploymentId: 'prod' })
  */
 export function createRedisSiteRegistry(options: RedisSiteRegistryOptions): Inspected<SiteRegistry, SiteInspector> {
   return siteRegistryOn(createStore(options, inStore(SiteOptions)), options)
@@ -51,7 +51,7 @@ export function siteRegistryOn(store: Store, options: SiteOptions): Inspected<Si
       }
       if (value === null) return null
       const site = readSite(siteId, String(value))
-      if (site === undefined) store.onError(new BadRow(`${key} should hold a site, and holds something else`))
+      if (site === undefined) store.onError(new BadRow(`${key} does not hold a valid site`))
       return site ?? null
     },
 
@@ -69,11 +69,7 @@ export function siteRegistryOn(store: Store, options: SiteOptions): Inspected<Si
         max_sites: maxSites,
       })
       const site = readSite(site_id, `${head}\n${text}`)
-      if (site === undefined)
-        throw toUnavailable(
-          store,
-          new BadRow(`the store should have answered the site ${site_id} that it keeps, and did not`),
-        )
+      if (site === undefined) throw toUnavailable(store, new BadRow(`invalid reply for the site ${site_id}`))
       return { created: isNew, site }
     },
 

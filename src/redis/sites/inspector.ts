@@ -16,11 +16,11 @@ import { isLost } from '../table/shards.js'
 import { versioned } from '../table/version.js'
 import listLua from './list.lua'
 
-// How a site is stored, and read back.
+// Format of a stored site.
 
-/** The site in `value`, which is two lines: its owner and times, and the declaration. `undefined` for what is none. */
+/** Parses a site of two lines: its owner and times, and the declaration. Returns `undefined` if it is invalid. */
 export function readSite(siteId: string, value: string): Site | undefined {
-  // Escapes of cjson make the first line longer than its record; the second is what was measured at write.
+  // cjson escapes can make the first line longer than its record; the second was measured when it was written.
   if (value.length > 2 * RECORD_BYTES) return undefined
   const cut = value.indexOf('\n')
   try {
@@ -33,13 +33,13 @@ export function readSite(siteId: string, value: string): Site | undefined {
   }
 }
 
-/** The row of a site as its own record tells it. */
+/** Returns the row of a site with the fields of its own record. */
 function readSiteRow(siteId: string, found: StoreReply): SiteRow | undefined {
   const site = readSite(siteId, String(found))
   return site && { ...site, sessions: null, last_event_at: null, last_position: null }
 }
 
-/** Sites by the order in which they were declared. */
+/** Sites in the order in which they were declared. */
 const SITES: Listed<SiteRow> = {
   name: 'sites',
   kind: 'site',
@@ -49,7 +49,10 @@ const SITES: Listed<SiteRow> = {
 }
 
 export function createSiteInspector(store: Store): SiteInspector {
-  /** One read a shard for all of them. Where no shard answers, the sites are told without. */
+  /**
+   * Adds the newest event of each site, with one read per shard. If all shards are down the sites are returned without
+   * it.
+   */
   async function withLife(rows: SiteRow[], ctx: InspectionContext): Promise<SiteRow[]> {
     const topicOf = ({ owner, site_id }: SiteRow) => siteStream(owner, site_id)
     const last = await readLastEvents(store, rows.map(topicOf), ctx).catch((error) => {

@@ -1,27 +1,27 @@
 /**
- * The arguments and constants of a script by their names: no other file knows at which place an argument travels.
+ * Named arguments and constants of scripts: no other file knows the position of an argument.
  *
- * Scripts are `.lua` files beside the TypeScript that defines them: `import appendLua from './append.lua'`, then
- * `defineScript('history.append', { args, constants, answer }, appendLua)`. In the Lua, `--@include ./other.lua` on a line
- * of its own inserts another file (a path relative to this one), `stream` is the argument of that name, and `{{LOOSE_MS}}`
- * the constant of that name: a number, a text in quotes, or a list of texts without braces. A number that only Lua needs
+ * Scripts are `.lua` files next to the TypeScript that defines them: `import appendLua from './append.lua'`, then
+ * `defineScript('history.append', { args, constants, answer }, appendLua)`. In the Lua file, a line `--@include
+ * ./other.lua` inserts another file (relative path), `stream` is the argument with that name, and `{{LOOSE_MS}}` is the
+ * constant with that name: a number, a quoted string, or a list of strings without braces. A number that only Lua needs
  * is a local of the Lua file. The build and Vitest turn these files into modules (docs/contributing.md).
  */
 
 type Argument = string | number
 
-/** What a caller gives: a value for each of `Names`, and the list that comes last. */
+/** The arguments of one call: a value for each of `Names`, and the list that comes last. */
 export type Arguments<Names extends string, Rest extends string = never> = Readonly<Record<Names, Argument>> &
   Readonly<Record<Rest, readonly Argument[]>>
 
-/** What a script begins with: each name a local, and `rest` a table of all that comes behind them. */
+/** Returns the first lines of a script: a local for each name, and a table `rest` with all arguments after them. */
 export function localsOf(names: readonly string[], rest: string | undefined): string {
   const singles = names.length === 0 ? '' : `local ${names.join(', ')} = unpack(ARGV, 1, ${names.length})\n`
   if (rest === undefined) return singles
   return `${singles}local ${rest} = {}\nfor i = ${names.length + 1}, #ARGV do ${rest}[i - ${names.length}] = ARGV[i] end\n`
 }
 
-/** `given` as the script finds it. */
+/** Returns `given` as the `ARGV` of the script. */
 export function argvOf<Names extends string, Rest extends string>(
   names: readonly Names[],
   rest: Rest | undefined,
@@ -42,9 +42,9 @@ function literalOf(value: string | number): string {
 }
 
 /**
- * Replaces each `{{NAME}}` in `lua` by the constant of that name.
+ * Replaces each `{{NAME}}` in `lua` with the constant of that name.
  *
- * @throws TypeError for a name without a constant, and for a constant that is not used
+ * @throws TypeError if a constant is missing or unused.
  */
 export function withConstants(lua: string, constants: Constants = {}): string {
   const unused = new Set(Object.keys(constants))

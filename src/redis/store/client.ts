@@ -1,9 +1,12 @@
-/** The port to whatever client a host hands in: `redis` or `ioredis`, single or Cluster, recognised by shape alone. */
+/**
+ * A common interface to the supported clients: `redis` or `ioredis`, single or Cluster, detected by their shape alone.
+ */
 
 import { sleep } from '../../async/timer.js'
 import { invalidOption } from '../../contract/checks.js'
 import { type StoreReply, toReply } from './reply.js'
 
+/** An event listener, as clients accept it. */
 export type Listener = (...args: unknown[]) => void
 
 /** A client or cluster of node-redis (`redis` 5 or 6), connected or connecting. */
@@ -22,22 +25,31 @@ export interface IoRedisClient {
   readonly status: string
 }
 
-/** Between two looks at who has a slot, in ms. */
+/** Delay before retrying while the client discovers cluster slots, in ms. */
 const SLOTS_MS = 50
 
-/** What a host may hand in. The library never closes it. */
+/** The supported Redis clients. The library never closes the client. */
 export type RedisClient = NodeRedisClient | IoRedisClient
 
-/** One client, whatever it is: sends commands as soon as there is a link, unbounded in time; `store.ts` bounds them. */
+/** One client of any kind. Sends commands as soon as it is connected, without a timeout; `store.ts` adds timeouts. */
 export interface Port {
-  /** The host's own client, for `openSubscriber`. */
+  /** The application's client, for `openSubscriber`. */
   readonly client: RedisClient
   readonly kind: 'node-redis' | 'node-redis-cluster' | 'ioredis' | 'ioredis-cluster'
-  /** `undefined` when a command can be sent now; else a promise of the link, or `null` when the client was closed. */
+  /**
+   * Returns `undefined` when a command can be sent now, else a promise of the connection, or `null` if the client was
+   * closed.
+   */
   ready(): undefined | null | Promise<void>
-  /** Links lost so far with what had been written on them, by a client that sends that again; 0 for one that does not. */
+  /**
+   * Number of lost connections whose unanswered commands the client sends again; always 0 for a client that does not
+   * resend.
+   */
   lostLinks(): number
-  /** Sends one command. `key` routes it on a Cluster. `signal` takes it out of the client's queue where that can be. */
+  /**
+   * Sends one command. `key` routes it on a Cluster. `signal` removes it from the client's queue if the client supports
+   * that.
+   */
   send(args: string[], key: string, signal: () => AbortSignal): Promise<StoreReply>
 }
 
@@ -53,7 +65,7 @@ interface Loose {
   readonly status?: string
 }
 
-/** Which of the four clients this is. @throws TypeError for anything else. */
+/** Returns which of the four kinds of client this is. @throws TypeError for anything else. */
 export function kindOf(client: RedisClient): Port['kind'] {
   const shape = client as unknown as Partial<Record<string, unknown>>
   const has = (name: string) => typeof shape[name] === 'function'
@@ -66,7 +78,10 @@ export function kindOf(client: RedisClient): Port['kind'] {
 
 const ports = new WeakMap<RedisClient, Port>()
 
-/** The port of `client`: one per client, so that however many facilities share it, it gets one listener of each kind. */
+/**
+ * Returns the port of `client`: one per client, so that it gets one listener of each kind however many facilities share
+ * it.
+ */
 export function portOf(client: RedisClient): Port {
   const known = ports.get(client)
   if (known) return known
@@ -82,9 +97,9 @@ function createPort(client: RedisClient): Port {
   let resolveLink = () => {}
   let lost = 0
 
-  // A client without an `error` listener ends the process on the first lost connection.
+  // Without an `error` listener, node-redis and ioredis clients end the process on the first lost connection.
   loose.on('error', () => {})
-  // A cluster of node-redis says `connect` when it knows its slots; the others say `ready`.
+  // A cluster of node-redis emits `connect` when it knows its slots; the others emit `ready`.
   loose.on(kind === 'node-redis-cluster' ? 'connect' : 'ready', () => {
     link = undefined
     resolveLink()
@@ -96,7 +111,7 @@ function createPort(client: RedisClient): Port {
         lost++
       })
 
-  // Waiting here rather than in the client's own queue: what was given up is then never sent after all.
+  // Commands wait here rather than in the client's own queue, so that a timed-out command is never sent.
   function ready(): undefined | null | Promise<void> {
     if (kind === 'node-redis' || kind === 'node-redis-cluster') {
       if (loose.isReady) return undefined
@@ -113,8 +128,9 @@ function createPort(client: RedisClient): Port {
   }
 
   /**
-   * A Cluster of node-redis that knows a part of the slots throws a TypeError for the others, before it sends anything,
-   * and learns the rest only from a node that says `MOVED`: any node is asked for the key until then.
+   * A Cluster of node-redis that knows only part of the slots throws a TypeError for the others before sending
+   * anything, and learns the rest only from a `MOVED` reply. So this queries any node for the key until the slot is
+   * known.
    */
   async function sendToSlot(args: string[], key: string, signal: () => AbortSignal): Promise<unknown> {
     try {

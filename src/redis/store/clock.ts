@@ -1,16 +1,18 @@
-/** The store's clock as a reader knows it: asked now and then, carried on by this machine's monotonic clock between. */
+/**
+ * The store's clock for readers: read from time to time, and extrapolated with the local monotonic clock in between.
+ */
 import type { InspectionContext } from '../../contract/page.js'
 
-/** Two clocks drift apart by far less than a millisecond in this time. */
+/** How long a reading is used, in ms: two clocks drift apart by far less than a millisecond in this time. */
 const TRUSTED_MS = 10_000
-/** An answer that took longer says too little about which instant it speaks of, and is used once. */
+/** A reading that took longer than this is too imprecise to be reused, in ms. */
 const PROMPT_MS = 100
-/** `TIME` goes to a node of the client's choice, which on a Cluster may be one that is lost. */
+/** Maximum number of attempts: `TIME` goes to a node of the client's choice, which on a Cluster may be down. */
 const TRIES = 3
 
 /**
- * `readTime` asks the store. Once it has answered, a store that does not answer costs no reader the time: what it says of
- * its data is another matter.
+ * Creates a clock from `readTime`, which reads the time from the store. After the first reply, readers get a time even
+ * while the store does not reply: reading its data fails by itself.
  */
 export function createStoreClock(
   readTime: (ctx?: InspectionContext) => Promise<number>,

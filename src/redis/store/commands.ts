@@ -1,4 +1,4 @@
-/** Commands to a store, each bounded in time, and in number by waiting their turn: a store that stalls refuses nobody. */
+/** Commands to a store, with a timeout and a limit on concurrency. Beyond the limit commands wait rather than fail. */
 
 import { onAbort } from '../../async/abort.js'
 import { createSemaphore } from '../../async/semaphore.js'
@@ -7,12 +7,15 @@ import { Refusal } from '../../refusal.js'
 import type { Port } from './client.js'
 import { type StoreReply, toError, toUnknownOutcome } from './reply.js'
 
-/** Commands sent and not answered by the client: beyond these they wait here, where they can be taken back. */
+/** Maximum number of commands that are sent and unanswered. More commands wait here, where they can be cancelled. */
 const UNANSWERED_MAX = 1_000
-/** Characters of commands that wait: they wait for seconds at most, and in that time no host means to say more. */
+/**
+ * Maximum number of characters of all waiting commands. They wait for seconds at most, so this is never reached in
+ * normal use.
+ */
 const WAITING_MAX = 64 * 1_024 * 1_024
 
-/** Sends one command to the shard of `key`, and gives up after `withinMs`. */
+/** Sends one command to the shard of `key`, and times out after `withinMs`. */
 export type Command = (
   args: string[],
   key: string,
@@ -23,14 +26,14 @@ export type Command = (
 const unsent = (detail: string) => new Refusal('unavailable', detail, { outcome: 'not_run' })
 
 export function createCommands(port: Pick<Port, 'ready' | 'send' | 'lostLinks'>): Command {
-  // A permit is held until the client answers the command, however long ago whoever asked was told.
+  // A permit is held until the client settles the command, even if its caller has timed out long before.
   const semaphore = createSemaphore(UNANSWERED_MAX, WAITING_MAX, () => port.ready())
 
   return (args, key, ctx, withinMs) =>
     new Promise((resolve, reject) => {
       if (ctx?.signal.aborted) return reject(ctx.signal.reason)
       if (port.ready() === null) return reject(unsent('the client is closed'))
-      if (withinMs <= 0) return reject(unsent('its time was up before it was sent'))
+      if (withinMs <= 0) return reject(unsent('timed out before it was sent'))
 
       const endsAt = performance.now() + withinMs
       let isSent = false
@@ -40,7 +43,7 @@ export function createCommands(port: Pick<Port, 'ready' | 'send' | 'lostLinks'>)
         clearTimeout(timer)
         forget?.()
       }
-      // Made when a client asks for it: few do, and it is the dearest part of a command.
+      // Created only if the client asks for it: few clients do, and it is the most expensive part of a command.
       let taken: AbortController | undefined
       const signal = () => {
         taken ??= new AbortController()
@@ -49,7 +52,8 @@ export function createCommands(port: Pick<Port, 'ready' | 'send' | 'lostLinks'>)
       const waiter = semaphore.acquire(
         args.reduce((sum, arg) => sum + arg.length, 0),
         () => {
-          // Timers of one instant go off one after another: the first to give up makes no room for one whose time is up.
+          // Timers of the same instant fire one after another: a command that times out must not free a slot for one
+          // that has timed out too.
           if (performance.now() >= endsAt) return false
           isSent = true
           const lost = port.lostLinks()
@@ -62,13 +66,13 @@ export function createCommands(port: Pick<Port, 'ready' | 'send' | 'lostLinks'>)
             (error) => {
               semaphore.release()
               done()
-              // Sent again, it was refused: what was written on the lost link may have run.
+              // The client sent it again and that was rejected: the command sent over the lost connection may have run.
               reject(port.lostLinks() === lost ? toError(error) : toUnknownOutcome(toError(error)))
             },
           )
         },
       )
-      if (!waiter) return reject(unsent(`more than ${WAITING_MAX} characters of commands wait for the store`))
+      if (!waiter) return reject(unsent(`too many commands are waiting (more than ${WAITING_MAX} characters)`))
 
       const giveUp = (reason: unknown) => {
         semaphore.leave(waiter)
@@ -78,14 +82,14 @@ export function createCommands(port: Pick<Port, 'ready' | 'send' | 'lostLinks'>)
       }
       const late = () => {
         const outcome = isSent ? 'unknown' : 'not_run'
-        giveUp(new Refusal('unavailable', `no answer within ${Math.ceil(withinMs)} ms`, { outcome }))
+        giveUp(new Refusal('unavailable', `no reply within ${Math.ceil(withinMs)} ms`, { outcome }))
       }
       timer = setTimeout(() => {
-        // A process that stood still for so long looks first at what the store has answered meanwhile.
+        // If the process was suspended, first process the replies that have arrived in the meantime.
         if (isSent) timer = setTimeout(late)
         else late()
       }, withinMs)
-      // At once where the signal has aborted since, by a deadline that has passed while this was sent.
+      // Runs immediately if the signal has aborted since, by a deadline that passed while the command was sent.
       forget = ctx && onAbort(ctx.signal, () => giveUp(ctx.signal.reason))
     })
 }

@@ -1,23 +1,29 @@
-/** What a listener says to itself in one shard: it is as good as what others say in the other channels of that shard. */
+/** A message that a listener sends to itself in one shard, to verify that the other channels of that shard work too. */
 import type { Store } from './store.js'
 
-/** Echoes in a row that the store has sent and that did not come: whoever listens is deaf, whatever the client believes. */
+/**
+ * Number of consecutive probes that the store accepted but did not deliver after which the subscription counts as dead,
+ * whatever the client reports.
+ */
 const MISSES_MAX = 3
-/** An echo that came within this time is evidence. */
+/** A probe counts as evidence for this long after it arrived, in ms. */
 const HEARD_MS = 5_000
 
 export interface HealthProbe {
   readonly channel: string
-  /** Whether it came of late: the one answer to whether what is said in this shard would be heard. */
+  /** Whether a probe arrived recently. Only this shows that messages published in this shard are received. */
   readonly isHeard: boolean
-  /** Whether it has failed to come again and again. */
+  /** Whether several consecutive probes did not arrive. */
   readonly isLost: boolean
-  /** Takes it in, and whether the last one came. Never rejects: a store that cannot be asked says nothing about who listens to it. */
+  /**
+   * Sends a probe, and records whether the previous one arrived. Never rejects: an unreachable store says nothing about
+   * the subscription.
+   */
   send(): Promise<void>
   hear(message: string): void
-  /** Its channel has just been subscribed, which counts. */
+  /** The channel was just subscribed, which counts as evidence. */
   begin(): void
-  /** The link is gone, and with it all evidence. */
+  /** The connection was lost, and with it all evidence. */
   forget(): void
 }
 
@@ -41,11 +47,12 @@ export function createEcho(store: Store, channel: string): HealthProbe {
       const number = ++made
       try {
         await store.command(['SPUBLISH', channel, String(number)], channel)
-        // Only now: while nothing can be sent the last one is missed once, and not again and again.
+        // Only after the store accepted the probe: while nothing can be sent, the last probe counts as missed only
+        // once.
         misses = sent > heard ? misses + 1 : 0
         sent = number
       } catch {
-        // The next one is asked for as if this had not been.
+        // A probe that could not be sent does not count.
       }
     },
     hear(message) {

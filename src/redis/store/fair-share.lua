@@ -1,6 +1,6 @@
--- Shares of users in a shard: when a limit is exceeded, the user who holds most loses the oldest entry. Of a share `s`:
--- `of:<user>`: ids of a user by arrival; `entries` and `bytes`: users by what they hold; `held`: a hash with both
--- totals.
+-- Shares of users in a shard: when a limit is exceeded, the user with the largest share loses the oldest entry. Keys of
+-- a share `s`: `of:<user>`: ids of a user by arrival; `entries` and `bytes`: users by the size of their share; `held`:
+-- a hash with both totals.
 
 -- Maximum number of evictions by one write. A write adds one entry of at most 64 KiB, and entries have at least 512
 -- bytes: more is only necessary after a limit was lowered, and then the next writes continue.

@@ -1,24 +1,26 @@
 /**
- * Until when a write may run, by the clock of the store: never after the instant at which its sender gives it up.
+ * The latest time at which a write may run, by the clock of the store: never after the sender has given up.
  *
- * What a clock answered it showed at some instant before the answer was heard, so the answer minus the local instant of
- * hearing it carries on a lower bound of that clock: a late answer makes the fence earlier, never later. Scripts check it by
+ * The store showed its reply at some instant before the reply arrived. So the reply minus the local time of arrival
+ * gives a lower bound of the store's clock: a slow reply makes the fence earlier, never later. Scripts check it in
  * `fence.lua`.
  */
 import { Refusal } from '../../refusal.js'
 import { Late, toUnknownOutcome } from './reply.js'
 
-/** Two clocks drift apart by a few milliseconds in this time, slewed ones included. */
+/**
+ * How long a reading is used, in ms. Clocks drift apart by a few milliseconds in this time, even while they are slewed.
+ */
 const TRUSTED_MS = 10_000
-/** For the drift, and for a timer that fires a little before its time. */
+/** Margin for the drift, and for timers that fire slightly early, in ms. */
 const SLACK_MS = 10
 
 export interface Fence {
   /**
-   * Sends by a fence for the local instant `endsAt` (of `performance.now()`), and once more where it came too late
-   * because the clock has jumped.
+   * Calls `send` with a fence for the local time `endsAt` (of `performance.now()`), and once more if it arrived too
+   * late because the clock has jumped.
    *
-   * @throws Refusal `unavailable` that was not run where the clock cannot be read; what `send` throws
+   * @throws Refusal `unavailable` with outcome `not_run` if the clock cannot be read; errors of `send`.
    */
   run<T>(clock: number, endsAt: number, send: (ends: number) => Promise<T>): Promise<T>
 }
@@ -28,17 +30,18 @@ interface Known {
   heardAt: number
 }
 
-/** What failed before the write was sent, whatever became of the reading of the clock. */
+/** Marks an error that occurred before the write was sent as `not_run`, whatever happened to the clock reading. */
 export function beforeWrite(error: unknown): unknown {
   if (!(error instanceof Refusal) || error.outcome === 'not_run') return error
   return new Refusal(error.code, error.detail, { cause: error, outcome: 'not_run' })
 }
 
 /**
- * `readTime` asks one of the store's clocks, and answers by the local instant `endsAt`: a Cluster has one per master.
+ * Creates a fence from `readTime`, which reads one of the store's clocks and replies before the local time `endsAt`. A
+ * Cluster has one clock per master.
  *
- * @param resends Whether the client sends a command again whose reply was lost: then that it came too late says nothing of an
- *   earlier arrival.
+ * @param resends Whether the client resends commands whose reply was lost. Then a late arrival says nothing about an
+ * earlier arrival of the same command.
  */
 export function createFence(readTime: (clock: number, endsAt: number) => Promise<number>, resends = false): Fence {
   const clocks = new Map<number, Known>()
@@ -67,7 +70,7 @@ export function createFence(readTime: (clock: number, endsAt: number) => Promise
     try {
       return await answer
     } catch (error) {
-      // Somebody else's reading, who asked earlier and so gave up earlier.
+      // Another caller's reading, which started earlier and so timed out earlier.
       const isGivenUp = others !== undefined && performance.now() >= until && until + SLACK_MS < endsAt
       if (!isGivenUp) throw error
       return knownOf(clock, endsAt)
@@ -84,7 +87,7 @@ export function createFence(readTime: (clock: number, endsAt: number) => Promise
 
   function hear(clock: number, time: number): void {
     const heardAt = performance.now()
-    // Both are lower bounds; the answer that was under way for longer says less.
+    // Both are lower bounds; the slower reply is the less precise one.
     const offset = Math.max(time - heardAt, clocks.get(clock)?.offset ?? Number.NEGATIVE_INFINITY)
     clocks.set(clock, { offset, heardAt })
   }

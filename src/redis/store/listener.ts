@@ -1,4 +1,6 @@
-/** The one connection over which all that share a client hear their channels: opened for the first, closed with the last. */
+/**
+ * One subscriber connection shared by all users of a client: opened for the first channel, closed with the last user.
+ */
 import { runWithin } from '../../async/time-limit.js'
 import { createTicker } from '../../async/timer.js'
 import type { RedisClient } from './client.js'
@@ -6,25 +8,34 @@ import { createEcho, type HealthProbe } from './echo.js'
 import type { Store } from './store.js'
 import { createSubscriptions } from './subscriptions.js'
 
-/** How often it asks itself in each shard whether it hears. */
+/** Interval between probes in each shard, in ms. */
 const ECHO_MS = 1_000
-/** Longest wait for a connection that is being opened anew. */
+/** Maximum wait for a connection that is being reopened, in ms. */
 const RENEWED_MS = 2_000
 
-/** The link was lost (`false`), or stands again with its subscriptions renewed (`true`): what came in between was missed. */
+/**
+ * Called when the connection was lost (`false`), or is back with its subscriptions renewed (`true`): messages in
+ * between were missed.
+ */
 type OnLink = (isUp: boolean) => void
 type Hear = (message: string) => void
 
-/** What one of those hears. */
+/** One user's part of the shared connection. */
 export interface Listening {
-  /** Resolves when `channel`, one of `shard`, is subscribed, within the time of a command. What failed is tried again every second. */
+  /**
+   * Resolves when `channel` of `shard` is subscribed, within the command timeout. A failed subscription is retried
+   * every second.
+   */
   subscribe(shard: number, channel: string, hear: Hear): Promise<void>
   unsubscribe(channel: string): Promise<void>
-  /** Whether what is published to `channel` would be heard: evidence, and not what the client believes of its link. */
+  /**
+   * Whether messages published to `channel` are received. Based on evidence, not on the connection state that the
+   * client reports.
+   */
   isHearing(channel: string): boolean
-  /** Resolves when no connection is being opened anew, or after two seconds. */
+  /** Resolves when no connection is being reopened, or after two seconds. */
   renewed(): Promise<void>
-  /** Ends it at once. */
+  /** Ends the part immediately. */
   close(): Promise<void>
 }
 
@@ -37,7 +48,9 @@ type Listener = (store: Store, onLink: OnLink) => Listening
 
 const listeners = new WeakMap<RedisClient, Listener>()
 
-/** A part of the connection beside the store's client, which is opened when the first channel is subscribed. */
+/**
+ * Returns a part of the subscriber connection of the store's client. The connection is opened for the first channel.
+ */
 export function listen(store: Store, onLink: OnLink): Listening {
   const listener = listeners.get(store.client) ?? createListener(store.client)
   listeners.set(store.client, listener)
@@ -64,25 +77,25 @@ function createListener(client: RedisClient): Listener {
     },
   })
 
-  /** The echo of a shard, which is listened for from now on. */
+  /** Returns the probe of a shard and subscribes to it. */
   function echoIn(store: Store, shard: number): HealthProbe {
     const channel = store.key(shard, 'echo', id)
     const known = echoes.get(channel)
     if (known) return known
     const echo = createEcho(store, channel)
     echoes.set(channel, echo)
-    // What fails is tried again with the next.
+    // A failure is retried with the next tick.
     subscriptions.subscribe(channel, store.commandTimeoutMs).then(echo.begin, () => {})
     ticker.start()
     return echo
   }
 
   async function tick(): Promise<void> {
-    // A new one is cheaper than knowing why.
+    // Opening a new connection is cheaper than finding the cause.
     if ([...echoes.values()].some(({ isLost }) => isLost)) renewing = subscriptions.renew()
     await renewing
     renewing = undefined
-    // Not waited for: what is silent holds up no echo.
+    // Not awaited: a subscription that gets no reply must not delay the probes.
     void subscriptions.retry()
     await Promise.all([...echoes.values()].map((echo) => echo.send()))
   }
@@ -104,7 +117,7 @@ function createListener(client: RedisClient): Listener {
     let closed = false
     return {
       async subscribe(shard, channel, hear) {
-        // A connection opened now would outlive whoever could close it.
+        // A connection opened now would never be closed.
         if (closed) return
         parts.add(onLink)
         const { hears } = channels.get(channel) ?? add(channel, echoIn(store, shard))

@@ -1,4 +1,4 @@
-/** The text of a script, with its includes in place. */
+/** The text of a script, with its includes expanded. */
 declare module '*.lua' {
   const text: string
   export default text

@@ -1,10 +1,10 @@
--- Makes the second arrival of a write harmless: a client sends a write again when its reply was lost.
+-- Makes the second arrival of a write harmless: a client resends a write whose reply was lost.
 
--- How long the answer of a write is remembered, in ms. Clients send again within seconds of a reconnection.
+-- How long the reply of a write is remembered, in ms. Clients resend within seconds after a reconnect.
 local REMEMBERED_MS = 60000
 
--- Does the work when its token arrives for the first time. Later arrivals get the first answer, a refusal too, and
--- change nothing. Answers are kept as they are, so they should be small.
+-- Does the work when its token arrives for the first time. Later arrivals get the first reply (a refusal too) and
+-- change nothing. Replies are stored as they are, so they should be small.
 local function once(token, work)
   local key = K('once', token)
   local before = redis.call('GET', key)

@@ -1,38 +1,38 @@
-/** What a store answers, in one shape whatever the client and its protocol, and what its errors mean. */
+/** Normalises replies and errors of a store, whatever the client and the protocol version. */
 import { Refusal, type RefusalCode, type WriteOutcome } from '../../refusal.js'
 
-/** A reply. Maps (RESP3) are flattened to name, value, name, value, as RESP2 has them. */
+/** A reply. Maps (RESP3) are flattened to name, value, name, value, as in RESP2. */
 export type StoreReply = null | string | number | StoreReply[]
 
-/** A key that holds another type than it should: somebody else wrote it. Readers skip it, and `onError` hears of it. */
+/** A key has an unexpected type: it was written by something else. Readers skip it and call `onError`. */
 export class WrongType extends Error {
   override readonly name = 'WrongType'
 }
 
-/** The store does not know the script (yet, or any more). */
+/** The store does not have the script cached. */
 export class UnknownScript extends Error {
   override readonly name = 'UnknownScript'
 }
 
-/** The script came after the instant at which its sender gives up, and did nothing. */
+/** The script arrived after its sender had given up, and did nothing. */
 export class Late extends Refusal {
-  /** What the clock of the shard showed, in epoch ms. */
+  /** Time of the shard's clock, in epoch ms. */
   readonly time: number
 
   constructor(time: number, cause: unknown) {
-    super('unavailable', 'the store was reached too late', { cause, outcome: 'not_run' })
+    super('unavailable', 'the command reached the store after its deadline', { cause, outcome: 'not_run' })
     this.time = time
   }
 }
 
-/** The shard does not hold the number of shards that the script was sent with, and the script did nothing. */
+/** The shard has another number of shards stored than the sender uses. The script did nothing. */
 export class OtherShards extends Refusal {
   constructor(cause: unknown) {
-    super('unavailable', 'the number of shards was lost or changed', { cause, outcome: 'not_run' })
+    super('unavailable', 'the stored number of shards is missing or has changed', { cause, outcome: 'not_run' })
   }
 }
 
-/** `raw` as a `Reply`. */
+/** Converts a reply of any client to a `StoreReply`. */
 export function toReply(raw: unknown): StoreReply {
   if (raw === null || raw === undefined) return null
   if (typeof raw === 'string' || typeof raw === 'number') return raw
@@ -44,29 +44,29 @@ export function toReply(raw: unknown): StoreReply {
   return Object.entries(raw).flat().map(toReply)
 }
 
-/** What a script answers that has something to say yes to. */
+/** Reads the reply of a script that returns a boolean. */
 export const parseFlag = (reply: StoreReply): boolean => reply === 1
 
-/** A text, or `null` for anything else. */
+/** Returns a string, or `null` for anything else. */
 export const parseText = (reply: StoreReply | undefined): string | null => (typeof reply === 'string' ? reply : null)
 
-/** A list, or an empty one for anything else. */
+/** Returns a list, or an empty list for anything else. */
 export const listOf = (reply: StoreReply | undefined): StoreReply[] => (Array.isArray(reply) ? reply : [])
 
-/** For a script that says nothing. */
+/** Reads the reply of a script that returns nothing. */
 export const ignoreReply = (): void => {}
 
-/** A reply that should be a list of strings; anything else is an empty one. */
+/** Returns the strings of a list, or an empty list for anything else. */
 export function strings(reply: StoreReply): string[] {
   return Array.isArray(reply) ? reply.filter((item) => typeof item === 'string') : []
 }
 
-/** RESP2 spells the endless scores as no number of JavaScript is spelled. */
+/** Parses a score: RESP2 writes infinite scores in a form that `Number` does not accept. */
 function toScore(score: StoreReply | undefined): number {
   return score === 'inf' ? Number.POSITIVE_INFINITY : score === '-inf' ? Number.NEGATIVE_INFINITY : Number(score)
 }
 
-/** Members with their scores: RESP2 answers a flat list, RESP3 a list of pairs. */
+/** Returns members with their scores: RESP2 returns a flat list, RESP3 a list of pairs. */
 export function scored(reply: StoreReply): { member: string; score: number }[] {
   const items = Array.isArray(reply) ? reply : []
   const pairs: { member: string; score: number }[] = []
@@ -77,13 +77,13 @@ export function scored(reply: StoreReply): { member: string; score: number }[] {
   return pairs
 }
 
-/** A whole number from 0 that a record can carry, or 0 for anything else. */
+/** Returns a non-negative safe integer, or 0 for anything else. */
 export function count(reply: StoreReply): number {
   const number = Math.trunc(Number(reply))
   return Number.isSafeInteger(number) && number > 0 ? number : 0
 }
 
-/** What `counts` make together, as far as a record can carry it. */
+/** Returns the sum of `counts`, at most the largest safe integer. */
 export function sumCounts(counts: readonly number[]): number {
   return Math.min(
     Number.MAX_SAFE_INTEGER,
@@ -91,33 +91,33 @@ export function sumCounts(counts: readonly number[]): number {
   )
 }
 
-// Replies that say "not now" or "not you": the request was fine, this store cannot serve it.
+// Errors that mean "not now" or "not this node": the request was valid, but this store cannot serve it.
 const UNAVAILABLE =
   /^(LOADING|READONLY|NOPERM|NOAUTH|WRONGPASS|OOM|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|MOVED|ASK|BUSY|UNKILLABLE|MISCONF|NOREPLICAS|UNBLOCKED)\b/
-/** Those that the store says before a command, or the first write of a script, has done anything. */
+/** Errors that the store returns before a command, or the first write of a script, has done anything. */
 const NOT_RUN =
   /^(LOADING|READONLY|NOAUTH|WRONGPASS|OOM|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|MOVED|ASK|BUSY|MISCONF|NOREPLICAS|NOPERM)\b/
-/** How the store marks what a script met while it ran. */
+/** How the store marks errors inside a running script. */
 const INSIDE = / script: [0-9a-f]{40}/
-/** A script that has written is refused nothing for want of memory, disk or replicas any more. */
+/** After its first write, a script can no longer fail for lack of memory, disk or replicas. */
 const BEFORE_FIRST_WRITE = /^(READONLY|OOM|MISCONF|NOREPLICAS)\b/
-/** What the clients throw instead of sending. */
+/** Names of errors that clients throw without sending the command. */
 const UNSENT = new Set(['ClientClosedError', 'ClientOfflineError'])
 const REPLY = /^-?[A-Z][A-Z0-9]+\b/
-/** How our scripts say no: `return redis.error_reply('REFUSE identity_conflict')`. */
+/** How scripts of this library refuse a request: `return redis.error_reply('REFUSE identity_conflict')`. */
 const REFUSED = /^REFUSE ([a-z_]+)/
 const LATE = /^LATE (\d+)/
 
-/** Words that our scripts and their errors begin with. */
+/** Prefixes of errors that this library handles. */
 const OURS = /^(NOSCRIPT|WRONGTYPE|REFUSE|LATE|SHARDS) /
-/** What clients put before the words of the store where they wrap its reply. */
+/** Text that clients add before the store's message when they wrap an error. */
 const WRAPPING = /^(?:.*\bLast error: )?(?:[A-Za-z]*Error: )?/
-/** Errors within errors: deep enough for every client, and never round in a circle. */
+/** Maximum depth of nested errors: enough for every client, and a guard against cycles. */
 const DEPTH = 4
 
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error)).replace(WRAPPING, '')
 
-/** The words of the store in what a client rejects with, wherever it put them; else the client's own. */
+/** Returns the store's message from a client's error, wherever the client put it, or `undefined`. */
 function errorText(error: unknown, depth = DEPTH): string | undefined {
   const message = messageOf(error)
   if (OURS.test(message) || UNAVAILABLE.test(message)) return message
@@ -136,18 +136,18 @@ function outcomeOf(error: unknown, message: string, isInside: boolean): WriteOut
   return isBefore ? 'not_run' : 'unknown'
 }
 
-/** What fails where another arrival of the same command may have run. */
+/** Returns the error with outcome `unknown`, for a command of which an earlier arrival may have run. */
 export function toUnknownOutcome(error: unknown): unknown {
   if (!(error instanceof Refusal) || error.outcome !== 'not_run') return error
   return new Refusal(error.code, error.detail, { cause: error, outcome: 'unknown' })
 }
 
-/** What the store said to a part of a script, which has told of it and gone on. */
+/** Returns the error for a message that a script caught in one of its steps and reported in its reply. */
 export const toScriptError = (text: string): Error => toError(new Error(text), true)
 
 /**
- * What a rejection of the client means for a caller of ours. Whatever is not a reply of the store is `unavailable`, a
- * TypeError too: that is what the clients of a Cluster throw while they look for who has a slot.
+ * Converts an error of a client. Anything that is not an error reply of the store becomes `unavailable`, including a
+ * TypeError: Cluster clients throw that while they discover which node has a slot.
  */
 export function toError(cause: unknown, isInScript = false): Error {
   if (cause instanceof Refusal) return cause
@@ -159,9 +159,9 @@ export function toError(cause: unknown, isInScript = false): Error {
   if (late) return new Late(Number(late[1]), cause)
   if (message.startsWith('SHARDS ')) return new OtherShards(cause)
   if (message.startsWith('WRONGTYPE'))
-    return new WrongType('a key holds another type than its command reads', { cause })
+    return new WrongType('a key holds another type than its command expects', { cause })
   if (message.startsWith('NOSCRIPT')) return new UnknownScript('script not cached', { cause })
   if (!REPLY.test(message) || UNAVAILABLE.test(message))
     return new Refusal('unavailable', message, { cause, outcome: outcomeOf(cause, message, isInside) })
-  return new Error(`the store refused a command: ${message}`, { cause })
+  return new Error(`the store rejected a command: ${message}`, { cause })
 }

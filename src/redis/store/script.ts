@@ -1,4 +1,4 @@
-/** How writers run their Lua files (arguments.ts): one shard, one atomic step, by digest. Readers import nothing of this. */
+/** Runs the Lua scripts of writers (see arguments.ts): one shard, one atomic step, by digest. Not used by readers. */
 import { Refusal, wasNotRun } from '../../refusal.js'
 import { type Arguments, argvOf, type Constants, localsOf, withConstants } from './arguments.js'
 import { shardPrefix } from './keys.js'
@@ -6,7 +6,7 @@ import preludeLua from './prelude.lua'
 import { OtherShards, type StoreReply, UnknownScript } from './reply.js'
 import type { Store } from './store.js'
 
-/** A script as a store knows it. */
+/** A script as it is sent to the store. */
 export interface ScriptText {
   /** `family.verb`, unique. */
   readonly name: string
@@ -15,26 +15,26 @@ export interface ScriptText {
   readonly anyTime: boolean
 }
 
-/** A script with what it is given and what it answers. */
+/** A script with the types of its arguments and its result. */
 export interface Script<Given, Answer> extends ScriptText {
   argv(given: Given): string[]
   read(reply: StoreReply): Answer
 }
 
 export interface ScriptOptions<Names extends string, Answer, Rest extends string = never> {
-  /** Locals of the script, in the order in which they travel. */
+  /** Locals of the script, in the order of its arguments. */
   args: readonly Names[]
-  /** A table of the script, of as many values as a caller gives. */
+  /** Name of a table in the script that takes any number of values. */
   rest?: Rest
-  /** Reads the reply. A throw says that the store holds what cannot be worked with. */
+  /** Parses the reply. A throw means that the store holds invalid data. */
   answer: (reply: StoreReply) => Answer
-  /** What stands in the Lua as `{{NAME}}`. */
+  /** Values for `{{NAME}}` in the Lua file. */
   constants?: Constants
-  /** Runs in a full store, too: for what leaves more room than it takes. */
+  /** The script also runs in a full store, because it frees more memory than it uses. */
   freesMemory?: boolean
   /**
-   * Does no harm however late it comes, because something in it says what it comes after: whoever asked learns at once
-   * that a link has ended.
+   * The script is harmless however late it arrives, because it checks its order itself. Its caller gets an error as
+   * soon as the connection is lost.
    */
   anyTime?: boolean
 }
@@ -45,17 +45,17 @@ async function sha1(text: string): Promise<string> {
 }
 
 /**
- * A script over one shard. Its Lua finds its arguments by their names, `now` (epoch ms), `K(...)` (a key of the shard from
- * raw ids) and what else `prelude.lua` has. It refuses with `return refuse(code)`.
+ * Defines a script for one shard. Its Lua code can use its arguments by name, `now` (epoch ms), `K(...)` (a key of the
+ * shard from raw ids) and the functions of `prelude.lua`. It refuses a request with `return refuse(code)`.
  *
- * @throws TypeError where `constants` are not those that the Lua names
+ * @throws TypeError if `constants` do not match the names in the Lua code.
  */
 export function defineScript<Names extends string, Answer, Rest extends string = never>(
   name: string,
   { args, rest, answer, constants, freesMemory = false, anyTime = false }: ScriptOptions<Names, Answer, Rest>,
   lua: string,
 ): Script<Arguments<Names, Rest>, Answer> {
-  // A store without memory left refuses the scripts that would give it some, unless they say that they may run.
+  // Without this flag, a store without free memory rejects even scripts that would free some.
   const flags = freesMemory ? '#!lua flags=allow-oom\n' : ''
   const source = `${flags}${localsOf(['sender', ...args], rest)}${preludeLua}${withConstants(lua, constants)}`
   let digest: Promise<string> | undefined
@@ -73,21 +73,20 @@ export function defineScript<Names extends string, Answer, Rest extends string =
 }
 
 /**
- * What a writer that has met a value of somebody else's is to throw. The value is the operator's to look at: it is
- * handed to `onError`, and whoever called learns no more than that the store cannot serve this now.
+ * Returns the error that a writer throws for invalid stored data. The details are for the operator: they go to
+ * `onError`, and the caller only gets `unavailable`.
  */
 export function toUnavailable(store: Store, error: unknown): Refusal {
   if (error instanceof Refusal) return error
   store.onError(error)
-  return new Refusal('unavailable', 'the store holds what cannot be worked with', { cause: error, outcome: 'unknown' })
+  return new Refusal('unavailable', 'the store holds invalid data', { cause: error, outcome: 'unknown' })
 }
 
 /**
- * Runs `script` in `shard`, and never after it was given up, nor in a shard that was written by another number of
- * shards.
+ * Runs `script` in `shard`. It never runs after the caller has given up, nor in a shard with another number of shards.
  *
- * @throws Refusal with the script's own code; `unavailable` also where a key holds what it cannot work with. What its
- * `outcome` says holds for everything that the script does.
+ * @throws Refusal with the script's own code, or `unavailable`, also if a key holds invalid data. Its `outcome` applies
+ * to everything that the script does.
  */
 export async function runScript<Given, Answer>(
   store: Store,
@@ -99,9 +98,9 @@ export async function runScript<Given, Answer>(
   await store.heldShards()
   const argv = script.argv(given)
   const run: Parameters<Store['fenced']>[1] = async (ends, command) => {
-    // Known by now, and another one where an open number was replaced.
+    // Known by now. It may have changed if an open number was replaced.
     const shards = await store.heldShards()
-    // Read anew for the second try: commands that were sent in between must not be overtaken by an older time.
+    // Read again for the second attempt: commands that were sent in between must not be overtaken by an older time.
     const rest = () => ['1', prefix, `${store.now ? store.now() : ''} ${ends} ${shards}`, ...argv]
     try {
       return await command(['EVALSHA', await script.digest, ...rest()])
@@ -119,16 +118,16 @@ export async function runScript<Given, Answer>(
     })
     return script.read(reply)
   } catch (error) {
-    // A client's own is `unavailable` by now: this one is ours, a defect and no state of the store.
+    // Errors of the client are `unavailable` by now: a TypeError here is a defect of this library.
     throw error instanceof TypeError ? error : toUnavailable(store, error)
   }
 }
 
 /**
- * Runs something in every shard, of which one at most knows what it is about. Answers what that one said, and that
- * whatever became of the others, for it is done there; nothing where none does.
+ * Runs `run` in every shard and returns the result of the shard that knows the subject (at most one does), even if
+ * other shards fail. Returns `undefined` if none does.
  *
- * @throws Refusal as above; `not_run` only where no shard may have run it.
+ * @throws Refusal as above; `not_run` only if it ran in no shard.
  */
 export async function runInShards<Answer>(
   run: (shard: number) => Promise<Answer>,
@@ -142,7 +141,7 @@ export async function runInShards<Answer>(
   return undefined
 }
 
-/** Throws where one has failed; of several an error that says that something may have run. */
+/** Throws if any of `all` was rejected: preferably an error whose operation may have run. */
 export function throwMostSevere(all: readonly PromiseSettledResult<unknown>[]): void {
   const errors = all.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
   if (errors.length > 0) throw errors.find((error) => !wasNotRun(error)) ?? errors[0]

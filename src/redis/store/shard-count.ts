@@ -1,8 +1,8 @@
 /**
- * How many shards a deployment has, as the store says it: read, claimed by the first writer, and restored where lost.
+ * The number of shards of a deployment, as stored: read, claimed by the first writer, and restored if it was lost.
  *
- * A process that was given no number must not decide for one that was. While it is idle it stores the default as open:
- * whoever is given a number replaces an open one. Its first record makes the number final.
+ * A process without a configured number must not decide for one that has it. While it is idle it stores the default as
+ * "open", which a process with a configured number replaces. Its first record makes the number final.
  */
 import type { InspectionContext } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
@@ -10,53 +10,56 @@ import { beforeWrite } from './fence.js'
 import { SHARDS_MAX } from './keys.js'
 import { type StoreReply, WrongType } from './reply.js'
 
-/** A reader asks again after this, beside its work. */
+/** A reader checks the stored number again after this time, in the background, in ms. */
 const TRUSTED_MS = 10_000
 
 /**
- * How a number is claimed: as `open`, by a process that was given none and has no record yet; as `given`, by one that was
- * given it or has records by it, which replaces an open one; or as the `default`, which makes an open one final.
+ * How a number is claimed: `open` by a process without a configured number and without records; `given` by a process
+ * with a configured number or with records, which replaces an open number; `default` makes an open number final.
  */
 export type ClaimedAs = 'open' | 'given' | 'default'
 
-/** Behind a stored number that is open. */
+/** Suffix of a stored number that is open. */
 const OPEN = '?'
 
 interface ShardCountOptions {
-  /** What the host says, if it does. */
+  /** The `shards` option, if set. */
   given: number | undefined
-  /** What shard 0 holds. */
+  /** Reads the number from shard 0. */
   read(ctx?: InspectionContext): Promise<StoreReply>
-  /** What `shard` holds once `count` was claimed, with a `?` behind an open number. */
+  /** Claims `count` and returns the number that `shard` holds now, with the suffix `?` if it is open. */
   claim(shard: number, count: number, as: ClaimedAs): Promise<StoreReply>
   handleError(error: unknown, ctx?: InspectionContext): void
 }
 
 interface ShardCount {
-  /** @throws Refusal `unavailable` where it is another than was given or claimed */
+  /** Returns the number. @throws Refusal `unavailable` if it differs from the one that this process uses. */
   read(ctx?: InspectionContext): Promise<number>
-  /** The same for good, and stores it where there is none yet: for whoever writes a record. */
+  /** Returns the final number, and stores it if there is none: for writers of records. */
   claim(): Promise<number>
-  /** The number for a process that keeps no record yet: a number that it was not given stays open. */
+  /** Returns the number for a process without records: a number that was not configured stays open. */
   join(): Promise<number>
-  /** What this process goes by: what it has claimed, or joined last; else it claims. */
+  /** Returns the number that this process uses: the one it claimed or joined last. Claims one otherwise. */
   held(): Promise<number>
-  /** `shard` did not hold the number that was claimed: gives it back what it has lost. @throws Refusal for another one */
+  /** Restores the number in `shard` after it was lost. @throws Refusal if the shard has another one. */
   confirm(shard: number): Promise<void>
 }
 
-const INVALID = 'the stored number of shards is not a number from 1 to 64'
+const INVALID = 'the stored number of shards is invalid: expected an integer from 1 to 64'
 
 const conflict = (detail: string, cause?: unknown) => new Refusal('unavailable', detail, { cause, outcome: 'not_run' })
 
 interface StoredCountOptions extends Pick<ShardCountOptions, 'read' | 'handleError'> {
-  /** Returns a stored number. @throws Refusal for one that is invalid or that this process cannot go by */
+  /** Returns a stored number. @throws Refusal if it is invalid or differs from the one that this process uses. */
   check(stored: StoreReply): number
-  /** The number where none is stored. */
+  /** Returns the number to use if none is stored. */
   fallback(): number
 }
 
-/** What shard 0 holds, which is read again in the background once it is older than `TRUSTED_MS`. */
+/**
+ * Creates a cached reader of the number in shard 0. It is read again in the background once it is older than
+ * `TRUSTED_MS`.
+ */
 function createStoredCount({ read, check, fallback, handleError: onError }: StoredCountOptions) {
   let known: number | undefined
   let readAt = 0
@@ -65,7 +68,7 @@ function createStoredCount({ read, check, fallback, handleError: onError }: Stor
   async function reread(ctx?: InspectionContext): Promise<number> {
     try {
       const stored = await read(ctx)
-      // Nothing stored: no writer yet. Not remembered, because the first one may come with another number.
+      // Not remembered: there is no writer so far, and the first one may use another number.
       if (stored === null) return fallback()
       return keep(check(stored))
     } catch (error) {
@@ -75,7 +78,7 @@ function createStoredCount({ read, check, fallback, handleError: onError }: Stor
     }
   }
 
-  // What is stored now is looked at beside the work: a shard 0 that is away must not cost readers of the others anything.
+  // In the background: while shard 0 is down, readers of other shards must not wait for it.
   function recheck(): void {
     if (isReading || performance.now() - readAt < TRUSTED_MS) return
     isReading = true
@@ -111,9 +114,9 @@ function createStoredCount({ read, check, fallback, handleError: onError }: Stor
 }
 
 export function createShardCount({ given, read, claim, handleError: onError }: ShardCountOptions): ShardCount {
-  /** What this process writes by, for good: its records are where that number puts them. */
+  /** The final number that this process writes with: it determines where its records are. */
   let claimed: number | undefined
-  /** An open number that it goes by until then. */
+  /** The open number that this process uses until then. */
   let joined: number | undefined
   const stored = createStoredCount({ read, check, fallback: () => claimed ?? given ?? 1, handleError: onError })
 
@@ -139,7 +142,7 @@ export function createShardCount({ given, read, claim, handleError: onError }: S
       const isOpen = text.endsWith(OPEN)
       return { count: check(isOpen ? text.slice(0, -1) : reply, shard), isOpen }
     } catch (error) {
-      // Two halves of one deployment: nobody but an operator can mend that.
+      // Two halves of one deployment use different numbers. Only an operator can resolve that.
       onError(error)
       throw error
     }

@@ -1,4 +1,6 @@
-/** One deployment in a shared store, as every facility and inspector of it sees it: bounded commands in known shards. */
+/**
+ * One deployment in a shared store, as its facilities and inspectors see it: commands with a timeout, in known shards.
+ */
 import type * as z from 'zod'
 import { guardErrorHook, guardHook } from '../../async/hook.js'
 import { sleep } from '../../async/timer.js'
@@ -16,74 +18,79 @@ import type { StoreReply } from './reply.js'
 import { type ClaimedAs, createShardCount } from './shard-count.js'
 import timeLua from './time.lua'
 
-/** What every factory of `relayscope/redis` takes. */
+/** Options of every factory in `relayscope/redis`. */
 export const StoreOptions = defineOptions({
-  /** The host's own client of `redis` or `ioredis`; never closed by the library. */
+  /** Your client of `redis` or `ioredis`. The library never closes it. */
   client: custom<RedisClient>('a client or Cluster of node-redis or ioredis', (value) => value !== undefined),
-  /** `^[A-Za-z0-9_-]{1,64}$`; part of every key. */
+  /** Id of the deployment: `^[A-Za-z0-9_-]{1,64}$`. It is part of every key. */
   deploymentId: custom<string>('a string', (value) => value !== undefined),
   /**
-   * Number of shards of the deployment, 1–64, fixed with the first record. Give all processes of a deployment the same
-   * number; a process without one uses what is stored. @default what is stored, else 1
+   * Number of shards of the deployment, 1–64, fixed by the first record. Use the same number in all processes; a
+   * process without this option uses the stored number. @default the stored number, else 1
    */
   shards: whole(SHARDS_MAX).optional(),
-  /** Epoch ms. @default the store's own clock */
+  /** Returns the current time in epoch ms. @default the store's own clock */
   now: func<() => number>().optional(),
-  /** Longest wait for one command, link included. @default 2000 */
-  // Below the router's 5 s, so that a stalled store is `unavailable` and not only late.
+  /** Timeout of one command in ms, including the time to connect. @default 2000 */
+  // Less than the router's 5 s, so that a stalled store is reported as `unavailable` rather than as a timeout.
   commandTimeoutMs: timer(2_000),
   /**
-   * Told of stored values that are not what they should be. A throw in it changes nothing. `null` for nobody.
-   * @default console.error, for what no router asked for
+   * Called with an error for each invalid stored value. If it throws, the error is ignored. `null` disables it.
+   * @default console.error, except for requests of a router, which has its own hook
    */
   onError: hook<(error: unknown) => void>(),
 })
+/** Options of every factory in `relayscope/redis`. */
 export interface StoreOptions extends Input<typeof StoreOptions> {}
 
-/** `schema`, for what opens its store itself. */
+/** Returns `schema` with `StoreOptions`, for a factory that opens its store itself. */
 export const inStore = <S extends z.core.$ZodShape>(schema: z.ZodObject<S, z.core.$strict>): z.ZodObject =>
   defineOptions({ ...StoreOptions.shape, ...schema.shape })
 
 export interface Store {
   readonly client: RedisClient
   readonly deploymentId: string
-  /** What a command waits at most, link included. */
+  /** Timeout of one command in ms, including the time to connect. */
   readonly commandTimeoutMs: number
-  /** The injected clock, if any: with it scripts and readers do not ask the store's. */
+  /** The injected clock, if any: scripts and readers use it instead of the store's. */
   readonly now: (() => number) | undefined
   /**
-   * Sends one command to the shard of `key`, bounded in time and number. What was sent may be done later all the same,
-   * by a store that stalls or a client that sends again: only a script that knows its end is not.
+   * Sends one command to the shard of `key`, with a timeout. A command that was sent may still run later, if the store
+   * stalls or the client resends it; only scripts with a fence do not.
    *
-   * @throws Refusal `unavailable`, with `outcome`; `Late`, `WrongType`, `UnknownScript`; the signal's reason when it aborts.
+   * @throws Refusal `unavailable`, with `outcome`; `Late`, `WrongType`, `UnknownScript`; the signal's reason when it
+   * aborts.
    */
   command(args: string[], key: string, ctx?: InspectionContext): Promise<StoreReply>
   /**
-   * Sends a write by scripts that carry `ends`, the instant of the shard's clock at which it is given up, never later.
-   * All commands of it share the time of one. Whoever asked is told that nobody knows whether it ran when it cannot run
-   * any more: a link may end before what it carried has reached the store. Not where a write says `anyTime`.
+   * Sends a write by scripts that take `ends`: the time of the shard's clock after which they must not run. All its
+   * commands share one timeout. An error with outcome `unknown` is thrown only once the write can no longer run,
+   * because a command on a lost connection may still reach the store. With `anyTime` it is thrown immediately.
    */
   fenced(
     shard: number,
     send: (ends: number, command: (args: string[]) => Promise<StoreReply>) => Promise<StoreReply>,
     options?: { anyTime?: boolean },
   ): Promise<StoreReply>
-  /** The number of shards, read from the store on first use. @throws Refusal `unavailable` where it differs. */
+  /**
+   * Returns the number of shards, read from the store on first use. @throws Refusal `unavailable` if it differs from
+   * `shards`.
+   */
   shards(ctx?: InspectionContext): Promise<number>
-  /** The same, and stores the number where there is none yet: for writers. */
+  /** Returns the number of shards and stores it if there is none: for writers. */
   claimShards(): Promise<number>
-  /** The number for a process that is idle: one that nobody was given stays open until the first record. */
+  /** Returns the number of shards for an idle process: if it is not configured it stays open until the first record. */
   joinShards(): Promise<number>
-  /** The number that this process goes by now: what it claimed or joined. */
+  /** Returns the number of shards that this process uses now: the one it claimed or joined. */
   heldShards(): Promise<number>
-  /** Gives `shard` the number that it has lost. @throws Refusal `unavailable` where it was given another one */
+  /** Restores the number of shards in `shard`. @throws Refusal `unavailable` if the shard has another one. */
   confirmShards(shard: number): Promise<void>
-  /** The shard of a user's records. */
+  /** Returns the shard of a user's records. */
   shardOf(userId: string, ctx?: InspectionContext): Promise<number>
   key(shard: number, ...parts: string[]): string
-  /** The store's clock in epoch ms, or the injected one. */
+  /** Returns the time of the store's clock in epoch ms, or of the injected clock. */
   time(ctx?: InspectionContext): Promise<number>
-  /** Hands what a reader skipped to the store's own `onError` and to that of whoever asked. */
+  /** Reports a skipped value to the store's own `onError` and to the one of the request. */
   onError(error: unknown, ctx?: InspectionContext): void
 }
 
@@ -95,8 +102,10 @@ const toMillis = (reply: StoreReply) => {
 }
 
 /**
- * @param schema What the options of whoever opens it must be, those of its own among them.
- * @throws RangeError, TypeError for options that cannot be; never for a store that is down.
+ * Creates a store.
+ *
+ * @param schema Schema of all options of the calling factory.
+ * @throws RangeError, TypeError for invalid options; never because the store is down.
  */
 export function createStore(options: StoreOptions, schema: z.ZodObject = StoreOptions): Store {
   const read = readOptions(schema, options) as z.output<typeof StoreOptions>
@@ -109,7 +118,7 @@ export function createStore(options: StoreOptions, schema: z.ZodObject = StoreOp
   const send = createCommands(port)
   const command = (args: string[], route: string, ctx?: InspectionContext) => send(args, route, ctx, commandTimeoutMs)
 
-  // By a script: every master of a Cluster has a clock of its own.
+  // A script, because every master of a Cluster has its own clock.
   const fence = createFence(async (shard, endsAt) => {
     const prefix = prefixes[shard] as string
     const args = ['EVAL', timeLua, '1', prefix]
@@ -131,7 +140,7 @@ export function createStore(options: StoreOptions, schema: z.ZodObject = StoreOp
 
   function handleError(error: unknown, ctx?: InspectionContext) {
     guardHook((skipped) => ctx?.onError?.(skipped))(error)
-    // Whoever asked has a hook, or a console, of its own: one word of it is enough where nobody has asked for two.
+    // The request has its own hook (or console): report once, unless the store has an `onError` of its own.
     if (onError || !ctx?.onError) toHost(error)
   }
 

@@ -1,4 +1,4 @@
-/** Sharded subscriptions on a connection of their own, for listeners that must hear of a lost link. */
+/** Sharded subscriptions on their own connection, for listeners that must notice a lost connection. */
 import { runWithin } from '../../async/time-limit.js'
 import { Refusal } from '../../refusal.js'
 import { portOf, type RedisClient } from './client.js'
@@ -8,20 +8,20 @@ export interface SubscriberOptions {
   client: RedisClient
   onMessage(channel: string, message: string): void
   /**
-   * The link was lost (`false`) or stands again with its subscriptions renewed (`true`). On a Cluster only what the
-   * client tells: compare a stored sequence now and then rather than trust this alone.
+   * Called when the connection was lost (`false`) or is back with its subscriptions renewed (`true`). On a Cluster this
+   * is only what the client reports: also compare a stored sequence from time to time.
    */
   onLink(up: boolean): void
 }
 
 /**
- * Subscriptions to channels of sharded pub/sub; a channel's hash tag must be that of its shard's keys. Each is given up
- * after the `timeoutMs` of whoever asks.
+ * Subscriptions to channels of sharded pub/sub. The hash tag of a channel must be the one of its shard's keys. Each
+ * call times out after its `timeoutMs`.
  */
 export interface Subscriber {
   subscribe(channel: string, timeoutMs: number): Promise<void>
   unsubscribe(channel: string, timeoutMs: number): Promise<void>
-  /** Whether the client believes that its link stands. */
+  /** Whether the client reports that it is connected. */
   readonly isUp: boolean
   /** Never rejects. */
   close(): Promise<void>
@@ -32,7 +32,7 @@ type NodeRedisSubscriber = Emitter & {
   connect(): Promise<unknown>
   destroy(): void
   readonly isOpen: boolean
-  /** Of a single client; a Cluster's is as good as open. */
+  /** Only on a single client; a Cluster counts as ready when it is open. */
   readonly isReady?: boolean
   sSubscribe(channel: string, listener: (message: string, channel: string) => void): Promise<void>
   sUnsubscribe(channel: string, listener: (message: string, channel: string) => void): Promise<void>
@@ -46,15 +46,15 @@ type IoRedisSubscriber = Emitter & {
 }
 
 function wait<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
-  const late = () => new Refusal('unavailable', `no subscription within ${timeoutMs} ms`)
+  const late = () => new Refusal('unavailable', `subscription timed out after ${timeoutMs} ms`)
   return runWithin(() => work, { ms: timeoutMs, late }).catch((error) => {
     throw toError(error)
   })
 }
 
 /**
- * Sends to `own` as soon as it is ready. Not by the client's own queue: when a Cluster of ioredis becomes ready before it
- * knows its slots, what is queued throws where nobody can catch it, and ends the process.
+ * Returns a function that sends to `own` as soon as it is ready. It does not use the client's own queue: when a Cluster
+ * of ioredis becomes ready before it knows its slots, queued commands throw an uncatchable error that ends the process.
  */
 function createSender(own: IoRedisSubscriber) {
   const waiting = new Set<() => void>()
@@ -62,7 +62,7 @@ function createSender(own: IoRedisSubscriber) {
     for (const go of waiting) go()
   })
   return async (send: () => Promise<unknown>, timeoutMs: number): Promise<void> => {
-    // A host's client that connects when it is first used has made one that does so, too.
+    // A duplicate of a client with `lazyConnect` is lazy, too.
     if (own.status === 'wait') own.connect().catch(() => {})
     if (own.status !== 'ready') {
       let go = () => {}
@@ -72,12 +72,12 @@ function createSender(own: IoRedisSubscriber) {
       waiting.add(go)
       await wait(ready, timeoutMs).finally(() => waiting.delete(go))
     }
-    // What it throws at once is as good as a rejection.
+    // A synchronous throw counts as a rejection.
     await wait((async () => send())(), timeoutMs)
   }
 }
 
-/** Duplicates the host's client; `close` ends the duplicate, never the client. */
+/** Opens a subscriber on a duplicate of the client; `close` closes only the duplicate. */
 export function openSubscriber({ client, onMessage, onLink }: SubscriberOptions): Subscriber {
   const { kind } = portOf(client)
   const duplicate = client.duplicate as (...args: unknown[]) => unknown
@@ -89,8 +89,8 @@ export function openSubscriber({ client, onMessage, onLink }: SubscriberOptions)
   const down = () => onLink(false)
 
   if (kind === 'ioredis' || kind === 'ioredis-cluster') {
-    // A single client that renews its subscriptions itself waits for no answer: where the link is lost again or closed
-    // before it has come, the refusal reaches nobody and ends the process.
+    // A single client that renews its subscriptions itself does not handle the reply: if the connection is lost again
+    // or closed before it arrives, the unhandled rejection ends the process.
     const options = kind === 'ioredis-cluster' ? [[], { shardedSubscribers: true }] : [{ autoResubscribe: false }]
     const own = duplicate.apply(client, options) as IoRedisSubscriber
     const wanted = new Set<string>()
@@ -107,7 +107,7 @@ export function openSubscriber({ client, onMessage, onLink }: SubscriberOptions)
       async subscribe(channel, timeoutMs) {
         wanted.add(channel)
         await send(() => own.ssubscribe(channel), timeoutMs)
-        // Nobody would unsubscribe again from what was unsubscribed meanwhile.
+        // It may have been unsubscribed in the meantime, and then must not be renewed.
         if (wanted.has(channel)) channels.add(channel)
       },
       unsubscribe(channel, timeoutMs) {
@@ -133,7 +133,7 @@ export function openSubscriber({ client, onMessage, onLink }: SubscriberOptions)
     try {
       own.destroy()
     } catch {
-      // One of redis 5 that has given up by itself says so.
+      // A client of redis 5 that has given up throws here.
     }
   }
   const listener = (message: string, channel: string) => onMessage(channel, message)
@@ -143,8 +143,8 @@ export function openSubscriber({ client, onMessage, onLink }: SubscriberOptions)
         connected.then(() => own.sSubscribe(channel, listener)),
         timeoutMs,
       ),
-    // Without its listener the client takes the channel for subscribed until the store has answered: who subscribes again
-    // meanwhile would be deaf.
+    // Without the listener the client considers the channel subscribed until the store has replied: a new subscription
+    // in the meantime would receive nothing.
     unsubscribe: (channel, timeoutMs) =>
       wait(
         connected.then(() => own.sUnsubscribe(channel, listener)),
@@ -156,7 +156,7 @@ export function openSubscriber({ client, onMessage, onLink }: SubscriberOptions)
     async close() {
       if (closed) return
       closed = true
-      // What is just being connected is out of the client's reach until it stands, and would keep the process alive.
+      // A client that is still connecting cannot be destroyed until it is connected, and would keep the process alive.
       own.on('ready', end)
       connected.then(end, () => {})
       end()

@@ -1,38 +1,38 @@
-/** Channels that are kept subscribed on one connection, whatever becomes of its link: for the listener over it. */
+/** Channels that stay subscribed on one connection, through reconnects: for the listener that uses it. */
 import type { RedisClient } from './client.js'
 import { openSubscriber, type Subscriber } from './subscriber.js'
 
-/** Channels subscribed to anew at once. */
+/** Number of channels that are resubscribed at the same time. */
 const BATCH = 100
 
 interface SubscriptionsOptions {
   client: RedisClient
   onMessage(channel: string, message: string): void
-  /** The link was lost (`false`), or stands again with its subscriptions renewed (`true`). */
+  /** Called when the connection was lost (`false`), or is back with its subscriptions renewed (`true`). */
   onLink(isUp: boolean): void
 }
 
 interface Subscriptions {
   /**
-   * Resolves when `channel` is subscribed; the first opens the connection. What failed, as it does after `timeoutMs`, stays
-   * wanted.
+   * Resolves when `channel` is subscribed; the first one opens the connection. After a failure or a timeout of
+   * `timeoutMs` the channel stays wanted.
    */
   subscribe(channel: string, timeoutMs: number): Promise<void>
   unsubscribe(channel: string): Promise<void>
-  /** Whether `channel` is known to be subscribed on the link that stands. */
+  /** Whether `channel` is known to be subscribed on the current connection. */
   has(channel: string): boolean
-  /** Tries again what has failed, and says that the link stands where some of it is heard again. Never rejects. */
+  /** Retries failed subscriptions, and calls `onLink(true)` if some of them succeed. Never rejects. */
   retry(): Promise<void>
-  /** Opens the connection anew. Never rejects. */
+  /** Reopens the connection. Never rejects. */
   renew(): Promise<void>
   close(): Promise<void>
 }
 
 export function createSubscriptions({ client, onMessage, onLink }: SubscriptionsOptions): Subscriptions {
-  /** With what whoever wants them waits at most, in milliseconds. */
+  /** Wanted channels with their timeout in ms. */
   const wanted = new Map<string, number>()
   const subscribed = new Set<string>()
-  /** Whose first subscription is under way: whoever waits for it is told, and nobody else. */
+  /** Channels whose first subscription is in progress: only its caller gets the result. */
   const starting = new Set<string>()
   let subscriber: Subscriber | undefined
 
@@ -67,7 +67,7 @@ export function createSubscriptions({ client, onMessage, onLink }: Subscriptions
   const isMissing = ([channel]: readonly [string, number]) =>
     wanted.has(channel) && !subscribed.has(channel) && !starting.has(channel)
 
-  /** Whether some are heard again. */
+  /** Returns whether any channel was resubscribed. */
   async function subscribeMissing(): Promise<boolean> {
     let isSome = false
     const missing = [...wanted].filter(isMissing)
@@ -79,7 +79,7 @@ export function createSubscriptions({ client, onMessage, onLink }: Subscriptions
     return isSome
   }
 
-  /** Subscribes anew before anybody asks what was missed, so that nothing falls between. */
+  /** Resubscribes before callers fetch the messages that they missed, so that none is lost in between. */
   async function relink(): Promise<void> {
     subscribed.clear()
     await subscribeMissing()

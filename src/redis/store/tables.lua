@@ -14,7 +14,7 @@
 -- Expired rows that one write deletes at most: more than it adds, so that a table does not keep growing.
 local SWEEP_ROWS = 16
 
--- Returns state and body of a row; nil where there is none that a script of ours wrote.
+-- Returns state and body of a row; nil if there is none, or if it was not written by this library.
 local function load(t, id)
   local value = redis.pcall('GET', K(t, 'row', id))
   if type(value) ~= 'string' then return nil end
@@ -29,8 +29,8 @@ local function load(t, id)
   return state, string.sub(value, cut + 1)
 end
 
--- Writes a row without a new version, for rows that are in no list. An index by user alone is left out of the text:
--- readers parse each byte of a page.
+-- Writes a row without a new version, for rows that are in no list. An index by user alone is omitted from the text:
+-- readers parse every byte of a page.
 local function write(t, id, state, body)
   local ix = state.ix
   if #ix == 1 and ix[1][1] == 'user_id' and ix[1][2] == state.user_id then state.ix = nil end

@@ -1,21 +1,26 @@
-/** A link that is dead without a reset, for hosts with a client of node-redis: noticed by asking, left by connecting anew. */
+/** Detects dead connections of node-redis clients (dead without a reset) with `PING`, and reconnects them. */
 
 import { createTicker } from '../../async/timer.js'
 import { invalidOption } from '../../contract/checks.js'
 import { defineOptions, type Input, readOptions, timer } from '../../contract/options.js'
 import { kindOf, type Listener, type NodeRedisClient } from './client.js'
 
-/** How often it is asked in that time. */
+/** Number of checks per `silentMs`. */
 const LOOKS = 3
-/** Longer than a client pauses between two attempts, whatever its host's strategy: some say nothing when they give one up. */
+/**
+ * Longer than a client pauses between two attempts, whatever its reconnect strategy, in ms: some clients do not report
+ * that they gave up an attempt.
+ */
 const PAUSE_MS = 10_000
-/** What ends a client of node-redis. */
+/** Methods that end a client of node-redis. */
 const ENDINGS = ['destroy', 'close', 'disconnect', 'quit'] as const
 
+/** Options of `watchLink`. */
 export const WatchLinkOptions = defineOptions({
-  /** A link that has answered nothing for so long is given up. @default 15000 */
+  /** A connection without a reply for this long is closed and reopened, in ms. @default 15000 */
   silentMs: timer(15_000),
 })
+/** Options of `watchLink`. */
 export interface WatchLinkOptions extends Input<typeof WatchLinkOptions> {}
 
 interface Link {
@@ -33,18 +38,16 @@ interface Nodes {
 }
 
 /**
- * Connects `client`, or each node's link of a cluster, anew when it has not answered for `silentMs`; what waits for an
- * answer there is rejected. The options of node-redis do not do that: its `socketTimeout` takes what is written for life,
- * and a host that is alive keeps writing. A client of ioredis needs no more than its own `socketTimeout`.
+ * Reconnects `client`, or a node's connection of a cluster, when it has not replied for `silentMs`. Commands that wait
+ * for a reply there are rejected. node-redis has no option for this: its `socketTimeout` counts writes as activity, and
+ * a busy application keeps writing. Clients of ioredis only need their own `socketTimeout`.
  *
- * It ends with the client, and keeps no process alive that the client would not. A first `connect()` that is not answered
- * is rejected. A Cluster is watched with redis 5.9 or later; who shares the client with blocking commands
- * is patient for longer than those.
+ * Watching ends with the client, and does not keep the process alive. A first `connect()` that gets no reply is
+ * rejected. A Cluster needs redis 5.9 or later. If you share the client with blocking commands, set `silentMs` to more
+ * than their timeout.
  *
- * @throws TypeError for a client that is none of node-redis, RangeError for a `silentMs` that is not a time.
- * @example
- * const client = createClient({ url })
- * watchLink(client)
+ * @throws TypeError for a client that is not of node-redis, RangeError for an invalid `silentMs`.
+ * @example watchLink(client)
  */
 export function watchLink(client: NodeRedisClient, options: WatchLinkOptions = {}): void {
   const { silentMs } = readOptions(WatchLinkOptions, options)
@@ -55,7 +58,7 @@ export function watchLink(client: NodeRedisClient, options: WatchLinkOptions = {
   }
   if (kind !== 'node-redis-cluster')
     throw new TypeError(
-      invalidOption('client', 'a client or Cluster of node-redis (ioredis reconnects by itself)', client),
+      invalidOption('client', 'a client or Cluster of node-redis (ioredis reconnects on its own)', client),
     )
   const cluster = client as unknown as Nodes
   const watched = new WeakSet<Link>()
@@ -71,8 +74,8 @@ export function watchLink(client: NodeRedisClient, options: WatchLinkOptions = {
 }
 
 /**
- * Whether the host has ended `link` until this is asked: one that is closed already takes that without a word, and would be
- * opened again.
+ * Returns a function that tells whether the application has ended `link` since this call. A link that is already closed
+ * ignores such a call, and would be reopened otherwise.
  */
 function watchEnding(link: Link): () => boolean {
   const own = link as unknown as Record<string, unknown>
@@ -91,14 +94,16 @@ function watchEnding(link: Link): () => boolean {
   }
 }
 
-/** @param isGreeting It is connected, and not yet ready. Before that the client bounds its attempts itself, and makes others. */
+/**
+ * @param isGreeting The link is connected but not ready. Before that the client itself limits and repeats its attempts.
+ */
 function watch(link: Link, silentMs: number, isGreeting = false): void {
   const ticker = createTicker(checkLink, silentMs / LOOKS)
-  /** Since it was heard last. No clock: where the process stood still, it is the one that heard nothing. */
+  /** Number of checks since the last reply. Not a time: while the process is suspended it receives nothing. */
   let looks = 0
   let isProbing = false
   let wasReady = link.isReady
-  /** An attempt of ours, until it is ready or has been given up. */
+  /** The reconnect attempt in progress, until it is ready or has failed. */
   let attempt: Promise<void> | undefined
 
   const heard = () => {
@@ -119,11 +124,13 @@ function watch(link: Link, silentMs: number, isGreeting = false): void {
     )
   }
 
-  /** The client has given up its attempt, which it may do at the end of its pause between two. */
+  /**
+   * Resolves when the client has given up its own attempt, which may happen only after its pause between two attempts.
+   */
   const givenUp = () =>
     attempt ??
     new Promise<void>((resolve) => {
-      // It keeps the process alive, as the client would.
+      // Keeps the process alive, as the client does.
       const timer = setTimeout(resolve, PAUSE_MS)
       for (const event of ['reconnecting', 'ready'])
         link.once(event, () => {
@@ -133,8 +140,8 @@ function watch(link: Link, silentMs: number, isGreeting = false): void {
     })
 
   /**
-   * Never beside an attempt that is under way: the client would make two connections over one queue, and give commands the
-   * replies to others. One that was never ready is its owner's, who hears that it has failed.
+   * Never runs while another attempt is in progress: the client would open two connections with one queue, and mix up
+   * the replies of commands. A link that was never ready is left to its owner, who gets the error.
    */
   async function renew() {
     heard()
@@ -157,12 +164,12 @@ function watch(link: Link, silentMs: number, isGreeting = false): void {
   }
 
   function checkLink() {
-    // One that is being closed waits for all that is under way, our question as well.
+    // A link that is being closed waits for all commands in progress, including the `PING`.
     if (!link.isOpen && !link.isReady) return ticker.stop()
     if (link.isOpen) probe()
     if ((link.isReady || isGreeting) && ++looks > LOOKS)
       return renew().catch(() => {
-        // A listener of the host's has thrown.
+        // A listener of the application has thrown.
       })
   }
 
@@ -180,10 +187,10 @@ function watch(link: Link, silentMs: number, isGreeting = false): void {
     heard()
     isGreeting = false
   })
-  // Whoever tries again or is told why not is not deaf: how often is the host's own to say.
+  // A client that reconnects or reports an error is not silent: how often is the application's own setting.
   for (const event of ['reconnecting', 'error', 'end'])
     link.on(event, () => {
-      // Of one command, or of what was heard.
+      // The error concerns a single command or message.
       if (link.isReady) return
       heard()
       isGreeting = false

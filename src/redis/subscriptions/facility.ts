@@ -1,4 +1,6 @@
-/** The viewer streams of one node, told to the deployment while they last: whoever asks any node, or an observer, sees them. */
+/**
+ * Viewer streams of one node, reported to the store while they are open, so that all nodes and observers can list them.
+ */
 import { CLOSE_TIMEOUT_MS, endWithin } from '../../async/ending.js'
 import { createTicker } from '../../async/timer.js'
 import type { Inspected } from '../../contract/inspectors.js'
@@ -16,48 +18,50 @@ import { createStore, inStore, type Store, type StoreOptions } from '../store/st
 import { createSubscriptionInspector } from './inspector.js'
 import { END_STREAMS, REPORT_STREAMS } from './scripts.js'
 
-/** How soon the store is told of what has begun or ended. */
+/** Delay before a new or ended stream is reported, in ms. */
 const SOON_MS = 500
-/** How often it is told of all. */
+/** Interval at which all streams are reported, in ms. */
 const REPORT_MS = 5_000
-/** How long a node that says nothing more is believed: two reports may be lost. */
+/** How long a report is valid, in ms: two reports may be lost. */
 const LEASE_MS = 15_000
-/** Streams of one script: a few milliseconds of the store. */
+/** Maximum number of streams per script: a few milliseconds of the store's time. */
 const BATCH = 100
 
 const Options = defineOptions({ ...SubscriptionOptions.shape, ...ReportedOptions.shape })
+/** Options of `createRedisSubscriptionRegistry`. */
 export type RedisSubscriptionRegistryOptions = StoreOptions & SubscriptionOptions & ReportedOptions
 
 /**
- * A registry of viewer streams. `close()` takes out those of this node, as far as the store can be told within 5 s, and no
- * stream is shown by this node after it; what the store was not told of leaves within 15 s.
+ * A registry of viewer streams. `close()` removes those of this node from the store, within 5 s, and reports none
+ * afterwards; what could not be removed expires within 15 s.
  */
 export type RedisSubscriptionRegistry = Inspected<SubscriptionRegistry, SubscriptionInspector> & {
   close(): Promise<void>
 }
 
-/** A stream that the store was, or is to be, told of. */
+/** A stream, and whether it was reported to the store. */
 interface Held {
   readonly stream: ViewerStream
   isReported: boolean
 }
 
 /**
- * A registry of viewer streams in Redis, for the relay routers of one node. The store is told of them in batches, within half a
- * second of their beginning and their end, and every five seconds of how they stand; those of a node that has died leave within 15 s.
+ * Creates a registry of viewer streams in Redis, for the relay routers of one node. Streams are reported in batches:
+ * within half a second after they open or end, and their state every five seconds. Those of a node that has died expire
+ * within 15 s.
  *
- * @throws RangeError for a bound that is not a whole number from 1.
+ * @throws RangeError for a limit that is not an integer of at least 1.
  *
- * @example
- * const subscriptions = createRedisSubscriptionRegistry({ client, deploymentId: 'prod', nodeId: 'a' })
+ * @example const subscriptions = createRedisSubscriptionRegistry({ client, deploymentId: 'prod', nodeId: 'a' })
  */
 export function createRedisSubscriptionRegistry(options: RedisSubscriptionRegistryOptions): RedisSubscriptionRegistry {
   return subscriptionRegistryOn(createStore(options, inStore(Options)), options)
 }
 
 /**
- * Hands each shard what is its own of `all`, one batch after the other; with `least` 1 also a shard that has nothing.
- * A shard that fails is not told the rest, and holds up no other. @throws Refusal once all have been told.
+ * Sends each shard its part of `all`, one batch after the other; with `least` 1 also an empty batch to a shard without
+ * any. After a failure the rest of that shard is skipped; other shards are not affected. @throws Refusal once all
+ * shards are done.
  */
 async function tellShards<T>(
   all: Iterable<T>,
@@ -97,17 +101,17 @@ export function subscriptionRegistryOn(
   async function report(some: Iterable<Held>, shards: number): Promise<void> {
     const isShort = open.size > maxReported
     const tell = (shard: number, batch: readonly Held[]) => {
-      // One that has ended since would stand there for as long as a node that says nothing is believed.
+      // A stream that has ended since would be listed until its report expires.
       const still = batch.filter((held) => open.has(held))
       for (const held of still) held.isReported = true
       const given = { lease: LEASE_MS, is_short: isShort ? '1' : '', streams: still.flatMap(partsOf) }
       return runScript(store, REPORT_STREAMS, shard, given)
     }
-    // A viewer whose stream is left out may be of any shard.
+    // A viewer whose stream is not reported may be in any shard.
     await tellShards(some, ({ stream }) => stream.user_id, shards, tell, isShort ? 1 : 0)
   }
 
-  /** What has ended is told once: where that is lost, its time runs out. */
+  /** Ended streams are removed once: if that fails, they expire. */
   async function end(shards: number): Promise<void> {
     const over = [...ended]
     ended.clear()
@@ -116,17 +120,17 @@ export function subscriptionRegistryOn(
     await tellShards(over, ({ user_id }) => user_id, shards, tell)
   }
 
-  /** One at a time: what is told later has happened later. */
+  /** One pass at a time: later reports are newer. */
   async function pass(): Promise<void> {
     if (open.size === 0 && ended.size === 0) return ticker.stop()
     const isDue = performance.now() >= reportAt
     const first = [...open].slice(0, maxReported)
     const news = isDue ? first : first.filter(({ isReported }) => !isReported)
     if (news.length === 0 && ended.size === 0) return
-    // Also where it fails: a store that is away is not asked twice a second.
+    // Even after a failure: a store that is down is not contacted twice a second.
     if (isDue) reportAt = performance.now() + REPORT_MS
     const shards = await store.claimShards()
-    // What cannot be taken out now goes by its time, and keeps nobody from telling of the others.
+    // Streams that cannot be removed now expire; this must not prevent the report of others.
     await end(shards).catch((error) => store.onError(error))
     await report(news, shards)
   }

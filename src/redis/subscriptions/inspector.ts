@@ -11,7 +11,7 @@ import { allShards, readShards } from '../table/shards.js'
 import { Millis } from '../table/timestamp.js'
 import { versioned } from '../table/version.js'
 
-// How a viewer stream is stored, and read back: it is there as long as its node says so.
+// Format of a stored viewer stream: it exists as long as its node reports it.
 
 const StoredSubscription = SubscriptionRow.extend({ until_ms: Millis })
 
@@ -23,7 +23,7 @@ const SUBSCRIPTIONS: TableReader<SubscriptionRow, z.infer<typeof StoredSubscript
   read: ({ until_ms, ...row }, now) => (until_ms <= now ? undefined : row),
 }
 
-/** `subscriptions:beyond` of a shard: until when some node has more streams than it reports. */
+/** Key of a shard, `subscriptions:beyond`: until when some node has more streams than it reports. */
 export const UNREPORTED_UNTIL = 'beyond'
 
 export function createSubscriptionInspector(store: Store): SubscriptionInspector {
@@ -35,8 +35,9 @@ export function createSubscriptionInspector(store: Store): SubscriptionInspector
 }
 
 /**
- * One read script a shard: streams are in the shards of their viewers, which may be any. Of a session whose streams were not
- * all reached, and of all where a shard is lost or a node reports fewer streams than it has, nobody knows how many they are.
+ * Counts the viewers of sessions with one read script per shard, because streams are in the shards of their viewers.
+ * The count is `null` for a session whose streams were not all read, and for all sessions if a shard is down or a node
+ * reports fewer streams than it has.
  */
 async function countViewers(
   store: Store,

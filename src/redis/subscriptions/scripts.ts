@@ -1,4 +1,4 @@
-/** The scripts of the viewer streams of a deployment: each node reports its own, periodically. */
+/** The scripts of the viewer streams: each node reports its own, periodically. */
 import { ignoreReply } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 import endLua from './end.lua'
@@ -6,8 +6,8 @@ import { UNREPORTED_UNTIL } from './inspector.js'
 import reportLua from './report.lua'
 
 /**
- * Reports the streams of a node. `streams`: id, viewer, session, site and body of each; `is_short`: 1 where the node
- * has more than it reports. The state of a row holds its ids and when it expires.
+ * Reports the streams of a node. `streams`: id, viewer, session, site and body of each; `is_short`: 1 if the node has
+ * more than it reports. The state of a row holds its ids and when it expires.
  */
 export const REPORT_STREAMS = defineScript(
   'subscriptions.report',

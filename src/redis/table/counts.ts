@@ -1,4 +1,4 @@
-/** Counts by reading: exact within the bound on entries looked at, and beyond it a sample that says so. */
+/** Counts of records: exact within the scan limit; above it a sample that is marked as truncated. */
 import { type Indexed, type InspectionContext, scanLimit } from '../../contract/page.js'
 import { count } from '../store/reply.js'
 import type { Store } from '../store/store.js'
@@ -7,7 +7,7 @@ import { readIndex, type TableReader } from './rows.js'
 import { allShards, readShards, shareOut } from './shards.js'
 import { readSpans } from './spans.js'
 
-/** The records under `filter` in the shards that can be reached; `truncated` where they are more than may be looked at. */
+/** Reads the records that match `filter` in all reachable shards; `truncated` if there are more than the scan limit. */
 export async function countAll<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,
@@ -25,7 +25,7 @@ export async function countAll<R extends object, S extends object>(
   const all = sized.answers.reduce((sum, { size }) => sum + size, 0)
   const bound = scanLimit(ctx)
   const sizes = sized.answers.map(({ size }) => size)
-  // Too many: each shard is sampled by its share, so that the sample is one of the deployment.
+  // Too many: each shard is sampled in proportion to its size.
   const shares = all <= bound ? sizes : shareOut(bound, sizes)
   const parts = sized.answers
     .map(({ shard }, i) => ({ shard, share: shares[i] as number }))

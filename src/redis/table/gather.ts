@@ -1,4 +1,4 @@
-/** The rows behind many values of one index of a shard, in a single read: of users, or of windows. */
+/** Reads the rows under many values of an index (users, windows) of one shard with a single script. */
 import type { InspectionContext } from '../../contract/page.js'
 import { count, listOf } from '../store/reply.js'
 import type { Store } from '../store/store.js'
@@ -6,10 +6,10 @@ import gatherLua from './gather.lua'
 import { defineReadScript, readShard } from './read-script.js'
 import { locateRows, type TableReader } from './rows.js'
 
-/** Bytes of rows that the answers of all shards may have together. */
+/** Maximum size of the rows in the replies of all shards together, in bytes. */
 const GATHER_BYTES = 33_554_432
-// Answers per value of `index` how many entries there are, and those that were read with their rows. Where all together
-// are too many, those with few are read whole.
+// Returns per value of `index` the number of entries, and the entries with their rows. If there are too many in all,
+// small groups are returned completely.
 const GATHER = defineReadScript(
   {
     args: ['t', 'index', 'max_entries', 'max_bytes'],
@@ -27,25 +27,25 @@ const GATHER = defineReadScript(
   gatherLua,
 )
 
-/** What there is under one value: entries without a good row count as looked at. */
+/** The rows under one value. Entries without a valid row count as examined. */
 interface Gathered<S> {
   rows: (S | undefined)[]
-  /** Some of them cannot be read. */
+  /** Whether some rows are invalid. */
   isBad: boolean
-  /** There are more entries than were read. */
+  /** Whether there are more entries than were read. */
   isTruncated: boolean
 }
 
 export interface Values {
   index: string
   values: readonly string[]
-  /** Entries to read at most. */
+  /** Maximum number of entries to read. */
   most: number
-  /** How many shards are asked at once. */
+  /** Number of shards that are queried at the same time. */
   shards: number
 }
 
-/** Calls `visit` for each of `values` with what is under it, in their order. */
+/** Calls `visit` for each of `values`, in their order, with the rows under it. */
 export async function gather<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,

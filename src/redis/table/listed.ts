@@ -1,4 +1,7 @@
-/** Pages over records of a family's own form, which it lists by their places: for what is kept under its id and not its user's. */
+/**
+ * Pages over records with a format of their own, listed by their index position: for records stored by id rather than
+ * by user.
+ */
 import { PAGE_MAX } from '../../contract/limits.js'
 import type { InspectionContext, Page, PageQuery } from '../../contract/page.js'
 import type { Constants } from '../store/arguments.js'
@@ -9,15 +12,18 @@ import { defineReadScript, readShard } from './read-script.js'
 import { BadRow, FOREIGN, ROW_BYTES } from './rows.js'
 import { type Scores, SPAN_MAX, scoresAfter } from './spans.js'
 
-/** Bytes of records in one answer, beyond which it ends with the record at hand. */
+/** Maximum size of the records in one reply, in bytes. It ends with the record that exceeds it. */
 const ANSWER_BYTES = 8_388_608
 
-/** A text of that many bytes is longer than a record even where each of its characters takes three: no more is sent. */
+/**
+ * Longer values are not sent in full: a text of that many bytes exceeds the size of a record even at three bytes per
+ * character.
+ */
 export const CUT_BYTES = 3 * (ROW_BYTES + 1)
 
 /**
- * A script that reads a stretch of `t:all`, or of `t:<field>:<value>`. Its Lua defines `record(id)` and includes
- * `listing.lua` behind it.
+ * Defines a script that reads a range of `t:all` or of `t:<field>:<value>`. Its Lua defines `record(id)` and then
+ * includes `listing.lua`.
  */
 export const defineListing = (lua: string, constants: Constants) =>
   defineReadScript(
@@ -34,21 +40,21 @@ export const defineListing = (lua: string, constants: Constants) =>
     lua,
   )
 
-/** A family's records as its lists read them. */
+/** How the records of a family are listed. */
 export interface Listed<R extends object> {
   readonly name: string
   readonly script: ReturnType<typeof defineListing>
-  /** Fields with an index of their own, the narrowest first. */
+  /** Fields with their own index, the most selective first. */
   readonly indexes: readonly (keyof R & string)[]
-  /** What stands in the key of a record before its id. */
+  /** Part of a record's key before its id. */
   readonly kind: string
-  /** The record as it reads at `now`: `null` where it should be gone, `undefined` for what is none. */
+  /** Returns the record as of `now`: `null` if it has expired, `undefined` if it is invalid. */
   read(id: string, found: StoreReply, now: number): R | null | undefined
 }
 
 type Filter = Readonly<Record<string, unknown>>
 
-/** A page of `listed` under `filter`, of its narrowest index. @throws Refusal as `readPage`. */
+/** Reads a page of `listed` under `filter` from its most selective index. @throws Refusal as `readPage`. */
 export async function readListed<R extends object>(
   store: Store,
   listed: Listed<R>,
@@ -77,7 +83,7 @@ export async function readListed<R extends object>(
       const position = { shard, sequence: score }
       const found = records[i] ?? null
       if (found === null) return { position, record: undefined, isBad: false }
-      // Of another type the script has said so itself.
+      // The script has already reported keys of a wrong type.
       if (found === FOREIGN) return { position, record: undefined, isBad: true }
       const record = listed.read(member, found, now)
       if (record === undefined) reportBadRecord(store, store.key(shard, listed.name, listed.kind, member), member, ctx)
@@ -92,8 +98,8 @@ export async function readListed<R extends object>(
       )
 }
 
-/** Tells of a key that holds no record of its family. */
+/** Reports a key with an invalid record. */
 export function reportBadRecord(store: Store, key: string, id: string, ctx: InspectionContext): void {
-  const fields = [{ path: '', expected: 'a record of this library' }]
-  store.onError(new BadRow(`${key} holds no record that could be shown`, { id, fields }), ctx)
+  const fields = [{ path: '', expected: 'a record written by this library' }]
+  store.onError(new BadRow(`${key} holds an invalid record`, { id, fields }), ctx)
 }

@@ -1,4 +1,4 @@
-/** Pages over a table: an index read and an `MGET`, wherever the page starts and however many entries there are. */
+/** Pages over a table: one index read and one `MGET`, wherever the page starts and however many entries there are. */
 import { PAGE_MAX } from '../../contract/limits.js'
 import {
   type InspectionContext,
@@ -15,7 +15,10 @@ import type { Store } from '../store/store.js'
 import { type Place, readIndex, readRows, type TableReader } from './rows.js'
 import { readSpan, type Scores, SPAN_MAX, scoresAfter } from './spans.js'
 
-/** Where a page goes on: after the entry of that sequence in that shard. Newest first, a list begins at Infinity. */
+/**
+ * The position after which a page continues: the entry with this sequence in this shard. A newest-first list starts at
+ * Infinity.
+ */
 export interface IndexPosition {
   shard: number
   sequence: number
@@ -23,30 +26,31 @@ export interface IndexPosition {
 
 const TOKEN = /^(0|[1-9][0-9]?)\.(.{1,32})$/
 
-/** @throws Refusal `invalid_cursor` for what no page of these shards handed out. */
+/** Parses a cursor. @throws Refusal `invalid_cursor` for one that these shards did not issue. */
 export function parseToken(cursor: string, first: number, last: number): IndexPosition {
   const match = TOKEN.exec(cursor)
   const shard = Number(match?.[1])
   const sequence = Number(match?.[2])
-  // Ours are whole numbers. A score that a foreign hand has set may be any; the next page goes on after it all the same.
+  // Sequences of this library are integers. A score that something else wrote may be any number; the next page
+  // continues after it all the same.
   const isScore = sequence >= 0 && String(sequence) === match?.[2]
   if (!isScore || shard < first || shard > last) throw new Refusal('invalid_cursor')
   return { shard, sequence }
 }
 
-/** The token of a page that goes on after `position`. */
+/** Returns the cursor of a page that continues after `position`. */
 export const toToken = ({ shard, sequence }: IndexPosition) => `${shard}.${sequence}`
 
 export type Filter = Readonly<Record<string, unknown>>
 
-/** One entry of an index in its place; `record` is `undefined` where there is none that may be shown. */
+/** One entry of an index with its position; `record` is `undefined` if there is none to return. */
 interface Entry<R> {
   position: IndexPosition
   record: R | undefined
   isBad: boolean
 }
 
-/** One stretch of one shard's index with its records. `isTruncated`: the index goes on. */
+/** One range of a shard's index with its records. `isTruncated`: the index has more. */
 export interface Run<R> {
   shard: number
   entries: Entry<R>[]
@@ -54,19 +58,19 @@ export interface Run<R> {
   isTruncated: boolean
 }
 
-/** What a stretch is read for: how many records are wanted, and how many entries may be looked at for them. */
+/** Bounds of one read: how many records are wanted, and how many entries may be examined for them. */
 export interface Stretch {
-  /** 0 for the first of a page, 1 for the one that follows. */
+  /** 0 for the first read of a page, 1 for the next one. */
   round: number
   wanted: number
   budget: number
 }
 
 /**
- * A page of stretches, whatever the order of the page, shard after shard from `first` to `last`. Where entries are passed over no more are looked at
- * than may be; then the page is short and says that there is more.
+ * Reads a page shard by shard from `first` to `last`, in the order of each shard. If the scan limit is reached because
+ * entries were skipped, the page is short and has a cursor.
  *
- * @throws Refusal `invalid_cursor`, `unavailable` (also where only the next shard is lost).
+ * @throws Refusal `invalid_cursor`, `unavailable` (also if only the next shard is down).
  */
 export async function walkPage<R>(
   [first, last]: readonly [number, number],
@@ -81,19 +85,19 @@ export async function walkPage<R>(
   let examined = 0
   let omitted = 0
   for (let round = 0; ; round++) {
-    // The shard at hand first; where it ends, all that follow at once.
+    // The current shard first; if it ends, all remaining shards at the same time.
     const width = round === 0 ? 1 : Math.min(last - at.shard + 1, bound - examined)
     const group = Array.from({ length: width }, (_, i) => at.shard + i)
     const stretch = { round, wanted: page.limit - items.length, budget: Math.floor((bound - examined) / width) }
     const runs = await Promise.allSettled(
       group.map((shard) => read({ shard, sequence: shard === at.shard ? at.sequence : start }, stretch)),
     )
-    // Looked at is what was read, whether the page has room for it or not.
+    // Everything that was read counts as examined, even if the page has no room for it.
     for (const run of runs) if (run.status === 'fulfilled') examined += run.value.examined
     const more = () => ({ items, next_cursor: toToken(at), has_more: true, examined, ...omittedCount(omitted) })
     for (const result of runs) {
       if (result.status === 'rejected') {
-        // What was read before the shard that is lost is an answer; the next page starts there and fails.
+        // Entries before the failed shard are returned; the next page starts there and fails.
         if (items.length + omitted === 0 || ctx.signal.aborted) throw result.reason
         return more()
       }
@@ -115,26 +119,26 @@ export async function walkPage<R>(
   }
 }
 
-/** Entries of each shard beyond its share of a page. */
+/** Number of entries to read from each shard beyond its share of a page. */
 const SPARE = 16
 
-/** One shard on its way: what has been read of it and not been taken yet. */
+/** One shard's progress: entries that were read but not returned so far. */
 interface Head<R> {
   readonly shard: number
-  /** What is left to be read of it. */
+  /** The scores that remain to be read. */
   scores: Scores
   ahead: Run<R>['entries']
   isEnd: boolean
 }
 
 /**
- * A page of the shards from `first` to `last`, by score and, where these are the same, by shard, both backwards where the
- * newest come first; its token is the place of
- * its last entry. One entry of each shard is looked at in any case: no page could go on otherwise.
+ * Reads a page over the shards from `first` to `last`, ordered by score and then by shard (both descending for newest
+ * first). Its cursor is the position of its last entry. At least one entry of each shard is examined, or no page could
+ * make progress.
  *
- * @param read A stretch of one shard; `wanted` is what a page of evenly spread entries takes of it.
- * @throws Refusal `invalid_cursor`, `unavailable` where any of the shards is lost when the page begins: whatever it has may come
- *   before all others, and a page without it would not be the first ones. One that is lost later ends the page early.
+ * @param read Reads a range of one shard; `wanted` is what a page of evenly distributed entries takes from it.
+ * @throws Refusal `invalid_cursor`; `unavailable` if any shard is down when the page begins: its entries may come
+ * before all others. A shard that fails later ends the page early.
  */
 export async function mergePage<R>(
   [first, last]: readonly [number, number],
@@ -148,7 +152,7 @@ export async function mergePage<R>(
   let at: IndexPosition = cursor === null ? begin : parseToken(cursor, first, last)
   const heads = Array.from({ length: last - first + 1 }, (_, i): Head<R> => {
     const shard = first + i
-    // Of a score that several shards have, those up to the shard of the token have been shown.
+    // Of a score that several shards have, the entries up to the shard of the cursor have been returned.
     const isIncluded = cursor === null || (isNewest ? shard < at.shard : shard > at.shard)
     return { shard, scores: scoresAfter(at.sequence, order, isIncluded), ahead: [], isEnd: false }
   })
@@ -170,7 +174,7 @@ export async function mergePage<R>(
     try {
       runs = await Promise.all(dry.map((head) => read(head.shard, head.scores, stretch)))
     } catch (error) {
-      // What stands before all that is still to come is an answer; the next page begins with what is lost, and fails.
+      // Entries before all remaining ones are returned; the next page starts with the failed shard and fails.
       if (items.length + omitted === 0 || ctx.signal.aborted) throw error
       return more()
     }
@@ -193,7 +197,7 @@ export async function mergePage<R>(
   }
 }
 
-/** Takes the first of all that is ahead. */
+/** Removes and returns the first of all entries that were read ahead. */
 function takeFirst<R>(heads: readonly Head<R>[], isNewest: boolean): Run<R>['entries'][number] | undefined {
   let best: Head<R> | undefined
   const placeOf = ({ ahead }: Head<R>) => (ahead.at(-1)?.position.sequence ?? 0) * (isNewest ? -1 : 1)
@@ -201,7 +205,7 @@ function takeFirst<R>(heads: readonly Head<R>[], isNewest: boolean): Run<R>['ent
   return best?.ahead.pop()
 }
 
-/** The shards that may hold what `userId` has; all of them for whoever has no name. */
+/** Returns the shards that may hold records of `userId`, or all shards without one. */
 export function shardRange(userId: unknown, shards: number): readonly [first: number, last: number] {
   // All records of a user are in one shard.
   if (typeof userId !== 'string') return [0, shards - 1]
@@ -210,10 +214,10 @@ export function shardRange(userId: unknown, shards: number): readonly [first: nu
 }
 
 /**
- * A page of a table under `filter`, of its narrowest index: in the order of the page whatever the shards, or, without one,
- * shard after shard.
+ * Reads a page of a table under `filter` from its most selective index: in the order of the page across all shards, or
+ * shard by shard if it has none.
  *
- * @throws Refusal as `walkPage`, or as `mergePage` where several shards have one order.
+ * @throws Refusal as `walkPage`, or as `mergePage` if several shards are merged.
  */
 export async function readPage<R extends object, S extends object>(
   store: Store,
@@ -231,7 +235,7 @@ export async function readPage<R extends object, S extends object>(
   const isMerged = order !== undefined && reach[0] < reach[1]
   const read = async (shard: number, scores: Scores, { round, wanted, budget }: Stretch) => {
     const most = isCovered && round < 2 ? wanted : round === 0 ? PAGE_MAX : SPAN_MAX
-    // Of several shards at once each is read by one command.
+    // When several shards are merged, each is read with one command.
     const run = await (round === 0 && !isMerged ? readPrompt : readOn)(
       store,
       table,
@@ -251,7 +255,7 @@ export async function readPage<R extends object, S extends object>(
       )
 }
 
-/** The parts of the smallest index of a table that holds all entries under `filter`. */
+/** Returns the key parts of the smallest index of a table that contains all entries under `filter`. */
 export function indexOf<R extends object, S extends object>(table: TableReader<R, S>, filter: Filter): string[] {
   for (const field of table.indexes) {
     const value = filter[field]
@@ -260,7 +264,7 @@ export function indexOf<R extends object, S extends object>(table: TableReader<R
   return ['all']
 }
 
-/** By an index read and an `MGET`: what most pages are made of. */
+/** Reads entries with one index read and one `MGET`, which is enough for most pages. */
 async function readPrompt<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,
@@ -286,7 +290,7 @@ async function readPrompt<R extends object, S extends object>(
   return { shard, entries, examined: entries.length, isTruncated: reached.length > most }
 }
 
-/** By a single script, which may take longer. */
+/** Reads entries with a single script, which may take longer. */
 async function readOn<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,

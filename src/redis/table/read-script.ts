@@ -1,4 +1,4 @@
-/** Read-only scripts that answer for a whole shard at once what would be a command per user, row or name. */
+/** Read-only scripts that read in a whole shard with one command instead of one per user, row or name. */
 import type { InspectionContext } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { type Arguments, argvOf, type Constants, localsOf, withConstants } from '../store/arguments.js'
@@ -15,24 +15,25 @@ export interface ReadScript<Given, Answer> {
 }
 
 interface ReadScriptOptions<Names extends string, Answer, Rest extends string = never> {
-  /** Locals of the Lua. */
+  /** Names of the script's arguments. */
   args: readonly Names[]
-  /** A table of the Lua, of as many values as a caller gives. */
+  /** Name of a table in the script that takes any number of values. */
   rest?: Rest
-  /** What stands in the Lua as `{{NAME}}`. */
+  /** Values for `{{NAME}}` in the Lua file. */
   constants?: Constants
   answer: (answer: StoreReply[]) => Answer
 }
 
-/** A text of that many bytes is longer than a row even where each of its characters takes three. */
+/** A text of that many bytes exceeds the size of a row even at three bytes per character. */
 const CUT_BYTES = 3 * (ROW_BYTES + 1)
 
 const OPENING = withConstants(readLua, { FOREIGN, CUT_BYTES })
 
 /**
- * A script whose Lua finds its arguments by their names, `K(...)` (a key of the shard from raw ids),
- * `read(command, key, ...)`, `note(key)` and `row(table, id)`, and answers a table that begins with `foreign`. Its commands are those that an observer
- * may send by itself: the store holds a script to the permissions of whoever sends it.
+ * Defines a script whose Lua code can use its arguments by name, `K(...)` (a key of the shard from raw ids),
+ * `read(command, key, ...)`, `note(key)` and `row(table, id)`. It returns a table that starts with `foreign`. It may
+ * only use commands that an observer may send directly: the store checks a script against the permissions of its
+ * caller.
  */
 export function defineReadScript<Names extends string, Answer, Rest extends string = never>(
   { args, rest, constants, answer }: ReadScriptOptions<Names, Answer, Rest>,
@@ -46,16 +47,16 @@ export function defineReadScript<Names extends string, Answer, Rest extends stri
 }
 
 /**
- * A key that is never there, named beside the prefix, which is none either. While a slot moves, a Cluster serves a script
- * with one key wherever it lands, in front of half of the shard; with two it says that it cannot tell yet.
+ * A second key that never exists, sent with the prefix, which does not exist either. While a slot migrates, a Cluster
+ * runs a script with one key on whichever node it reaches, with half of the shard; with two keys it returns an error.
  */
 const SECOND = 'two'
 
-// Half of the keys are on another node, or the permissions of the host's own making lack what the script reads.
+// Half of the keys are on another node, or custom permissions do not include what the script reads.
 const UNAVAILABLE_HERE = /non local key|user executing the script|ACL failure|NOPERM/
 
 /**
- * What `script` answers of a shard.
+ * Runs `script` in a shard and returns its result.
  *
  * @throws Refusal `unavailable`; the signal's reason when it aborts.
  */
@@ -71,10 +72,10 @@ export async function readShard<Given, Answer>(
     .command(['EVAL_RO', script.source, '2', prefix, `${prefix}${SECOND}`, ...script.argv(given)], prefix, ctx)
     .catch((error) => {
       if (error instanceof Error && !(error instanceof Refusal) && UNAVAILABLE_HERE.test(error.message))
-        throw new Refusal('unavailable', 'the store cannot answer this now', { cause: error })
+        throw new Refusal('unavailable', 'the store cannot serve this request now', { cause: error })
       throw error
     })
   const [foreign, ...answer] = listOf(reply)
-  for (const key of listOf(foreign)) store.onError(new BadRow(`${key} holds another type than belongs there`), ctx)
+  for (const key of listOf(foreign)) store.onError(new BadRow(`${key} has the wrong type`), ctx)
   return script.read(answer)
 }

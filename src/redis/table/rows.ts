@@ -1,4 +1,4 @@
-/** How a reader takes rows out of a table: one `MGET`, everything checked, nothing trusted because it was found. */
+/** Reads rows of a table: one `MGET`, and every value is validated. */
 
 import type * as z from 'zod'
 import { sleep } from '../../async/timer.js'
@@ -10,56 +10,61 @@ import { type StoreReply, WrongType } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { allShards } from './shards.js'
 
-/** A table as its readers know it. `R` is the record, `S` the stored row (state and body merged). */
+/** A table as its readers see it. `R` is the record, `S` the stored row (state and body merged). */
 export interface TableReader<R extends object, S extends object = object> {
   readonly name: string
-  /** The id under which such a row is kept: what stands under another one was not written by us. */
+  /** Returns the id under which such a row is stored: a row under another id was not written by this library. */
   idOf(row: S): string
-  /** What a stored row must be. */
+  /** Schema of a stored row. */
   readonly schema: z.ZodType<S>
-  /** Fields with an index of their own, the narrowest first. */
+  /** Fields with their own index, the most selective first. */
   readonly indexes: readonly (keyof R & string)[]
-  /** Whether the index of `field` has all records of that value. @default it has */
+  /** Whether the index of `field` contains all records with that value. @default true */
   isIndexed?(field: keyof R & string, value: string): boolean
-  /** The record as it reads at `now`, or `undefined` when it should be gone already. */
+  /** Returns the record as of `now`, or `undefined` if it has expired. */
   read(row: S, now: number): R | undefined
 }
 
-/** What stands in a place of an index: a row, nothing any more, or what is none of our rows. */
+/** A position of an index: a valid row, nothing (it was deleted), or an invalid value. */
 export interface Place<S> {
   row: S | undefined
   isBad: boolean
 }
 
-/** What was found under `id`, as it is stored. */
+/** The value stored under `id`. */
 export interface FoundRow<S> extends Place<S> {
   id: string
 }
 
-/** What is longer was not written by us and is not parsed. Twice a record, because cjson escapes every slash. */
+/**
+ * Maximum length of a row in characters; longer values were not written by this library and are not parsed. Twice the
+ * size of a record, because cjson escapes every slash.
+ */
 export const ROW_BYTES = 2 * RECORD_BYTES
 
 const EMPTY_BODY = '\n{}'
 
-/** A stored value that is not what its schema says. Carries the key, never the value. */
+/** A stored value does not match its schema. Contains the key, never the value. */
 export class BadRow extends BadRecord {
   override readonly name = 'BadRow'
 }
 
-/** What is wrong with a row, in words; and field by field, where it has any. */
+/** What is wrong with a row, as text, and by field if known. */
 export interface RowFault {
   text: string
   fields: readonly FieldFault[]
 }
 
-const whole = (text: string): RowFault => ({ text, fields: [{ path: '', expected: 'a row of this library' }] })
+const whole = (text: string): RowFault => ({ text, fields: [{ path: '', expected: 'a row written by this library' }] })
 
 export function faultOfRow(error: z.ZodError): RowFault {
   const fields = faultsOf(error)
   return { text: textOfFaults(fields), fields }
 }
 
-/** Rows that are kept of a table as they were parsed: some thousand of the usual size, or some dozens of the largest. */
+/**
+ * Limits of the cache of parsed rows per table: some thousand rows of the usual size, or some dozens of the largest.
+ */
 const KNOWN_MAX = 2_000
 const KNOWN_CHARACTERS = 4_194_304
 
@@ -70,7 +75,7 @@ interface KnownRows {
 
 const known = new WeakMap<object, KnownRows>()
 
-/** A row of a page that reads as it did the last time is that row: the same pages are asked for again and again. */
+/** Returns the parsed row, from a cache if its text has not changed: the same pages are requested again and again. */
 function rowOf<R extends object, S extends object>(
   table: TableReader<R, S>,
   id: string,
@@ -88,13 +93,13 @@ function rowOf<R extends object, S extends object>(
   return parsed
 }
 
-/** The row in `value`, or what is wrong with it. */
+/** Parses a row, or returns what is wrong with it. */
 export function parseRow<R extends object, S extends object>(
   table: TableReader<R, S>,
   id: string,
   value: string,
 ): { row: S } | RowFault {
-  if (value.length > ROW_BYTES) return whole(`is ${value.length} characters long, and a row at most ${ROW_BYTES}`)
+  if (value.length > ROW_BYTES) return whole(`has ${value.length} characters, more than the maximum of ${ROW_BYTES}`)
   const cut = value.indexOf('\n')
   if (cut < 0) return whole('is not a row: it has no line break')
   try {
@@ -104,13 +109,16 @@ export function parseRow<R extends object, S extends object>(
       Object.assign(row, JSON.parse(value.slice(cut + 1)))
     const read = table.schema.safeParse(row)
     if (!read.success) return faultOfRow(read.error)
-    return table.idOf(read.data) === id ? { row: read.data } : whole('is stored under another id')
+    return table.idOf(read.data) === id ? { row: read.data } : whole('is stored under the wrong id')
   } catch {
-    return whole('is not JSON')
+    return whole('is not valid JSON')
   }
 }
 
-/** What there is of `ids` in a shard, in their order: what is absent is left out, of what is bad `onError` hears. */
+/**
+ * Returns the rows of `ids` in a shard, in their order, without those that do not exist. Calls `onError` for invalid
+ * ones.
+ */
 export async function readRows<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,
@@ -130,7 +138,7 @@ export async function readRows<R extends object, S extends object>(
   return found.filter(({ row, isBad }) => row !== undefined || isBad)
 }
 
-/** What `value` is as a row; of a bad one `onError` hears. */
+/** Parses `value` as a row, and calls `onError` if it is invalid. */
 function placeOf<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,
@@ -140,7 +148,7 @@ function placeOf<R extends object, S extends object>(
   ctx: InspectionContext,
   parse: typeof parseRow,
 ): Place<S> {
-  // A script has said of it already that it is of another type.
+  // The script has already reported keys of a wrong type.
   if (typeof value !== 'string') return { row: undefined, isBad: value === FOREIGN }
   const parsed = parse(table, id, value)
   if ('row' in parsed) return { row: parsed.row, isBad: false }
@@ -149,19 +157,19 @@ function placeOf<R extends object, S extends object>(
   return { row: undefined, isBad: true }
 }
 
-/** What a read script answers for a row that is of another type. */
+/** What a read script returns for a row of a wrong type. */
 export const FOREIGN = 0
 
-/** Rows after which the event loop has its turn: some milliseconds of parsing. */
+/** Number of rows after which other events get a turn: some milliseconds of parsing. */
 export const TURN_ROWS = 500
 
-/** @throws the signal's reason once it has aborted. */
+/** Gives other events a turn. @throws the signal's reason once it has aborted. */
 export async function yieldTurn(ctx: InspectionContext): Promise<void> {
   await sleep(0)
   ctx.signal.throwIfAborted()
 }
 
-/** What each of `found` is, however many they are. */
+/** Parses any number of values that a script found. */
 export async function locateRows<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,
@@ -176,10 +184,16 @@ export async function locateRows<R extends object, S extends object>(
   return places
 }
 
-/** Keys without a value that one read looks at again: an index whose rows have all gone must not cost a command each. */
+/**
+ * Maximum number of missing keys that one read checks: an index whose rows are all deleted must not cost one command
+ * each.
+ */
 const LOOKS_MAX = 4
 
-/** `MGET` answers nothing for a key of another type; an index that names one deserves a look, and only then. */
+/**
+ * Reports keys of a wrong type: `MGET` returns nothing for them, so a key that an index lists but that has no value is
+ * checked.
+ */
 async function flagForeign<R extends object, S extends object>(
   store: Store,
   { name }: TableReader<R, S>,
@@ -190,28 +204,28 @@ async function flagForeign<R extends object, S extends object>(
   await Promise.all(
     absent.map(async (place) => {
       const key = store.key(shard, name, 'row', place.id)
-      // Under permissions of a host's own making it may not be allowed; the answer is none the worse for it.
+      // Custom permissions may not allow it; the result is still valid without it.
       const type = await store.command(['TYPE', key], key, ctx).catch(() => 'none')
       if (type === 'none' || type === 'string') return
       place.isBad = true
       const fields = [{ path: '', expected: 'a string' }]
-      store.onError(new BadRow(`${key} is a ${type}, and should be a string`, { id: place.id, fields }), ctx)
+      store.onError(new BadRow(`${key} has type ${type}, expected string`, { id: place.id, fields }), ctx)
     }),
   )
 }
 
-/** An answer of an index; a key of another type is an empty index, and `onError` hears of it. */
+/** Reads an index. A key of a wrong type counts as an empty index and is reported to `onError`. */
 export async function readIndex(store: Store, args: string[], ctx: InspectionContext): Promise<StoreReply> {
   try {
     return await store.command(args, args[1] as string, ctx)
   } catch (error) {
     if (!(error instanceof WrongType)) throw error
-    store.onError(new BadRow(`${args[1]} holds another type than ${args[0]} reads`), ctx)
+    store.onError(new BadRow(`${args[1]} has the wrong type for ${args[0]}`), ctx)
     return null
   }
 }
 
-/** The record of one id, asked of all shards in one round. */
+/** Reads the record of an id, querying all shards at the same time. */
 export async function getRecord<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,
@@ -228,7 +242,7 @@ export async function getRecord<R extends object, S extends object>(
     }),
   )
   for (const one of found) if (one.status === 'fulfilled' && one.value) return one.value
-  // Not in any that answered: whether it is absent only the others know.
+  // Not found in the shards that replied: whether it exists, only the failed ones know.
   for (const one of found) if (one.status === 'rejected') throw one.reason
   return null
 }

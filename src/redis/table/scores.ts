@@ -1,4 +1,4 @@
-/** Reads the instants that an index keeps as scores. */
+/** Reads timestamps that an index stores as scores. */
 import type { InspectionContext } from '../../contract/page.js'
 import { type StoreReply, scored } from '../store/reply.js'
 import type { Store } from '../store/store.js'
@@ -6,9 +6,9 @@ import { BadRow } from './rows.js'
 import { Millis } from './timestamp.js'
 
 /**
- * The scores in an answer of `key`, in epoch ms; a score that is not an instant is skipped, and `onError` hears of it.
+ * Returns the scores in the reply of `key`, in epoch ms. Invalid scores are skipped and reported to `onError`.
  *
- * @param except members whose scores are left out.
+ * @param except Members to leave out.
  */
 export function timestampsOf(
   store: Store,
@@ -20,6 +20,6 @@ export function timestampsOf(
   const members = scored(reply).filter(({ member }) => !except.has(member))
   const read = members.map(({ score }) => Millis.safeParse(score))
   if (read.some(({ success }) => !success))
-    store.onError(new BadRow(`${key} holds a score that is not an instant in epoch ms`), ctx)
+    store.onError(new BadRow(`${key} holds a score that is not a timestamp in epoch ms`), ctx)
   return read.flatMap(({ data }) => (data === undefined ? [] : [data]))
 }

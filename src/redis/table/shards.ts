@@ -1,14 +1,14 @@
-/** How a reader asks every shard: where some are lost, the others' answers count, and the loss is told. */
+/** Queries all shards: if some are down, the results of the others are returned and marked as truncated. */
 import type { InspectionContext } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import type { Store } from '../store/store.js'
 
-/** The numbers of all shards of the deployment. */
+/** Returns the numbers of all shards of the deployment. */
 export async function allShards(store: Store, ctx: InspectionContext): Promise<number[]> {
   return Array.from({ length: await store.shards(ctx) }, (_, shard) => shard)
 }
 
-/** `bound` shared out by `weights`: whole numbers, of which some are 0 where there is less than one for each. */
+/** Splits `bound` by `weights` into integers. Some are 0 if there is less than one for each. */
 export function shareOut(bound: number, weights: readonly number[]): number[] {
   const all = weights.reduce((sum, weight) => sum + weight, 0)
   let before = 0
@@ -19,15 +19,15 @@ export function shareOut(bound: number, weights: readonly number[]): number[] {
   })
 }
 
-/** Whether an error says that a shard cannot be reached, and no more than that. */
+/** Whether an error only means that a shard is unreachable. */
 export function isLost(error: unknown, ctx: InspectionContext): boolean {
   return error instanceof Refusal && error.code === 'unavailable' && !ctx.signal.aborted
 }
 
 /**
- * What `read` answers for each of `shards` that can be reached.
+ * Returns the results of `read` for all of `shards` that are reachable.
  *
- * @throws the first error when none can, and any that says something else.
+ * @throws the first error if none is reachable, and any error other than `unavailable`.
  */
 export async function readShards<T>(
   shards: readonly number[],

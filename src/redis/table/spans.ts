@@ -1,4 +1,4 @@
-/** Stretches of an index with their rows, each by a single read script: how a reader goes on where one page is not enough. */
+/** Ranges of an index with their rows, each read by a single script: used when one page is not enough. */
 import type { InspectionContext, Order } from '../../contract/page.js'
 import { listOf, scored } from '../store/reply.js'
 import type { Store } from '../store/store.js'
@@ -6,12 +6,12 @@ import { defineReadScript, readShard } from './read-script.js'
 import { locateRows, type Place, type TableReader } from './rows.js'
 import spanLua from './span.lua'
 
-/** Entries of one script at most: a few milliseconds of the store. */
+/** Maximum number of entries per script: a few milliseconds of the store's time. */
 export const SPAN_MAX = 2_000
-/** Bytes of rows in one answer, beyond which it ends with the row at hand. */
+/** Maximum size of the rows in one reply, in bytes. It ends with the row that exceeds it. */
 const SPAN_BYTES = 8_388_608
 
-// `from` and `to` are scores, `index` the parts of its key; the newest first where `rev` is 1.
+// `from` and `to` are scores, `index` the parts of its key; newest first if `rev` is 1.
 const SPAN = defineReadScript(
   {
     args: ['t', 'from', 'to', 'rev', 'max_entries', 'max_bytes'],
@@ -21,7 +21,7 @@ const SPAN = defineReadScript(
   spanLua,
 )
 
-/** A place in an index and the row there, if there is one. */
+/** A position in an index and its row, if there is one. */
 interface SpanEntry<S> extends Place<S> {
   id: string
   score: number
@@ -29,28 +29,28 @@ interface SpanEntry<S> extends Place<S> {
 
 interface Span<S> {
   entries: SpanEntry<S>[]
-  /** Whether the index goes on within the range. */
+  /** Whether the index has more entries within the range. */
   isTruncated: boolean
 }
 
-/** The scores that a span lies between, the end of the list last; one is left out of it with `(`, as Redis spells it. */
+/** The scores of a range, in its order. A leading `(` excludes the bound, as in Redis. */
 export interface Scores {
   from: string
   to: string
   order?: Order | undefined
 }
 
-/** The score in `from` of a span, as a number. */
+/** Returns the bound `from` of a range as a number. */
 export const scoreOf = (from: string): number =>
   /inf$/.test(from) ? Number.POSITIVE_INFINITY : Number(from.replace('(', ''))
 
-/** The scores of an index that come after `sequence` in `order`, which is included where `isIncluded`. */
+/** Returns the range of an index after `sequence` in `order`; `isIncluded` includes `sequence` itself. */
 export function scoresAfter(sequence: number, order?: Order, isIncluded = false): Scores {
   const score = sequence === Number.POSITIVE_INFINITY ? '+inf' : String(sequence)
   return { from: `${isIncluded ? '' : '('}${score}`, to: order === 'newest' ? '-inf' : '+inf', order }
 }
 
-/** At most `most` entries of an index of `table` in one shard, by their scores. */
+/** Reads at most `most` entries of an index of `table` in one shard, by score. */
 export async function readSpan<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,
@@ -71,10 +71,10 @@ export async function readSpan<R extends object, S extends object>(
   }
 }
 
-/** Scripts that follow each other for one answer: more than the bound on entries needs, unless their rows are huge. */
+/** Maximum number of scripts for one result: more than the scan limit needs, unless rows are huge. */
 const ROUNDS_MAX = 8
 
-/** At most `most` entries of an index of `table` in one shard after `from`, in a few rounds. */
+/** Reads at most `most` entries of an index of `table` in one shard after `from`, with a few scripts. */
 export async function readSpans<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,

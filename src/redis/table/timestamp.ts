@@ -1,8 +1,8 @@
-/** What stored rows are made of where they differ from records: times are epoch ms, which scripts can reckon with. */
+/** How stored rows differ from records: times are epoch ms, which scripts can calculate with. */
 import * as z from 'zod'
 import { toTimestamp } from '../../contract/ids.js'
 
-// The last instant that a timestamp can name: a year has four digits there.
+// The last instant that a timestamp with a four-digit year can express.
 const LAST_INSTANT = 253_402_300_799_999
 
 /** An instant or a duration in whole ms. */
@@ -15,8 +15,8 @@ let knownDay = Number.NaN
 let knownDate = ''
 
 /**
- * `epochMs` as written on the wire. A page holds hundreds of instants of one day: formatting its date once makes them
- * several times cheaper than `Date` does.
+ * Returns `epochMs` as a timestamp. A page has hundreds of timestamps of one day: formatting its date once makes this
+ * several times faster than `Date`.
  */
 export function timestampOf(epochMs: number): string {
   const ms = Math.trunc(epochMs)

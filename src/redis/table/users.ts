@@ -1,4 +1,4 @@
-/** How a reader lists the users of a table and what it holds of them: one read script a shard, however many they are. */
+/** Lists the users of a table and observes their records: one read script per shard, however many users there are. */
 import { compareIds } from '../../contract/ids.js'
 import { type Fold, foldAll, type UserIds, type UserPart, type UserParts } from '../../contract/observation.js'
 import { type IdPageQuery, type InspectionContext, scanLimit } from '../../contract/page.js'
@@ -11,8 +11,8 @@ import type { TableReader } from './rows.js'
 import { allShards, isLost, readShards, shareOut } from './shards.js'
 import usersLua from './users.lua'
 
-// Of `t` from `from` on: `max_users` with a row at `at`, among `max_examined` entries. A user whose rows have all run out
-// stays in the index until a writer sweeps it.
+// Returns at most `max_users` users of `t` from `from` on that have a row at `at`, examining at most `max_examined`
+// entries. A user whose rows have all expired stays in the index until a writer sweeps it.
 const USERS = defineReadScript(
   {
     args: ['t', 'from', 'at', 'max_users', 'max_examined'],
@@ -26,26 +26,26 @@ const USERS = defineReadScript(
   usersLua,
 )
 
-/** Users asked for beyond a shard's share of the page. */
+/** Number of users to read beyond a shard's share of the page. */
 const SPARE_USERS = 16
 
 /** How far one shard's index of users has been read. */
 interface Reach {
   readonly shard: number
-  /** Users to look at, at most. */
+  /** Maximum number of users to examine. */
   readonly bound: number
   /** Users with a row. */
   users: string[]
   examined: number
-  /** The last one looked at, with a row or without. */
+  /** The last user that was examined, with or without a row. */
   last: string | null
   isEnd: boolean
 }
 
 /**
- * Users of a table after `page.after` that have a row now, by their UTF-8 bytes: the order of a sorted set without
- * scores. Of what may be looked at half is left for what they have; where that ends before the page does, `reached` says
- * how far all shards were read. `truncated`: a shard was lost, or not looked at at all.
+ * Lists the users of a table after `page.after` that have a row now, ordered by UTF-8 bytes, like a sorted set without
+ * scores. Half of the scan limit is reserved for reading their records. If the limit is reached before the page is
+ * full, `reached` is the last id that all shards have read. `truncated`: a shard is down or was not read.
  */
 export async function listUserIds(
   store: Store,
@@ -66,7 +66,7 @@ export async function listUserIds(
     reach.isEnd = isEnd
     return reach
   }
-  // Users are spread evenly over the shards: twice a share of the page nearly always reaches to its end.
+  // Users are spread evenly over the shards: twice a share of the page is nearly always enough.
   const most = Math.min(page.limit, Math.ceil((2 * page.limit) / shards.length) + SPARE_USERS)
   const { answers, truncated } = await readShards(shards, ctx, (shard) =>
     readOn({ shard, bound: bounds[shard] as number, users: [], examined: 0, last: page.after, isEnd: false }, most),
@@ -76,7 +76,7 @@ export async function listUserIds(
       .flatMap(({ users }) => users)
       .sort(compareIds)
       .slice(0, page.limit)
-  /** Shards that have not been read to the end of the page, and may have users in it. */
+  /** Returns the shards that have not been read to the end of the page, and may have users in it. */
   const behind = () => {
     const end = reached().at(page.limit - 1)
     const isBehind = (id: string | null) => end === undefined || id === null || compareIds(id, end) < 0
@@ -88,7 +88,7 @@ export async function listUserIds(
   const unfinished = behind()
   const ends = unfinished.map(({ last }) => last)
   const [end = null] = ends.some((last) => last === page.after) ? [] : (ends as string[]).sort(compareIds)
-  // Beyond the end of one shard its own users may come before those of others.
+  // After the end of one shard, its remaining users may come before those of others.
   const ids: UserIds & { reached?: string } = reached().filter((id) => end === null || compareIds(id, end) <= 0)
   if (end !== null) ids.reached = end
   if (truncated || unfinished.length > 0) ids.truncated = true
@@ -97,8 +97,8 @@ export async function listUserIds(
 }
 
 /**
- * What is told by the records of each user who has any, and of all users together of no more records than may be
- * looked at. A user whose records were not reached has a part without numbers.
+ * Folds the records of each user that has any, within the scan limit for all users together. A user whose records were
+ * not read gets a part without numbers.
  */
 export async function observeUsers<R extends object, S extends object>(
   store: Store,
@@ -131,11 +131,11 @@ export async function observeUsers<R extends object, S extends object>(
     const wanted = { index: 'user_id', values: users, most, shards: shardsRead.length }
     await gather(store, table, shard, wanted, ctx, (user_id, found) => {
       examined += found.rows.length
-      // What stands under a user's name in the index is somebody else's where its record says so.
+      // A record under a user in the index that names another user was not written by this library.
       const records = found.rows.map((row) => row && table.read(row, now)).filter((record) => record !== undefined)
       const own = records.filter((record) => (record as { user_id?: string }).user_id === user_id)
       const cut = found.isTruncated || found.isBad ? { truncated: true } : {}
-      // Of whom no record can be read it is not known whether there is such a user.
+      // If no record is readable, it is unknown whether the user exists.
       isUnsure ||= found.isBad && own.length === 0
       if (own.length > 0) parts.push({ user_id, ...foldAll(fold, own), ...cut })
       else if (found.isTruncated) parts.push({ user_id, ...cut })

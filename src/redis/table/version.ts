@@ -1,17 +1,17 @@
-/** When the tables of a deployment have changed, for observers, who may neither subscribe nor run scripts. */
+/** Detects changes of a deployment's tables, for observers, who may neither subscribe nor run writing scripts. */
 import type { InspectionContext, Versioned } from '../../contract/page.js'
 import type { Store } from '../store/store.js'
 import { allShards } from './shards.js'
 
 /**
- * The longest time that one version holds. What leaves by silence changes no key of the store: it shows
- * within this time, because it is read again.
+ * Maximum time that one version is valid, in ms. An expiry changes no key of the store: it becomes visible within this
+ * time, because the data is read again.
  */
 export const VERSION_HOLDS_MS = 5_000
 
 /**
- * What an inspector over `tables` says of its changes: the versions that scripts have written beside them, by one `MGET` a shard.
- * `null` where what stands there is none; it throws where a shard is lost.
+ * Returns the version of `tables`: the versions that scripts write, read with one `MGET` per shard. It is `null` if a
+ * stored version is invalid, and throws if a shard is down.
  */
 export function versioned(store: Store, tables: readonly string[]): Required<Versioned> {
   async function versionsIn(shard: number, ctx: InspectionContext): Promise<string | null> {
