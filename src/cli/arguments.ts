@@ -6,7 +6,7 @@ import { createHostGuard } from '../http/guard.js'
 import { decodeSegment, parsePrefix } from '../http/target.js'
 import { checkDeploymentId } from '../redis/store/keys.js'
 
-export const COMMANDS = ['observe', 'get', 'top', 'mcp', 'capture', 'open', 'diff'] as const
+export const COMMANDS = ['observe', 'get', 'top', 'mcp', 'capture', 'open', 'diff', 'record'] as const
 
 export const HELP = `relayscope: looks at a relay, read-only
 
@@ -17,6 +17,7 @@ export const HELP = `relayscope: looks at a relay, read-only
   relayscope capture  what a router answers now, as one file
   relayscope open     such a file behind the router and the dashboard, offline
   relayscope diff     what is new, gone and changed between two of them
+  relayscope record   what a router answers over time, as a directory
 
 --help of each says how to call it; --version.
 `

@@ -19,6 +19,13 @@ async function main(): Promise<number> {
     if (command === 'top') return await (await import('./top/top.js')).top(args, { env, stdin, stdout, stderr })
     if (command === 'capture') return await (await import('./incident/capture.js')).capture(args, env, stdout, stderr)
     if (command === 'diff') return await (await import('./incident/diff.js')).diff(args, env, stdout, stderr)
+    if (command === 'record') {
+      const [{ record }, { untilSignalled }] = await Promise.all([
+        import('./incident/record.js'),
+        import('./incident/open.js'),
+      ])
+      return await record(args, { env, signalled: untilSignalled() }, stdout, stderr)
+    }
     if (command === 'open') {
       const { open, untilSignalled } = await import('./incident/open.js')
       return await open(args, untilSignalled(), stdout, stderr)

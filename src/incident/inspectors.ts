@@ -63,6 +63,10 @@ function isTruncated({ missing, user }: Kept, route: string, filter: Row = {}): 
   })
 }
 
+/** Whether the file names these very values as missing. */
+const isNamedMissing = ({ missing }: Kept, route: string, filter: Row): boolean =>
+  (missing.get(route) ?? []).some(({ of }) => of !== null && hasAll(filter, Object.entries(of)))
+
 const isPage = (given: unknown): given is PageQuery =>
   typeof given === 'object' && given !== null && 'limit' in given && 'cursor' in given
 
@@ -92,7 +96,9 @@ function listPage(kept: Kept, part: Part, filter: Row, page: PageQuery): Page<Ro
     ...pageOfRows(filtered(kept, part, filter), page),
     ...omittedCount(page.cursor === null ? (unreadable?.count ?? 0) : 0),
   }
-  const isShort = !listed.has_more && isTruncated(kept, part.route, filter)
+  // What was asked for by a key is whole where there is any of it, unless that key is named.
+  const isAnswered = part.keys.length > 0 && listed.items.length > 0 && !isNamedMissing(kept, part.route, filter)
+  const isShort = !listed.has_more && !isAnswered && isTruncated(kept, part.route, filter)
   return isShort ? { ...listed, has_more: true, next_cursor: CUT } : listed
 }
 

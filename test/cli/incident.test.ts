@@ -1,9 +1,15 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { startNodeServer } from '../../src/adapters/node.js'
+import { segmentsIn } from '../../src/cli/incident/recorder.js'
 import type { Incident } from '../../src/incident/format.js'
+import { openRecording } from '../../src/incident/recording.js'
+import { createFakeInspectors } from '../../src/testing/index.js'
+import { createSubject } from '../diagnostics/subject.js'
+import { connection, createWorld, NOW } from '../diagnostics/world.js'
+import { until } from '../end-to-end/live-host-process.js'
 import { askRouter, createOriginal, HEADERS, questionsAbout, timeless } from '../incident/subject.js'
 import { buildCommand, startCommand } from './process.js'
 
@@ -144,5 +150,74 @@ describe('relayscope capture and open', () => {
   it('says that a file is not there, with exit code 1', async () => {
     const { code, err } = await startCommand(['open', '/nowhere/incident.json']).ended
     expect([code, err]).toEqual([1, expect.stringContaining('cannot read /nowhere/incident.json: ENOENT')])
+  })
+})
+
+describe('relayscope record', () => {
+  it('goes on after kill -9 with a new snapshot, and shows the time between as a gap', async () => {
+    const world = createWorld()
+    let now = NOW
+    const startedAt = performance.now()
+    const router = createSubject({
+      inspectors: createFakeInspectors(world),
+      now: () => now + Math.round(performance.now() - startedAt),
+    })
+    const server = await startNodeServer(router, { port: 0, closeTimeoutMs: 1 })
+    onTestFinished(async () => void (await server.close()))
+    const url = server.url + router.prefix
+    const dir = directory()
+    const open = () => openRecording(segmentsIn(dir))
+    const idsIn = (incident: Incident) =>
+      incident.parts.find(({ route }) => route === '/connections')?.rows?.map((row) => row.connection_id)
+
+    const first = startCommand(['record', url, '-o', dir, '--keep', '1h'], { SERVICE_ADMIN_KEY: KEY })
+    await until('a snapshot', async () => (segmentsIn(dir).length > 0 && open().from > 0 ? true : undefined))
+    world.connections = [...(world.connections ?? []), connection({ connection_id: 'while-recorded' })]
+    await until('the change', async () => idsIn(open().at(null))?.includes('while-recorded') || undefined)
+    first.signal('SIGKILL')
+    expect((await first.ended).code).toBe(null)
+    const crashedAt = open().to
+
+    // A minute of which nothing is known.
+    now += 60_000
+    world.connections = [connection({ connection_id: 'while-dead' })]
+    const second = startCommand(['record', url, '-o', dir], { SERVICE_ADMIN_KEY: KEY })
+    await until('the next snapshot', async () => (open().gaps.length > 0 ? true : undefined))
+    world.connections = [...world.connections, connection({ connection_id: 'after' })]
+    await until('the change', async () => idsIn(open().at(null))?.includes('after') || undefined)
+    second.signal('SIGTERM')
+    expect(await second.ended).toMatchObject({ code: 0 })
+
+    const recording = open()
+    expect(recording.gaps).toHaveLength(1)
+    const [[from, to]] = recording.gaps as [[number, number]]
+    expect(from).toBe(crashedAt)
+    expect(to - from).toBeGreaterThan(59_000)
+    expect(idsIn(recording.at(from + 30_000))).toContain('while-recorded')
+    expect(idsIn(recording.at(to))).toEqual(['while-dead'])
+    expect(idsIn(recording.at(null))).toEqual(['while-dead', 'after'])
+
+    const { router: replay } = await openFile([dir, '--at', new Date(from + 30_000).toISOString()])
+    const { body } = await askRouter(replay, '/capabilities')
+    const { incident } = (body as { extensions: { incident: { recording: { at: string; gaps: unknown[] } } } })
+      .extensions
+    expect(incident.recording).toMatchObject({
+      at: new Date(from + 30_000).toISOString(),
+      gaps: [{ from: new Date(from).toISOString(), to: new Date(to).toISOString() }],
+    })
+    for (const name of readdirSync(dir)) expect(readFileSync(join(dir, name), 'utf8')).not.toContain(KEY)
+  })
+
+  it('fails where the router refuses the first snapshot, with exit code 1', async () => {
+    const original = await startOriginal()
+    const { code, err } = await startCommand(['record', original.prefix, '-o', directory()], {
+      SERVICE_ADMIN_KEY: 'no',
+    }).ended
+    expect([code, err]).toEqual([1, expect.stringContaining('403 forbidden')])
+  })
+
+  it('refuses an instant outside of the recording, and a directory without one', async () => {
+    const empty = await startCommand(['open', directory()]).ended
+    expect([empty.code, empty.err]).toEqual([1, expect.stringContaining('no segment that can be read')])
   })
 })

@@ -3,7 +3,7 @@ import { diffIncidents, type IncidentDiff, type RouteDiff } from '../../incident
 import type { Incident } from '../../incident/format.js'
 import { parse, UsageError } from '../arguments.js'
 import { readKey, readTarget } from '../reader/reader.js'
-import { safeJson, print, visible } from '../text/table.js'
+import { print, safeJson, visible } from '../text/table.js'
 import { captureFrom, type Output } from './capture.js'
 import { readIncidentFile } from './files.js'
 

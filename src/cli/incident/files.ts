@@ -1,7 +1,9 @@
 /** Incidents as files: read within their bound, written whole or not at all. */
+import { readFileSync, statSync } from 'node:fs'
 import { open, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { INCIDENT_BYTES, type Incident } from '../../incident/format.js'
 import { IncidentRefused, readIncident } from '../../incident/read.js'
+import { SEGMENT_BYTES } from '../../incident/recording.js'
 import { reasonOf } from '../serve.js'
 
 /** The bytes of a file, at most `maxBytes`. @throws IncidentRefused for a larger one, or an Error that names the file. */
@@ -45,3 +47,7 @@ export async function writeWhole(path: string, text: string): Promise<void> {
 
 export const isDirectory = async (path: string): Promise<boolean> =>
   (await stat(path).catch(() => null))?.isDirectory() === true
+
+/** The text of one segment of a recording; of one that is too large nothing. */
+export const readSegment = (path: string): string =>
+  statSync(path).size > SEGMENT_BYTES ? '' : readFileSync(path, 'utf8')

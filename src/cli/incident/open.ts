@@ -1,12 +1,16 @@
 /** `relayscope open`: an incident behind the same router and dashboard, on this machine, without the deployment. */
 import { once } from 'node:events'
+import { toTimestamp } from '../../contract/ids.js'
 import { createDashboard } from '../../dashboard/dashboard.js'
+import { openRecording } from '../../incident/recording.js'
 import { createReplay, type ReplaySource } from '../../incident/replay.js'
 import { MOUNT_PATHS, parse, readPort, UsageError } from '../arguments.js'
 import { serve, underOneRoof } from '../serve.js'
 import { print, visible } from '../text/table.js'
 import { type Output, summaryOf } from './capture.js'
 import { isDirectory, readIncidentFile } from './files.js'
+import { readAt } from './instants.js'
+import { segmentsIn } from './recorder.js'
 
 const OPEN_HELP = `relayscope open: an incident or a recording behind the router and the dashboard, offline
 
@@ -30,7 +34,15 @@ const OPTIONS = {
 const CLOSE_TIMEOUT_MS = 1_000
 
 async function sourceOf(path: string, at: string | undefined): Promise<ReplaySource> {
-  if (await isDirectory(path)) throw new UsageError('not yet')
+  if (await isDirectory(path)) {
+    const recording = openRecording(segmentsIn(path))
+    const first = at === undefined ? recording.to : readAt('at', at, recording.to)
+    if (first < recording.from || first > recording.to)
+      throw new UsageError(
+        `--at must be within the recording, from ${toTimestamp(recording.from)} to ${toTimestamp(recording.to)}`,
+      )
+    return { at: (instant) => recording.at(instant ?? first) }
+  }
   if (at !== undefined) throw new UsageError('--at is for a recording: a capture shows one instant')
   const incident = await readIncidentFile(path)
   return { at: () => incident }

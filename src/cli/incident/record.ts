@@ -1,0 +1,65 @@
+/** `relayscope record`: what a router answers over time, as a directory of bounded segments. */
+import { parse, UsageError } from '../arguments.js'
+import { readKey, readTarget } from '../reader/reader.js'
+import { print, visible } from '../text/table.js'
+import { type Output, readNumber } from './capture.js'
+import { readSpan } from './instants.js'
+import { record as startRecording } from './recorder.js'
+
+const RECORD_HELP = `relayscope record: what a router answers over time, as a directory of segments
+
+  npx relayscope record http://127.0.0.1:8080/ops/diagnostics --keep 6h -o recording
+  npx relayscope open recording --at 03:00
+
+  -o, --output DIRECTORY  where to write; created if it is not there
+  --keep TIME             how far back it reaches: 30m, 6h, 2d (default 6h)
+  --max-bytes N           most bytes of all segments (default 268435456)
+  --key-file FILE         the administrator's key; else SERVICE_ADMIN_KEY. It is never written
+
+When it is killed or the router cannot be reached, that time is a gap of the recording.
+
+Exit codes: 0 ended by SIGINT or SIGTERM; 1 refused, unreachable, or it cannot write; 2 wrong usage.
+`
+
+const OPTIONS = {
+  output: { type: 'string', short: 'o' },
+  keep: { type: 'string', default: '6h' },
+  'max-bytes': { type: 'string', default: '268435456' },
+  'key-file': { type: 'string' },
+  help: { type: 'boolean', short: 'h' },
+} as const
+
+const BYTES_MAX = 1_099_511_627_776
+
+/** Records until it is told to end. @returns the exit code. @throws UsageError for what cannot be recorded. */
+export async function record(
+  args: readonly string[],
+  { env, signalled }: { env: Record<string, string | undefined>; signalled: Promise<unknown> },
+  out: Output,
+  err: Output,
+): Promise<number> {
+  const { values, positionals } = parse(args, OPTIONS)
+  if (values.help) {
+    print(out, RECORD_HELP.trimEnd())
+    return 0
+  }
+  const [target, ...rest] = positionals
+  if (rest.length > 0) throw new UsageError('record takes one URL')
+  const url = readTarget(target)
+  if (values.output === undefined) throw new UsageError('missing required option --output DIRECTORY, or -o DIRECTORY')
+  const keepMs = readSpan('keep', values.keep)
+  const maxBytes = readNumber('max-bytes', values['max-bytes'], BYTES_MAX) as number
+  const key = await readKey(values['key-file'], env)
+  const controller = new AbortController()
+  void signalled.then(() => controller.abort())
+  const tell = (sentence: string) => print(err, `relayscope: ${visible(sentence)}`)
+  print(out, `recording ${url} to ${values.output}, the last ${values.keep}`)
+  try {
+    await startRecording({ url, key, directory: values.output, keepMs, maxBytes, signal: controller.signal, tell })
+    return 0
+  } catch (error) {
+    if (!(error instanceof Error)) throw error
+    tell(error.message)
+    return 1
+  }
+}

@@ -1,0 +1,144 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { captureIncident } from '../../src/incident/capture.js'
+import { type Incident, incidentComposition } from '../../src/incident/index.js'
+import { openRecording, type RecordedLine, type Segment, snapshotLine } from '../../src/incident/recording.js'
+import { createReplay } from '../../src/incident/replay.js'
+import { connection, NOW } from '../diagnostics/world.js'
+import { askRouter, createOriginal, HEADERS as headers } from './subject.js'
+
+const at = (seconds: number) => new Date(NOW + 1_000 * seconds).toISOString()
+
+/** An incident at NOW plus `seconds`. */
+const moved = (incident: Incident, seconds: number): Incident => ({
+  ...incident,
+  clocks: { node: { from: at(seconds), to: at(seconds) }, observer: { from: at(seconds + 7), to: at(seconds + 7) } },
+})
+
+const rows = (second: number, route: string, line: Partial<RecordedLine & { kind: 'rows' }>): string =>
+  JSON.stringify({ kind: 'rows', at: at(second), route, upsert: [], remove: [], order: null, cut: false, ...line })
+
+const segment = (name: string, ...lines: string[]): Segment => ({
+  name,
+  read: () => lines.map((line) => `${line}\n`).join(''),
+})
+
+const idsIn = (incident: Incident, route = '/connections') =>
+  incident.parts.find((part) => part.route === route)?.rows?.map((row) => row.connection_id ?? row.context_id)
+
+let incident: Incident
+beforeAll(async () => {
+  incident = await captureIncident(createOriginal(), { headers })
+})
+
+/** A snapshot, and three changes at 1, 2 and 10 s. */
+const changes = () => [
+  snapshotLine(moved(incident, 0), false),
+  rows(1, '/connections', { remove: ['conn-1'], upsert: [connection({ connection_id: 'conn-9' })] }),
+  JSON.stringify({ kind: 'seen', at: at(1.5) }),
+  rows(2, '/connections', {
+    upsert: [connection({ connection_id: 'conn-2', status: 'disconnected', disconnected_at: at(2) })],
+  }),
+  rows(10, '/connections', { order: ['conn-9', 'conn-2'] }),
+]
+
+describe('openRecording', () => {
+  it('shows the state of each instant', () => {
+    const recording = openRecording([segment('a', ...changes())])
+    expect([recording.from, recording.to, recording.gaps]).toEqual([NOW, NOW + 10_000, []])
+    const idsAt = (seconds: number) => idsIn(recording.at(NOW + 1_000 * seconds))
+    expect(idsAt(0)).toEqual(['conn-1', 'conn-2', 'conn-3', 'conn-4', 'conn-5', 'conn-6'])
+    expect(idsAt(1)).toEqual(['conn-2', 'conn-3', 'conn-4', 'conn-5', 'conn-6', 'conn-9'])
+    expect(idsAt(9)).toEqual(idsAt(2))
+    expect(idsAt(10)).toEqual(['conn-9', 'conn-2'])
+    expect(recording.at(null).parts).toEqual(recording.at(NOW + 10_000).parts)
+    const { clocks, recording: span } = recording.at(NOW + 2_000)
+    expect([clocks.node?.to, clocks.observer.to, span?.at]).toEqual([at(2), at(9), at(2)])
+  })
+
+  it('reads the complete lines of a segment that a crash cut at any byte', () => {
+    const text = segment('a', ...changes()).read()
+    const ends = [...text.matchAll(/\n/g)].map(({ index }) => index + 1)
+    const idsAfter = ends.map((end) => idsIn(openRecording([{ name: 'a', read: () => text.slice(0, end) }]).at(null)))
+    const isAtEnd = (cut: number) => ends.some((end) => Math.abs(end - cut) <= 3)
+    for (let cut = 0; cut <= text.length; cut++) {
+      if (cut % 97 !== 0 && !isAtEnd(cut)) continue
+      const torn = { name: 'a', read: () => text.slice(0, cut) }
+      const read = ends.findLastIndex((end) => end <= cut)
+      if (read < 0) expect(() => openRecording([torn])).toThrow('no segment that can be read')
+      else expect(idsIn(openRecording([torn]).at(null)), `cut at ${cut}`).toEqual(idsAfter[read])
+    }
+  })
+
+  it('shows the time between a crash and the next snapshot as a gap', () => {
+    const later = snapshotLine(moved(incident, 300), false)
+    const recording = openRecording([segment('b', later), segment('a', ...changes())])
+    expect(recording.gaps).toEqual([[NOW + 10_000, NOW + 300_000]])
+    expect(idsIn(recording.at(NOW + 200_000))).toEqual(['conn-9', 'conn-2'])
+    expect(idsIn(recording.at(NOW + 300_000))).toHaveLength(6)
+    expect(recording.at(null).recording?.gaps).toEqual([{ from: at(10), to: at(300) }])
+  })
+
+  it('has no gap where a segment continues the one before, and one where nobody watched within a segment', () => {
+    const next = segment('b', snapshotLine(moved(incident, 12), true), JSON.stringify({ kind: 'seen', at: at(100) }))
+    const recording = openRecording([segment('a', ...changes()), next])
+    expect(recording.gaps).toEqual([[NOW + 12_000, NOW + 100_000]])
+  })
+
+  it('skips a segment whose snapshot was torn, and lines after one that is none', () => {
+    const torn = { name: 'b', read: () => snapshotLine(moved(incident, 60), false).slice(0, 500) }
+    const hostile = segment('a', ...changes().slice(0, 2), '{"kind":"rows"}', ...changes().slice(3))
+    const recording = openRecording([torn, hostile])
+    expect([recording.skipped, recording.to]).toEqual([['b'], NOW + 1_000])
+  })
+
+  it('refuses rows that are not what their schema says, by the name of the route', () => {
+    const recording = openRecording([
+      segment('a', snapshotLine(incident, false), rows(1, '/connections', { upsert: [{ connection_id: 'x' }] })),
+    ])
+    expect(() => recording.at(null)).toThrow('the segment has an invalid row of /connections')
+  })
+
+  it('says that what is asked for by a key is as of the snapshot, and where only the newest rows were followed', async () => {
+    const cut = rows(1, '/connections', { upsert: [connection({ connection_id: 'conn-9' })], cut: true })
+    const shown = openRecording([segment('a', snapshotLine(incident, false), cut)]).at(null)
+    const reasons = shown.missing.filter(({ reason }) => reason === 'not_followed').map(({ route }) => route)
+    expect(reasons).toEqual(
+      expect.arrayContaining(['/connections', '/connections/{connection_id}/history', '/history/messages']),
+    )
+    expect(reasons).not.toContain('/contexts')
+    const replay = createReplay({ at: () => shown })
+    expect(await askRouter(replay, '/connections/conn-1/history')).toMatchObject({
+      status: 200,
+      body: { has_more: false },
+    })
+  })
+})
+
+describe('createReplay', () => {
+  it('answers below /at/{epoch ms} as of that instant', async () => {
+    const recording = openRecording([segment('a', ...changes())])
+    const replay = createReplay(recording)
+    for (const [path, count] of [
+      ['', 2],
+      [`/at/${NOW}`, 6],
+      [`/at/${NOW + 1_000}`, 6],
+      ['/at/1', 6],
+      ['/at/999999999999999', 2],
+    ] as const) {
+      const { status, body } = await askRouter(replay, `${path}/connections`)
+      expect([status, (body as { items: unknown[] }).items.length]).toEqual([200, count])
+    }
+    // Each instant is one router, and only so many are kept.
+    for (let i = 0; i < 30; i++) expect((await askRouter(replay, `/at/${NOW + i}/capabilities`)).status).toBe(200)
+  })
+
+  it('tells the dashboard which instants there are', async () => {
+    const { body } = await askRouter(
+      createReplay(openRecording([segment('a', ...changes())])),
+      `/at/${NOW + 2_000}/capabilities`,
+    )
+    const extensions = (body as { extensions: { incident: unknown } }).extensions
+    expect(extensions.incident).toMatchObject({ recording: { from: at(0), to: at(10), at: at(2), gaps: [] } })
+    expect(incidentComposition(incident).extensions.incident).toMatchObject({ recording: null })
+  })
+})
