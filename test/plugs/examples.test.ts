@@ -89,7 +89,7 @@ describe('examples/socket-io', () => {
     const { port, shown } = await start('socket-io')
     const auth = { user: 'ada', client: 'laptop', instance: 'run-1' }
     const socket = io(`http://127.0.0.1:${port}`, { auth, transports: ['websocket'] })
-    const expected = { user_id: 'ada', client_id: 'laptop', status: 'connected', metadata: { rooms: ['everybody'] } }
+    const expected = { user_id: 'ada', client_id: 'laptop', status: 'connected', metadata: { rooms: ['all'] } }
     await shown<Connection>('/connections', (items) => expect(items).toMatchObject([expected]))
     socket.disconnect()
     const reason = 'client_namespace_disconnect'
