@@ -130,7 +130,7 @@ export function browserWindowBattery(
         await expect(async () => report('w1', over)).rejects.toMatchObject({ code: 'identity_conflict' })
     })
 
-    it('takes a report that says open, and lets nobody report another status', async () => {
+    it('accepts reports of open windows only', async () => {
       expect(await report('w1', { status: 'open' })).toMatchObject({ status: 'open' })
       for (const status of ['stale', 'closed'] as unknown as ['open', 'open'])
         await expect(async () => report('w1', { status })).rejects.toMatchObject({ code: 'invalid_input' })
@@ -211,7 +211,7 @@ export function browserWindowBattery(
       ])
     })
 
-    it('refuses what is no report, and keeps nothing of it', async () => {
+    it('refuses an invalid report and stores nothing of it', async () => {
       for (const over of [{ window_id: '' }, { type: 'x' }, { tab_count: -1 }, { capacity: 1.5 }, { focused: 'true' }])
         await expect(async () => report('w1', over as Partial<ReportBrowserWindowInput>)).rejects.toMatchObject({
           code: 'invalid_input',

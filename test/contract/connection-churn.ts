@@ -31,7 +31,7 @@ export function churning(subject: () => { clock: Clock; registry: ConnectionFaci
     expect(await minutes({ client_type: 'browser' })).toEqual([{ ...first, opened: 0, ended: {} }])
     expect(await minutes({ node_id: 'elsewhere' })).toEqual([{ ...first, opened: 0, ended: {} }])
 
-    // A minute in which nothing happens, and one in which somebody has been silent for too long.
+    // A minute without events, and one with a lost heartbeat.
     clock().advance(60_000)
     expect(await registry().heartbeat(desk)).toBe(true)
     expect(await minutes()).toEqual([first, { minute: minute(1), opened: 0, ended: {} }])
@@ -46,7 +46,7 @@ export function churning(subject: () => { clock: Clock; registry: ConnectionFaci
     expect((await minutes())[2]?.ended).toEqual({ other: 1, unspecified: 1 })
   })
 
-  it('tells of the last sixty minutes', async () => {
+  it('reports the last sixty minutes', async () => {
     const { connection_id } = await connect()
     for (let i = 0; i < 70; i++) {
       clock().advance(60_000)

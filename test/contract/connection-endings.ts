@@ -50,7 +50,7 @@ export function endings(subject: () => { clock: Clock; registry: ConnectionFacil
     const third = await countOf('three')
     expect(third).toMatchObject({ superseded_count: 2 })
     await registry().disconnect(third.connection_id)
-    // Whoever comes after the other has left supersedes nobody.
+    // A connection made after the previous one ended supersedes nothing.
     expect(await countOf('four')).toMatchObject({ superseded_count: 2 })
     clock().advance(90_000)
     expect(await countOf('five')).toMatchObject({ superseded_count: 2 })

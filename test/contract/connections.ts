@@ -366,7 +366,7 @@ export function connectionBattery(
       ])
     })
 
-    it('refuses what is no connection, and keeps nothing of it', async () => {
+    it('refuses an invalid connection and stores nothing of it', async () => {
       const bad: Partial<Record<keyof ConnectInput, unknown>>[] = [
         { user_id: '' },
         { user_id: 'a\nb' },

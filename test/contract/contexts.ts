@@ -94,7 +94,7 @@ export function contextBattery(
       expect(await list()).toEqual([])
     })
 
-    it('forgets a context after a long silence in which nobody looked', async () => {
+    it('forgets a context after a long silence without reads', async () => {
       await report('t1')
       clock.advance(60_000)
       expect(await get('t1')).toBeNull()
@@ -123,7 +123,7 @@ export function contextBattery(
       expect(await contexts.close('t1')).toBe(false)
     })
 
-    it('gives the id of a closed context to whoever reports it first once that has left', async () => {
+    it('gives the id of a closed context to its next reporter once the record is gone', async () => {
       await report('t1')
       clock.advance(10_000)
       await contexts.close('t1')
@@ -271,7 +271,7 @@ export function contextBattery(
       ])
     })
 
-    it('refuses what is no report, and keeps nothing of it', async () => {
+    it('refuses an invalid report and stores nothing of it', async () => {
       const bad = [
         { user_id: '' },
         { status: 'stale' },

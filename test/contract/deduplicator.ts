@@ -78,7 +78,7 @@ export function deduplicatorBattery(
       expect(await ofUser('ann')).toMatchObject({ entries: 1, accepted: 1 })
     })
 
-    it('has nothing to give back of a claim that has run out, whether or not it was swept', async () => {
+    it('does not release an expired claim, swept or not', async () => {
       await claim('m')
       await claim('n', 'bob')
       clock.advance(10_000)
@@ -99,7 +99,7 @@ export function deduplicatorBattery(
       for (const one of claims) expect(await deduplicator.claim(one)).toBe(false)
     })
 
-    it('lets what must go go from whoever holds most', async () => {
+    it('evicts from the user with the most entries', async () => {
       await claim('a', 'bob')
       clock.advance(1)
       for (let i = 0; i < 100; i++) await claim(`m${i}`)
@@ -114,7 +114,7 @@ export function deduplicatorBattery(
       expect(await summary()).toMatchObject({ entries: 3, accepted: 5, evicted: 2 })
     })
 
-    it('lets the oldest go of whoever holds most, by whatever id others have something', async () => {
+    it('evicts the oldest entry of the largest user, whatever ids others use', async () => {
       for (const id of ['a', 'b', 'c']) {
         await claim(id)
         clock.advance(1)
@@ -125,7 +125,7 @@ export function deduplicatorBattery(
       expect(await claim('a')).toBe(true)
     })
 
-    it('tells of a user for as long as the user has an entry', async () => {
+    it('lists a user as long as the user has an entry', async () => {
       await claim('a')
       clock.advance(4_000)
       await claim('b')
@@ -140,7 +140,7 @@ export function deduplicatorBattery(
       expect((await summary()).entries).toBe(0)
     })
 
-    it('refuses what is no claim', async () => {
+    it('refuses an invalid claim', async () => {
       for (const [message_id, user_id] of [
         ['', 'ann'],
         ['m', ''],

@@ -73,7 +73,7 @@ export function acknowledgedEndContract({
       expect((await acknowledgement())?.instance_id).toBe('i2')
     })
 
-    it('is neither of a command that has ended, or that nobody knows', async () => {
+    it('is neither for an ended nor for an unknown command', async () => {
       expect(await settle(first, { acknowledge: false, instance_id: undefined })).toBe(true)
       await dispatcher.dispatch(command('late'))
       clock.advance(30_000)

@@ -128,7 +128,7 @@ export function admissionContract({ clock, dispatcher, open, advance, status, su
       expect(await tenants()).toEqual([])
     })
 
-    it('rejects at once a command that needs a waiter when nobody waits', async () => {
+    it('rejects a command that requires a consumer when none is attached', async () => {
       const refused = await dispatcher.dispatch(command('c1', { requireWaiter: true }))
       expect(refused.terminal).toMatchObject({ state: 'rejected', reason: 'no_waiter' })
       await dispatcher.attach(first, connection().deliver)

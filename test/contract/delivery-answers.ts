@@ -121,7 +121,7 @@ export function answersContract({ clock, dispatcher, open, advance, status, summ
   })
 
   describe('what a command waits for', () => {
-    it('is told of each row, and in sums', async () => {
+    it('is shown per row, and in sums', async () => {
       await open({ maxDeliveriesPerClient: 1 })
       await dispatcher.dispatch(command('away', { client_id: 'phone' }))
       const tab = connection(({ command_id }) => command_id === 'held' && new Promise(() => {}))
@@ -162,7 +162,7 @@ export function answersContract({ clock, dispatcher, open, advance, status, summ
       expect((await summary()).waits_for).toEqual({ ...NO_WAITS, retry_pause: 1 })
     })
 
-    it('is the record of its expiry past the deadline, where nobody is left who ends it', async () => {
+    it('is the record of its expiry past the deadline when no node is left to end it', async () => {
       await dispatcher.dispatch(command('c1', { deadlineMs: 1_000 }))
       await dispatcher.dispatch(command('c2'))
       await dispatcher.close()
@@ -175,7 +175,7 @@ export function answersContract({ clock, dispatcher, open, advance, status, summ
   })
 
   describe('the attempts of a record', () => {
-    it('are told one by one, with what became of each and why', async () => {
+    it('are listed one by one, with outcome and reason', async () => {
       let isGone = true
       const tab = connection(() => isGone && Promise.reject(new Error('gone')))
       await dispatcher.attach(first, tab.deliver)
@@ -247,7 +247,7 @@ export function answersContract({ clock, dispatcher, open, advance, status, summ
       expect(await places({ user_id: 'bob', client_id: 'phone' })).toEqual([])
       expect(await places({ node_id: 'elsewhere' })).toEqual([])
       expect(await places({ user_id: 'nobody' })).toEqual([])
-      // Another instance in its place, and then nobody.
+      // Another instance replaces it, and then none.
       const second = await dispatcher.attach(
         { ...first, instance_id: 'i2' },
         connection(() => new Promise(() => {})).deliver,
@@ -260,7 +260,7 @@ export function answersContract({ clock, dispatcher, open, advance, status, summ
       expect(await places({})).toEqual(['ada/phone', 'bob/tab'])
     })
 
-    it('looks at no more mailboxes than it may, and goes on from there', async () => {
+    it('examines no more mailboxes than allowed, and continues from there', async () => {
       for (let i = 0; i < 20; i++) await dispatcher.attach({ ...first, client_id: `c${i}` }, connection().deliver)
       const few = { ...ASK, limits: { examined: 6 } }
       const seen = await walk<DeliveryMailbox>(async (page) => {
@@ -272,7 +272,7 @@ export function answersContract({ clock, dispatcher, open, advance, status, summ
       expect(seen.map(({ client_id }) => client_id)).toEqual(Array.from({ length: 20 }, (_, i) => `c${i}`))
     })
 
-    it('refuses a token that is none of its own', async () => {
+    it('refuses a foreign token', async () => {
       for (const cursor of ['x', '-1', '01', '1e3', '9'.repeat(40), ''])
         await expect(
           (async () => dispatcher.inspector.listMailboxes?.({}, { limit: 1, cursor }, ASK))(),
@@ -281,7 +281,7 @@ export function answersContract({ clock, dispatcher, open, advance, status, summ
   })
 
   describe('the latencies of the summary', () => {
-    it('are those of the commands that ended last, beside the age of the oldest that has not', async () => {
+    it('are those of the latest ended commands, with the age of the oldest unfinished one', async () => {
       const none = { handover: NO_TIMES, acknowledgement: NO_TIMES, outcome: NO_TIMES, total: NO_TIMES }
       expect(await summary()).toMatchObject({ latency: none, oldest_open_age_ms: null })
       for (const [i, id] of ['c1', 'c2', 'c3', 'c4'].entries()) {

@@ -29,7 +29,7 @@ export async function eventually(check: () => unknown): Promise<void> {
   }
 }
 
-/** A connection that keeps what it is handed; `answers` decides about each hand-over. */
+/** A connection that keeps delivered commands; `answers` decides the result of each delivery. */
 export function connection(answers: (command: Command, signal: AbortSignal) => unknown = () => undefined) {
   const received: Command[] = []
   const deliver = async (given: Command, { signal }: { signal: AbortSignal }) => {

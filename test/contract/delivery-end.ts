@@ -30,7 +30,7 @@ export function endContract({ clock, dispatcher, advance, status, terminal }: Su
       expect(await status('c1')).toEqual(record)
     })
 
-    it.each(ends)('by %s keeps a queued command from ever being handed over', async (_, finish) => {
+    it.each(ends)('by %s prevents delivery of a queued command', async (_, finish) => {
       await dispatcher.dispatch(command('c1'))
       await finish('c1')
       const tab = connection()

@@ -21,7 +21,7 @@ export function handoverContract({ clock, dispatcher, open, advance, status, nod
       })
     })
 
-    it('hands over the other commands of a client while one deliver hangs', async () => {
+    it('delivers other commands of a client while one deliver() hangs', async () => {
       const tab = connection(({ command_id }) => command_id === 'c1' && new Promise(() => {}))
       await dispatcher.attach(first, tab.deliver)
       for (const id of ['c1', 'c2', 'c3', 'c4']) await dispatcher.dispatch(command(id))
@@ -38,7 +38,7 @@ export function handoverContract({ clock, dispatcher, open, advance, status, nod
       await eventually(async () => expect((await node()).active_drainers).toBe(0))
     })
 
-    it('hands over the other commands while the retry of one hangs', async () => {
+    it('delivers other commands while the retry of one hangs', async () => {
       const tab = connection(({ command_id }) => command_id === 'c1' && new Promise(() => {}))
       await dispatcher.attach(first, tab.deliver)
       await dispatcher.dispatch(command('c1'))
@@ -88,7 +88,7 @@ export function handoverContract({ clock, dispatcher, open, advance, status, nod
       await eventually(async () => expect((await node()).active_drainers).toBe(0))
     })
 
-    it('hands nothing over whose deadline has passed before anybody came to wait', async () => {
+    it('delivers no command whose deadline passed before a consumer attached', async () => {
       await dispatcher.dispatch(command('c1', { deadlineMs: 500 }))
       await dispatcher.dispatch(command('c2'))
       clock.advance(500)
@@ -99,7 +99,7 @@ export function handoverContract({ clock, dispatcher, open, advance, status, nod
       expect(await status('c1')).toMatchObject({ attempts: { count: 0 }, terminal: { state: 'expired' } })
     })
 
-    it('records the attempt and that it was handed over', async () => {
+    it('records the attempt and its delivery', async () => {
       await dispatcher.attach(first, connection().deliver)
       clock.advance(7)
       await dispatcher.dispatch(command('c1'))
@@ -128,14 +128,14 @@ export function handoverContract({ clock, dispatcher, open, advance, status, nod
       expect((await status('c1'))?.terminal).toBeNull()
     })
 
-    it('counts no attempt while nobody waits', async () => {
+    it('counts no attempt without a consumer', async () => {
       await dispatcher.dispatch(command('c1'))
       await advance(20_000)
       expect((await status('c1'))?.attempts.count).toBe(0)
       expect((await status('c1'))?.recovery.count).toBe(0)
     })
 
-    it('stops handing over once the waiter detaches, and goes on with the next one', async () => {
+    it('stops delivering once the consumer detaches, and continues with the next one', async () => {
       const tab = connection()
       const waiter = await dispatcher.attach(first, tab.deliver)
       expect((await node()).connection_waiters).toBe(1)

@@ -131,7 +131,7 @@ export function inspectionContract({
         ])
     })
 
-    it('look at no more scopes than they may, say at how many, and go on from there', async () => {
+    it('examine no more scopes than allowed, report how many, and continue from there', async () => {
       for (let i = 0; i < 7; i++) await dispatcher.dispatch(command(`c${i}`, { scope_id: `s${i}` }))
       expect(await dispatcher.inspector.listTenants({ limit: 100, cursor: null }, ASK)).toMatchObject({ examined: 7 })
       const few = { ...ASK, limits: { examined: 3 } }
@@ -172,7 +172,7 @@ export function inspectionContract({
       expect(await red()).toEqual([1, 3])
     })
 
-    it('refuse a token that is none of theirs', async () => {
+    it('refuse a foreign token', async () => {
       for (const cursor of ['x', '-1', '01', '1e3', '9'.repeat(40), '']) {
         await expect((async () => dispatcher.inspector.listTenants({ limit: 1, cursor }, ASK))()).rejects.toMatchObject(
           {
@@ -196,7 +196,7 @@ export function inspectionContract({
       expect(counters.outcome).toMatchObject({ cancelled: 1 })
     })
 
-    it('never show a negative age when the clock goes back ten minutes, nor lose a command when it goes on', async () => {
+    it('never show a negative age after the clock steps back ten minutes, nor lose a command when it advances', async () => {
       await dispatcher.dispatch(command('c1', { deadlineMs: 3_600_000 }))
       await advance(-600_000)
       expect((await summary()).oldest_queued_age_ms).toBe(0)

@@ -23,7 +23,7 @@ export function listContract({ clock, dispatcher, open, advance, status, command
     const tab = connection()
     await dispatcher.attach(first, tab.deliver)
     for (const [i, state] of CommandState.options.entries()) {
-      // All together less than the patience for an attempt.
+      // All together less than the timeout of an attempt.
       clock.advance(100)
       const away = state === 'waiting' || state === 'rejected' ? { client_id: 'away' } : {}
       const scope_id = ['ada', 'team', 'bob'][i % 3] as string
@@ -47,7 +47,7 @@ export function listContract({ clock, dispatcher, open, advance, status, command
     it('shows each retained command where it stands, the first admitted first, as its record says', async () => {
       await live()
       const listed = await commands({ user_id: 'ada' })
-      // Nobody can say that a command expired but its deadline.
+      // Only the deadline can expire a command.
       const expected = CommandState.options.map((id) => [id, id === 'expired' ? 'acknowledged' : id])
       expect(listed.map(({ command_id, state }) => [command_id, state])).toEqual(expected)
       for (const { state, overdue, waits_for, action, ...record } of listed)
@@ -114,10 +114,10 @@ export function listContract({ clock, dispatcher, open, advance, status, command
       expect(await commands({ state: 'acknowledged' })).toEqual([])
     })
 
-    it('shows as overdue what nobody has ended, without an end', async () => {
+    it('shows a command as overdue until its end is recorded', async () => {
       for (const [i, id] of ['c1', 'c2', 'c3', 'c4'].entries())
         await dispatcher.dispatch(command(id, { deadlineMs: 400_000 - 100_000 * i, scope_id: id }))
-      // Nobody is left who would end them.
+      // No node is left to end them.
       await dispatcher.close()
       expect(await commands({ overdue: true })).toEqual([])
       clock.advance(300_000)
@@ -175,13 +175,13 @@ export function listContract({ clock, dispatcher, open, advance, status, command
       expect(await states()).toEqual([])
     })
 
-    it('refuses a token that is none of its own', async () => {
+    it('refuses a foreign token', async () => {
       for (const cursor of ['x', '-1', '01', '1e3', '9'.repeat(40), '']) {
         await expect(pageOf({}, { limit: 1, cursor })).rejects.toMatchObject({ code: 'invalid_cursor' })
       }
     })
 
-    it('looks at no more than it may, and goes on from there', async () => {
+    it('examines no more than allowed, and continues from there', async () => {
       for (let i = 0; i < 20; i++) await dispatcher.dispatch(command(`c${i}`))
       const seen: string[] = []
       let cursor = FIRST.cursor

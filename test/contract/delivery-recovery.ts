@@ -1,4 +1,4 @@
-/** What a dispatcher does with a hand-over that came to nothing. */
+/** How a dispatcher recovers from failed deliveries. */
 import { describe, expect, it } from 'vitest'
 import { at } from './clock.js'
 import { command, connection, eventually, first } from './delivery-commands.js'
@@ -33,7 +33,7 @@ export function recoveryContract({ dispatcher, open, advance, status, terminal }
       await tab.got(2)
     })
 
-    it('takes a hand-over that never ends for timed out, and goes on with the mailbox', async () => {
+    it('treats a deliver() that never settles as timed out, and continues with the mailbox', async () => {
       await open({ maxDeliveriesPerClient: 1 })
       const tab = connection((given) => (given.command_id === 'c1' ? new Promise(() => {}) : undefined))
       await dispatcher.attach(first, tab.deliver)
@@ -61,7 +61,7 @@ export function recoveryContract({ dispatcher, open, advance, status, terminal }
       expect(tab.received).toHaveLength(3)
     })
 
-    it('never hands over again what was acknowledged', async () => {
+    it('never redelivers an acknowledged command', async () => {
       const tab = connection()
       await dispatcher.attach(first, tab.deliver)
       await dispatcher.dispatch(command('c1', { deadlineMs: 3_600_000 }))

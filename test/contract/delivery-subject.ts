@@ -1,4 +1,4 @@
-/** The dispatcher under test with its clock, anew for each test, and what an inspector says of it, held to its schema. */
+/** A fresh dispatcher with its clock for each test, and its inspector with validated results. */
 import { afterEach, beforeEach } from 'vitest'
 import {
   type CommandDispatcher,
@@ -45,7 +45,7 @@ export function createSubject<Settings extends { now?: () => number }>(
       return current.inspector
     },
   }
-  /** Puts another dispatcher in the place of the one that is there. */
+  /** Replaces the dispatcher by a new one. */
   const open = async (settings: Partial<Settings> = {}) => {
     await current?.close()
     current = await make({ now: time.now, ...settings } as Settings)

@@ -134,7 +134,7 @@ export function eventBusBattery(name: string, make: (options: { queueSize?: numb
         expect(await bus.publish('t', event(1))).toBe(0)
       }))
 
-    it('refuses a signal or a wake that is none', () =>
+    it('refuses an invalid signal or wake', () =>
       using({}, async ({ bus }) => {
         for (const signal of [null, 5, 'x', {}, { aborted: false }, new EventTarget()])
           expect(() => bus.subscribe('t', { signal: signal as AbortSignal })).toThrow(

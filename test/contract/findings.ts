@@ -19,7 +19,7 @@ interface WorldOptions {
   now?: () => number
 }
 
-/** What a host and whoever observes it have. */
+/** The parts of a host and of its observer. */
 interface World {
   facilities: Facilities
   get(path: string): Promise<{ status: number; body: { items: Finding[]; has_more: boolean; next_cursor: string } }>
@@ -73,7 +73,7 @@ async function work({ facilities }: World, i: number, isOver: () => boolean): Pr
     const { correlation_id, result } = await rpc.open({ ...key, instance_id, action: 'open', timeoutMs: 60_000 })
     await rpc.settle(correlation_id, { ok: true, result: rounds })
     await result
-    // Whoever leaves cleanly has done what came.
+    // A client that disconnects cleanly has finished its work.
     await expect.poll(() => done.size, { interval: 5, timeout: 30_000 }).toBe(5)
     await contexts.releaseTask(context_id)
     await contexts.close(context_id)
@@ -102,7 +102,7 @@ export function findingsBattery(name: string, make: (options?: WorldOptions) => 
       return world
     }
 
-    it('are none of a healthy world under load', { timeout: SECONDS * 1_000 + 120_000 }, async () => {
+    it('are empty in a healthy world under load', { timeout: SECONDS * 1_000 + 120_000 }, async () => {
       const world = await create()
       const endsAt = performance.now() + SECONDS * 1_000
       const isOver = () => performance.now() > endsAt
@@ -158,7 +158,7 @@ export function findingsBattery(name: string, make: (options?: WorldOptions) => 
       }
       const by_status = { connected: 2, disconnected: 0 }
       expect(await counted()).toEqual([200, by_status, 0])
-      // Nobody is left to report.
+      // No node is left to report.
       await dispatcher.close()
       clock.advance(6_000)
       expect(await counted()).toEqual([200, by_status, 2])

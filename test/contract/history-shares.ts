@@ -26,7 +26,7 @@ export function historySharesBattery(
         (m) => m.message_id,
       )
 
-    it('takes what is too many from whoever has most', async () => {
+    it('evicts messages from the user with the most', async () => {
       history = await make({ maxMessages: 20, spill })
       for (let i = 0; i < 3; i++) await append('bob', `b${i}`)
       for (let i = 0; i < 200; i++) await append('ann', `a${i}`, null, `s${i % 40}`)
@@ -36,7 +36,7 @@ export function historySharesBattery(
       expect(await held('ann', 's39')).toEqual(['a199'])
     })
 
-    it('takes what is too large from whoever holds most, and never what has just come', async () => {
+    it('evicts bytes from the largest user, and never the new message', async () => {
       history = await make({ maxBytes: 20_000, maxBytesPerUser: 20_000, spill })
       for (let i = 0; i < 5; i++) await append('bob', `b${i}`)
       for (let i = 0; i < 30; i++) await append('ann', `a${i}`, 'x'.repeat(5_000))
@@ -57,7 +57,7 @@ export function historySharesBattery(
       await expect(append('ann', 'larger', 'x'.repeat(10_000))).rejects.toMatchObject({ code: 'capacity_exceeded' })
     })
 
-    it('takes spilled payloads from whoever holds most of them', async () => {
+    it('evicts spilled payloads from the user with the most', async () => {
       history = await make({ inlineBytes: 100, maxSpilledBytes: 5_000, maxSpilledBytesPerUser: 5_000, spill })
       await append('bob', 'b', 'x'.repeat(900))
       for (let i = 0; i < 10; i++) await append('ann', `a${i}`, 'x'.repeat(1_500))

@@ -8,7 +8,7 @@ import { withSortedLists } from './parts.js'
 
 export type HistoryFacility = Inspected<MessageHistory, HistoryInspector>
 
-/** A spill store that can be told to misbehave. */
+/** A spill store with configurable failures. */
 export interface FlakySpill extends SpillStore {
   texts: Map<string, string>
   failing: boolean
@@ -105,7 +105,7 @@ export function historyBattery(
       expect((await read()).items).toHaveLength(1)
     })
 
-    it('refuses a payload over its bound in a repeat, too, and goes on answering the retained message', async () => {
+    it('refuses an oversized payload in a repeat, too, and still returns the retained message', async () => {
       const first = await append('m1', { payload: 1 })
       const huge = { payload: 'x'.repeat(17_000_000) }
       await expect(async () => append('m1', huge)).rejects.toMatchObject({ code: 'payload_too_large' })
@@ -116,7 +116,7 @@ export function historyBattery(
     it.each([
       ['in full', { of: 'ann' }, { of: 'bob' }],
       ['aside', { of: 'ann', ...large }, { of: 'bob', ...large }],
-    ])('answers nobody with the message of another user, whose payload is %s', async (_, ofAnn, ofBob) => {
+    ])('returns no message of another user, whose payload is %s', async (_, ofAnn, ofBob) => {
       const BOB = { user_id: 'bob', payload: ofBob }
       await append('m1', { payload: ofAnn })
       expect(await append('m1', BOB)).toMatchObject({ user_id: 'bob', sequence: 2 })
@@ -149,7 +149,7 @@ export function historyBattery(
         expect(await read(stream)).toEqual({ items: [], truncated: false })
     })
 
-    it('lets the oldest of a full stream go, and its sequence goes on', async () => {
+    it('evicts the oldest message of a full stream, and its sequence continues', async () => {
       for (let i = 1; i <= 8; i++) await append(`m${i}`)
       const { items, truncated } = await read()
       expect(items.map((m) => m.sequence)).toEqual([4, 5, 6, 7, 8])
@@ -165,7 +165,7 @@ export function historyBattery(
       expect((await streams()).reduce((sum, stream) => sum + stream.message_count, 0)).toBe(12)
     })
 
-    it('goes on with the sequence of a stream that has emptied meanwhile', async () => {
+    it('continues the sequence of a stream that was emptied', async () => {
       await append('early', { stream: 'users/ann/s0' })
       for (let i = 0; i < 15; i++) await append(`m${i}`, { stream: `users/ann/s${1 + (i % 3)}` })
       expect(await read('users/ann/s0')).toEqual({ items: [], truncated: true })
@@ -268,7 +268,7 @@ export function historyBattery(
       expect((await append('m1', { payload: 'small' })).sequence).toBe(1)
     })
 
-    it('refuses what is no message, and keeps nothing of it', async () => {
+    it('refuses an invalid message and stores nothing of it', async () => {
       const cycle: Record<string, unknown> = {}
       cycle.self = cycle
       let deep: unknown = null

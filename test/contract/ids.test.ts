@@ -40,6 +40,6 @@ it.each([
   ['', 'other'],
   [null, null],
   [undefined, null],
-])('the reason %j is told as %j', (given, told) => {
+])('the reason %j is shown as %j', (given, told) => {
   expect(toReason(given)).toBe(told)
 })

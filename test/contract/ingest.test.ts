@@ -41,7 +41,7 @@ describe('messages under way', () => {
 
   it.each([
     ['gives its claim back', true, 1],
-    ['leaves the claim of somebody else', false, 0],
+    ['leaves another claim unchanged', false, 0],
   ])('whose append fails %s', async (_, isFirst, times) => {
     let released = 0
     const ingest = createIngest({

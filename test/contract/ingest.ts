@@ -9,7 +9,7 @@ type Facilities = Pick<ReturnType<typeof createMemoryFacilities>, 'connections' 
   history: Pick<ReturnType<typeof createMemoryFacilities>['history'], 'inspector'>
 }
 
-/** A spill store whose first put waits until it is told how it ends. */
+/** A spill store whose first put waits until the test settles it. */
 function createSlowSpill() {
   const texts = new Map<string, string>()
   const end = deferred<void>()
@@ -51,7 +51,7 @@ export function ingestBattery(
     const large = { payload: 'x'.repeat(200) }
     const first = { client_id: 'desk', at: expect.any(String) }
 
-    it('says of a repeat by whom and when the first was taken in', async () => {
+    it('names the sender and time of the first message for a repeat', async () => {
       expect(await send('m')).toEqual({ accepted: true, duplicate: false })
       const again = await send('m', { client_id: 'phone', instance_id: 'i2', payload: 2 })
       expect(again).toEqual({ accepted: true, duplicate: true, first })
@@ -103,7 +103,7 @@ export function ingestBattery(
       expect(await send('m', { stream: 'clients/desk/commands/mine' })).toMatchObject({ accepted: true })
     })
 
-    it('refuses names of streams that nobody could ask for, and counts none of them', async () => {
+    it('refuses stream names that could not be requested, and counts none of them', async () => {
       for (const stream of ['a\nb', 'a\u202eb', '\ud800', 'a\u2028b', ' ', 'x'.repeat(2_045)])
         await expect(send('m', { stream })).rejects.toMatchObject({ code: 'invalid_input' })
       expect(await node.deduplicator.inspector.summary(ASK)).toMatchObject({ entries: 0, accepted: 0 })

@@ -1,4 +1,4 @@
-/** What becomes JSON text, and what is refused before anybody tries. */
+/** JSON serialisation, and inputs that are refused. */
 import { describe, expect, it } from 'vitest'
 import { isDeeperThan, toJson } from '../../src/contract/json.js'
 

@@ -1,4 +1,4 @@
-/** What a host is told of options that it cannot have meant: one sentence each, when the thing is made. */
+/** Errors for invalid options: one sentence each, at construction. */
 
 import { describe, expect, it } from 'vitest'
 import { toDenoHandler } from '../../src/adapters/deno.js'
@@ -51,17 +51,17 @@ const SENTENCES: [made: string, make: () => unknown, sentence: string][] = [
   ['a router with a prefix of 7', () => router({ prefix: 7 }), 'Invalid option "prefix": expected a string, got 7'],
   ['a router without auth', () => router({ auth: undefined }), 'Missing required option "auth" (apiKeyAuth(), '],
   [
-    'a router with a hook that is none',
+    'a router with an invalid hook',
     () => router({ onAccess: 'log' }),
     'Invalid option "onAccess": expected a function, got "log"',
   ],
   [
-    'a router with an error hook that is none',
+    'a router with an invalid error hook',
     () => router({ onError: {} }),
     'Invalid option "onError": expected a function or null, got an object',
   ],
   [
-    'facilities in place of inspectors',
+    'facilities instead of inspectors',
     () => router({ inspectors: facilities }),
     'Invalid option "inspectors": expected an object of inspectors, as in ...memoryComposition(facilities), got an object',
   ],
@@ -76,17 +76,17 @@ const SENTENCES: [made: string, make: () => unknown, sentence: string][] = [
     'Invalid option "inspectors.rpc": expected facility.inspector or an object with listPending(), getPending(), got an object',
   ],
   [
-    'a facility in place of its inspector',
+    'a facility instead of its inspector',
     () => router({ inspectors: { deduplicator: facilities.deduplicator } }),
     'Invalid option "inspectors.deduplicator": expected facility.inspector or an object with summary(), got an object',
   ],
   [
-    'an inspector in place of its facility',
+    'an inspector instead of its facility',
     () => memoryComposition(given({ rpc: facilities.rpc.inspector })),
     'Invalid option "rpc": expected a facility with an inspector, got an object',
   ],
   [
-    'a key that nobody has set',
+    'an unset key',
     () => resolveAdminAuth({ key: undefined }),
     'Invalid option "key": expected a string, got undefined. Is the environment variable set?',
   ],
@@ -112,7 +112,7 @@ const SENTENCES: [made: string, make: () => unknown, sentence: string][] = [
   ],
   ['spill without its place', () => createFileSpillStore(given({})), 'Missing required option "directory" (string)'],
   [
-    'a bucket that is none',
+    'an invalid bucket',
     () => createObjectSpillStore({ bucket: given({}) }),
     'Invalid option "bucket": expected an object with putObject(), ',
   ],
@@ -132,7 +132,7 @@ const SENTENCES: [made: string, make: () => unknown, sentence: string][] = [
     'Missing required option "policy" (createSessionPolicy() or an object with check())',
   ],
   [
-    'a relay whose authenticator is none',
+    'a relay with an invalid authenticator',
     () => site.createCooperativeSiteRouter({ ...relayParts, authenticateHost: given('host') }),
     'Invalid option "authenticateHost": expected a function, got "host"',
   ],
@@ -162,7 +162,7 @@ const SENTENCES: [made: string, make: () => unknown, sentence: string][] = [
     'Invalid handler: expected a function, got undefined',
   ],
   [
-    'an action whose lease is none',
+    'an action with an invalid lease',
     () => site.createActionHandlers().handle('a', given({ parameters: { safeParseAsync() {} }, lease: 5 }), () => {}),
     'Invalid option "lease": expected true, false or a string, got 5',
   ],
@@ -316,7 +316,7 @@ describe('the options of a factory', () => {
     )
   })
 
-  it('may have others beside them where they are parts of something larger', () => {
+  it('may have other members if they are parts of a larger object', () => {
     expect(readParts(schema, { sites, another: 1 })).toEqual({ sites })
     expect(() => readParts(schema, { another: 1 })).toThrow('Missing required option "sites"')
   })

@@ -25,6 +25,6 @@ it.each([
   '9007199254740992',
   '٧',
   'Infinity',
-])('a token %j is none', (token) => {
+])('refuses the token %j', (token) => {
   expect(() => parseSequence(token)).toThrow(expect.objectContaining({ code: 'invalid_cursor' }))
 })

@@ -16,7 +16,7 @@ import { withSortedLists } from './parts.js'
 
 export type RpcFacility = Inspected<RpcCorrelator & { close(): Promise<unknown> }, RpcInspector>
 
-/** What the correlator is told of connections: only `ann`'s `desk` is connected, with instance `one`. */
+/** The connections that the correlator sees: only `ann`'s `desk` is connected, with instance `one`. */
 export const CONNECTIONS = {
   currentInstance: async (client: { user_id: string; client_id: string }) =>
     client.user_id === 'ann' && client.client_id === 'desk' ? 'one' : null,
@@ -90,7 +90,7 @@ export function rpcBattery(
       expect({ ...(caught as object) }).toEqual({ code: 'denied', fields: ['tab'] })
     })
 
-    it('rejects with what is no Error as it is', async () => {
+    it('rejects with a non-Error value unchanged', async () => {
       for (const error of [{ name: 'TypeError', message: 'boom' }, { is_error: true }, 'boom', ['boom'], null]) {
         const { correlation_id, result } = await open()
         await rpc.settle(correlation_id, { ok: false, error })
@@ -100,7 +100,7 @@ export function rpcBattery(
       }
     })
 
-    it('drops a reply that comes from somebody else', async () => {
+    it('drops a reply from another client', async () => {
       const { correlation_id, result } = await open({ instance_id: 'one' })
       const desk = { user_id: 'ann', client_id: 'desk' }
       for (const from of [
@@ -115,7 +115,7 @@ export function rpcBattery(
       expect(await result).toBe('true')
     })
 
-    it('holds a sender beside the reply to the call as well', async () => {
+    it('checks a given sender as well as the reply', async () => {
       const { correlation_id, result } = await open({ instance_id: 'one' })
       const desk = { user_id: 'ann', client_id: 'desk' }
       const forged = await rpc.settle(correlation_id, { ok: true, result: 'forged' }, { ...desk, user_id: 'bob' })
@@ -124,7 +124,7 @@ export function rpcBattery(
       expect(await result).toBe('true')
     })
 
-    it('refuses what is no reply and goes on waiting', async () => {
+    it('refuses an invalid reply and keeps waiting', async () => {
       const { correlation_id, result } = await open({ instance_id: null })
       for (const outcome of [undefined, null, {}, { ok: 'yes' }] as unknown as CallOutcome[])
         await expect(async () => rpc.settle(correlation_id, outcome)).rejects.toMatchObject({ code: 'invalid_input' })
@@ -197,7 +197,7 @@ export function rpcBattery(
       await rpc.close()
     })
 
-    it('lists a call whose time is over where such calls are asked for, until somebody has ended it', async () => {
+    it('lists an overdue call under overdue=true until it is ended', async () => {
       const { correlation_id } = await open({ timeoutMs: 5_000 })
       await open({ client_id: 'phone', timeoutMs: 60_000 })
       await open({ user_id: 'bob', timeoutMs: 5_000 })
@@ -216,7 +216,7 @@ export function rpcBattery(
       ])
     })
 
-    it('lists the oldest first, whosever they are, and goes on where several are of one instant', async () => {
+    it('lists the oldest first across users, and continues between calls of the same instant', async () => {
       const opened: string[] = []
       for (let i = 0; i < 60; i++) {
         if (i % 6 === 0) clock.advance(1)
@@ -359,7 +359,7 @@ export function rpcBattery(
       expect(await summary()).toMatchObject({ pending: 0, counters: { ...NONE, opened: 1, cancelled: 1 } })
     })
 
-    it('counts a call whose time is over as overdue until somebody has ended it', async () => {
+    it('counts a call past its deadline as overdue until it is ended', async () => {
       await open({ timeoutMs: 5_000 })
       await open({ user_id: 'bob', timeoutMs: 60_000 })
       clock.advance(5_000)
@@ -372,13 +372,13 @@ export function rpcBattery(
       })
     })
 
-    it('refuses what is no call, and keeps nothing of it', async () => {
+    it('refuses an invalid call and stores nothing of it', async () => {
       for (const over of [{ action: '' }, { user_id: 'a\rb' }, { timeoutMs: 0 }, { timeoutMs: 86_400_001 }])
         await expect(async () => open(over)).rejects.toMatchObject({ code: 'invalid_input' })
       expect(await pending()).toEqual([])
     })
 
-    it('refuses a signal that is none, and keeps nothing of the call', async () => {
+    it('refuses an invalid signal and stores nothing of the call', async () => {
       for (const signal of [null, 5, 'x', {}, { aborted: false }, new EventTarget()])
         await expect(async () => open({ signal: signal as AbortSignal })).rejects.toMatchObject({
           code: 'invalid_input',

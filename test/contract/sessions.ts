@@ -76,7 +76,7 @@ export function sessionRegistryBattery(name: string, make: Make): void {
       return sessions.open({ site_id: `of-${owner}`, owner, ...(ttlMs ? { ttlMs } : {}) })
     }
 
-    it('refuses an owner whose share is full, and nobody else, until one of it ends or expires', () =>
+    it('refuses an owner at its limit, and no other owner, until one of its sessions ends or expires', () =>
       using(
         async (under) => {
           const { sessions, advance } = under
@@ -94,7 +94,7 @@ export function sessionRegistryBattery(name: string, make: Make): void {
         { maxSessions: 5, maxSessionsPerUser: 3 },
       ))
 
-    it('leaves one owner a tenth of what there is room for, unless it is told otherwise', () =>
+    it('limits one owner to a tenth of the capacity by default', () =>
       using(
         async (under) => {
           for (let n = 0; n < 3; n++) await openFor(under, 'mallory')
@@ -104,7 +104,7 @@ export function sessionRegistryBattery(name: string, make: Make): void {
         { maxSessions: 30 },
       ))
 
-    it('forgets ended sessions of whoever has most of them, not those of others', () =>
+    it('forgets ended sessions of the owner with the most, not those of others', () =>
       using(
         async (under) => {
           const { sessions, advance } = under
@@ -150,7 +150,7 @@ export function sessionRegistryBattery(name: string, make: Make): void {
         const sorted = (...of: Session[]) => of.map(({ session_id }) => session_id).sort()
         expect(await ids()).toEqual(sorted(alices, brief, bobs))
         advance(1_000)
-        // It has expired, and nobody has written that down.
+        // It has expired, but its end is not recorded.
         expect(await ids({ owner: 'alice' })).toEqual(sorted(alices, brief))
         expect(await ids({ state: 'expired' })).toEqual(sorted(brief))
         expect(await ids({ state: 'pending', owner: 'alice' })).toEqual(sorted(alices))
@@ -167,7 +167,7 @@ export function sessionRegistryBattery(name: string, make: Make): void {
           expect(await sessions.inspector.getSession(id, ASK)).toBeNull()
       }))
 
-    it('knows nothing of a session whose hour is over, though nobody has written down that it ended', () =>
+    it('does not return an expired session, though its end is not recorded', () =>
       using(async (under) => {
         const { sessions, advance } = under
         const first = await openFor(under, 'alice', 1_000)
@@ -215,7 +215,7 @@ export function sessionRegistryBattery(name: string, make: Make): void {
         expect(await countIn(under)).toEqual([])
       }))
 
-    it('tells of the shares that hold now, and when the first of them runs out', () =>
+    it('shows the current shares and when the first of them expires', () =>
       using(async (under) => {
         const { sessions, advance } = under
         const { session_id, opened_at } = await openFor(under, 'alice')
@@ -293,7 +293,7 @@ export function sessionRegistryBattery(name: string, make: Make): void {
         await expect(sessions.close('guessed')).rejects.toMatchObject({ code: 'session_not_found' })
       }))
 
-    it('shares with rights that can be replaced, taken back, and run out', () =>
+    it('shares with rights that can be replaced and revoked, and that expire', () =>
       using(async ({ sessions, advance }) => {
         const { session_id, opened_at } = await sessions.open({ site_id: 'notes', owner: 'alice' })
         expect(await sessions.getShare(session_id, 'bob')).toBeNull()
@@ -309,7 +309,7 @@ export function sessionRegistryBattery(name: string, make: Make): void {
         await sessions.share(session_id, { user_id: 'dan', rights: ['view'], expires_at })
         advance(50)
         expect(await sessions.getShare(session_id, 'bob')).toBeNull()
-        // Whether or not anybody has come by who takes out what has run out.
+        // Whether or not the expired share was swept.
         expect(await sessions.unshare(session_id, 'bob')).toBe(false)
         await sessions.share(session_id, { user_id: 'carol', rights: ['view'] })
         expect(await sessions.unshare(session_id, 'dan')).toBe(false)
@@ -324,7 +324,7 @@ export function sessionRegistryBattery(name: string, make: Make): void {
         })
       }))
 
-    it('shares a session with nobody whom a former one of its id was shared with', () =>
+    it('grants no access from shares of an earlier session with the same id', () =>
       using(
         async (under) => {
           const { sessions, advance } = under
@@ -356,7 +356,7 @@ export function sessionRegistryBattery(name: string, make: Make): void {
         await sessions.activate(session_id)
         await sessions.share(session_id, { user_id: 'bob', rights: ['view'] })
         await sessions.unshare(session_id, { user_id: 'bob' })
-        // At least: a shared store tells once more whenever its link is up, for nobody knows what was missed before.
+        // At least: a shared store notifies again after each reconnect, because changes may have been missed.
         expect(told).toBeGreaterThanOrEqual(3)
         unwatch()
         const heard = told

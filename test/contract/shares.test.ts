@@ -73,7 +73,7 @@ describe('what must go', () => {
   it.each([
     ['for their number', { entries: 4 }],
     ['for its bytes', { bytes: 40 }],
-  ])('%s is the oldest of whoever holds most, whoever has added', (_, bounds) => {
+  ])('%s is the oldest of the largest holder, whichever user adds an entry', (_, bounds) => {
     const shares = new FairShare<string>(bounds)
     for (const entry of ['b1', 'b2', 'b3']) shares.add('bob', entry, 10)
     shares.add('ann', 'a1', 10)

@@ -26,7 +26,7 @@ export function connectionSharesBattery(
     const connect = (registry: ConnectionFacility, user_id: string, n: number, instance_id = 'i') =>
       registry.connect({ user_id, client_id: `c${n}`, instance_id, client_type: 'web' })
 
-    it('refuses a user whose share is full, and nobody else, until one of it ends or falls silent', async () => {
+    it('refuses a user at its limit, and no other user, until one of its connections ends or expires', async () => {
       const clock = createClock()
       const registry = await make({ now: clock.now, maxConnections: 4, maxConnectionsPerUser: 2 })
       const first = await connect(registry, 'mallory', 1)
@@ -41,21 +41,21 @@ export function connectionSharesBattery(
       await connect(registry, 'mallory', 1)
     })
 
-    it('leaves one user a tenth of what there is room for, unless it is told otherwise', async () => {
+    it('limits one user to a tenth of the capacity by default', async () => {
       const registry = await make({ now: createClock().now, maxConnections: 30 })
       for (let n = 0; n < 3; n++) await connect(registry, 'mallory', n)
       await expect(connect(registry, 'mallory', 3)).rejects.toMatchObject(FULL)
       await connect(registry, 'alice', 0)
     })
 
-    it('refuses everybody when it is full, but for those who take the place of their own', async () => {
+    it('refuses all users when full, except for replacing their own connections', async () => {
       const registry = await make({ now: createClock().now, maxConnections: 3 })
       for (let n = 0; n < 3; n++) await connect(registry, `u${n}`, 0)
       await expect(connect(registry, 'alice', 0)).rejects.toMatchObject(FULL)
       await connect(registry, 'u1', 0, 'again')
     })
 
-    it('lets go the ended connections of whoever has most of them, the oldest first', async () => {
+    it('evicts the oldest ended connections of the user with the most', async () => {
       const clock = createClock()
       const registry = await make({ now: clock.now, maxDisconnected: 4 })
       const end = async (user: string, n: number) => {
@@ -103,7 +103,7 @@ interface PresenceBounds {
 
 type Reports = (user_id: string, id: string) => Awaitable<unknown>
 
-/** `reports` reports an entry to what it is given. */
+/** `reports` reports an entry to the given facility. */
 export function reportedSharesBattery<F extends Pick<ContextRegistry | BrowserWindowRegistry, 'close'>>(
   name: string,
   make: (options: PresenceBounds) => Awaitable<F>,
@@ -115,7 +115,7 @@ export function reportedSharesBattery<F extends Pick<ContextRegistry | BrowserWi
       return { clock, report: reports(await make({ now: clock.now, ...bounds })) }
     }
 
-    it('refuses a user whose share is full, and nobody else, until what it reported has left', async () => {
+    it('refuses a user at its limit, and no other user, until one of its entries leaves', async () => {
       const { clock, report } = await start({ ttlMs: 1_000, maxEntries: 4, maxEntriesPerUser: 2 })
       await report('mallory', 'm1')
       await report('mallory', 'm2')
@@ -126,14 +126,14 @@ export function reportedSharesBattery<F extends Pick<ContextRegistry | BrowserWi
       await report('mallory', 'm3')
     })
 
-    it('leaves one user a tenth of what there is room for, unless it is told otherwise', async () => {
+    it('limits one user to a tenth of the capacity by default', async () => {
       const { report } = await start({ maxEntries: 30 })
       for (let n = 0; n < 3; n++) await report('mallory', `m${n}`)
       await expect((async () => report('mallory', 'm3'))()).rejects.toMatchObject(FULL)
       await report('alice', 'a1')
     })
 
-    it('refuses everybody a new entry when it is full', async () => {
+    it('refuses new entries of all users when full', async () => {
       const { report } = await start({ maxEntries: 3 })
       for (let n = 0; n < 3; n++) await report(`u${n}`, `e${n}`)
       await expect((async () => report('alice', 'a1'))()).rejects.toMatchObject(FULL)

@@ -108,7 +108,7 @@ export function siteRegistryBattery(name: string, make: (bounds?: SiteBounds) =>
     const put = ({ sites }: SitesUnderTest, owner: string, n: number) =>
       sites.put({ ...notes, site_id: `${owner}-${n}`, owner })
 
-    it('refuses an owner whose share is full, and nobody else', () =>
+    it('refuses an owner at its limit, and no other owner', () =>
       using(
         async (under) => {
           for (let n = 0; n < 3; n++) await put(under, 'mallory', n)
@@ -121,7 +121,7 @@ export function siteRegistryBattery(name: string, make: (bounds?: SiteBounds) =>
         { maxSites: 5, maxSitesPerUser: 3 },
       ))
 
-    it('leaves one owner a tenth of what there is room for, unless it is told otherwise', () =>
+    it('limits one owner to a tenth of the capacity by default', () =>
       using(
         async (under) => {
           for (let n = 0; n < 3; n++) await put(under, 'mallory', n)
@@ -131,7 +131,7 @@ export function siteRegistryBattery(name: string, make: (bounds?: SiteBounds) =>
         { maxSites: 30 },
       ))
 
-    it('refuses everybody a new site when it is full', () =>
+    it('refuses new sites of all owners when full', () =>
       using(
         async (under) => {
           for (let n = 0; n < 3; n++) await put(under, `u${n}`, 0)

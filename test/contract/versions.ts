@@ -1,4 +1,4 @@
-/** What a version must tell of: every write of every facility, one after the other, and the family whose lists show it. */
+/** The changes that a version must reflect: every write of every facility, and the family whose lists show it. */
 import { expect } from 'vitest'
 import type { FamilyName } from '../../src/contract/families.js'
 import { siteStream } from '../../src/contract/ingest.js'
@@ -12,7 +12,7 @@ type Facilities = ReturnType<typeof createMemoryFacilities> | ReturnType<typeof 
 export interface Write {
   what: string
   family: FamilyName
-  /** It is told of some time after the call. */
+  /** The change is visible some time after the call. */
   later?: true
   act(): Promise<unknown>
 }
@@ -101,7 +101,7 @@ export function writesOf(facilities: Facilities): Write[] {
     'a command of a scope': ['delivery', () => command('k-2', { scope_id: 'elsewhere' })],
     'a refused command': ['delivery', () => command('k-3', { requireWaiter: true, client_id: 'nobody' })],
     'a command of a refused id': ['delivery', () => command('k-3', { client_id: 'nobody' })],
-    'commands that are handed over': [
+    'commands that are delivered': [
       'delivery',
       async () => {
         const waiter = await dispatcher.attach(CLIENT, async () => void delivered++)
