@@ -62,11 +62,18 @@ function parseToken(token: string, links: readonly Link[]): Position {
 }
 
 /** Reads jobs one by one after BullMQ failed to read them together. */
-function readOneByOne(link: Link, state: JobState, from: number, end: number, ctx: InspectionContext) {
+function readOneByOne(
+  link: Link,
+  state: JobState,
+  from: number,
+  end: number,
+  isOldest: boolean,
+  ctx: InspectionContext,
+) {
   return Promise.all(
     Array.from({ length: end - from + 1 }, async (_, i) => {
       try {
-        const [job] = await link.jobs(state, from + i, from + i, false, ctx)
+        const [job] = await link.jobs(state, from + i, from + i, isOldest, ctx)
         return job ?? null
       } catch (error) {
         if (error instanceof Refusal || ctx.signal.aborted) throw error
@@ -78,16 +85,22 @@ function readOneByOne(link: Link, state: JobState, from: number, end: number, ct
   )
 }
 
-/** Up to `count` jobs from a position, newest first, and the place of each among those of its state. */
-async function readChunk(link: Link, { state, start, last }: Position, count: number, ctx: InspectionContext) {
+/** Up to `count` jobs from a position, newest or oldest first, and the place of each among those of its state. */
+async function readChunk(
+  link: Link,
+  { state, start, last }: Position,
+  count: number,
+  isOldest: boolean,
+  ctx: InspectionContext,
+) {
   const from = last === '' ? start : Math.max(0, start - OVERLAP)
   const end = start + count - 1
   let read: readonly (BullmqQueueJob | BadRecord | null)[]
   try {
-    read = await link.jobs(state, from, end, false, ctx)
+    read = await link.jobs(state, from, end, isOldest, ctx)
   } catch (error) {
     if (error instanceof Refusal || ctx.signal.aborted) throw error
-    read = await readOneByOne(link, state, from, end, ctx)
+    read = await readOneByOne(link, state, from, end, isOldest, ctx)
   }
   const shown = read.findIndex((job) => job !== null && 'id' in job && job.id === last)
   // Where the last one has moved on, jobs before the position may not have been shown: rather twice than not at all.
@@ -97,29 +110,31 @@ async function readChunk(link: Link, { state, start, last }: Position, count: nu
 }
 
 /**
- * Returns a page of jobs matching `filter`, by queue and state, newest first. Not a snapshot: a job that changes state
- * during a walk may be listed twice, and one that returns to an earlier state is missed.
+ * Returns a page of jobs matching `filter`, by queue and state, newest first; `oldest` is the same backwards. Not a
+ * snapshot: a job that changes state during a walk may be listed twice, and one that returns to an earlier state is missed.
  */
 export async function listCommands(
   queues: Queues,
   filter: CommandFilter,
-  { limit, cursor }: PageQuery,
+  { limit, cursor, order }: PageQuery,
   ctx: InspectionContext,
   now: () => number,
 ): Promise<Page<DeliveryCommand>> {
   const { links, identify } = queues
-  const states = statesFor(filter, queues)
+  const isOldest = order === 'oldest'
+  const states = isOldest ? statesFor(filter, queues).toReversed() : statesFor(filter, queues)
   const isFiltered = Object.keys(filter).length > 0
   const only = filter.scope_id === undefined ? null : links.findIndex(({ name }) => name === filter.scope_id)
-  const end = only === null ? links.length : only + 1
-  const startOf = (queue: number): Position | null =>
-    queue >= 0 && queue < end && states[0] !== undefined ? { queue, state: states[0], start: 0, last: '' } : null
+  const reach = only === null ? links.map((_, queue) => queue) : only < 0 ? [] : [only]
+  if (isOldest) reach.reverse()
+  const startOf = (queue: number | undefined): Position | null =>
+    queue !== undefined && states[0] !== undefined ? { queue, state: states[0], start: 0, last: '' } : null
   const after = ({ queue, state }: Position): Position | null => {
-    const next = states.find((one) => STATES.indexOf(one) > STATES.indexOf(state))
-    return next === undefined ? startOf(queue + 1) : { queue, state: next, start: 0, last: '' }
+    const next = states[states.indexOf(state) + 1]
+    return next === undefined ? startOf(reach[reach.indexOf(queue) + 1]) : { queue, state: next, start: 0, last: '' }
   }
 
-  let position = cursor === null ? startOf(only ?? 0) : parseToken(cursor, links)
+  let position = cursor === null ? startOf(reach[0]) : parseToken(cursor, links)
   const counts = new Map<Link, Readonly<Record<string, number>>>()
   const items: DeliveryCommand[] = []
   const most = scanLimit(ctx)
@@ -136,7 +151,7 @@ export async function listCommands(
       continue
     }
     const wanted = Math.min(CHUNK, isFiltered ? CHUNK : limit - items.length, most - examined)
-    const chunk = await readChunk(link, at, wanted, ctx)
+    const chunk = await readChunk(link, at, wanted, isOldest, ctx)
     const records = await raceAbort(
       Promise.all(
         chunk.map(({ job }) => (job instanceof BadRecord ? job : readJob(link.name, job, at.state, identify, ctx))),

@@ -218,8 +218,8 @@ export interface DeliveryInspector extends Pingable, Versioned {
    */
   status(key: CommandKey, ctx: InspectionContext): Awaitable<DeliveryStatus | null>
   /**
-   * Retained commands, the first admitted first; over several shards shard by shard. A command keeps its place while its
-   * state changes. Mirrored by the operation `delivery_commands`.
+   * Retained commands in the order of their admission, the newest first or the oldest first as the page says; without an
+   * order the oldest first, over several shards shard by shard. A command keeps its place while its state changes. Mirrored by the operation `delivery_commands`.
    */
   listCommands?(filter: CommandFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<DeliveryCommand>>
   /** Mailboxes that a connection is attached to at a living node. Mirrored by the operation `delivery_mailboxes`. */

@@ -73,10 +73,12 @@ export const DELIVERY_ROUTES = routeSection('delivery', 'Commands on their way t
   diagnosticsRoute({
     path: '/delivery/commands',
     operationId: 'listDeliveryCommands',
-    summary: 'Retained commands, where each stands, and what it waits for, oldest first',
+    summary:
+      'Retained commands, where each stands, and what it waits for, the newest first unless `order` says otherwise',
     needs: ['delivery_commands'],
     scopable: true,
     page: 'paged',
+    order: 'newest',
     query: CommandFilter,
     response: pageSchema(DeliveryCommand),
     example: lastPage({

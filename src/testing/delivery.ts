@@ -87,6 +87,7 @@ function commandCases(make: MakeInspector<DeliveryInspector>): Promised[] {
       item: DeliveryCommand,
       exact: true,
       id: idOfCommand,
+      ordered: true,
       filters: ['state', 'user_id', 'client_id', 'command_id', 'action', 'overdue'],
     }),
     {
@@ -270,6 +271,11 @@ function checkSums({ tracked_commands, by_state, by_reason, waits_for, latency }
 
 const NO_COMMAND: CommandKey = { user_id: UNKNOWN_ID, client_id: UNKNOWN_ID, command_id: UNKNOWN_ID }
 
+/** The evidence about one command, and the action that its list shows beside it. */
+export interface FakeCommand extends Partly<DeliveryStatus> {
+  action?: string | null
+}
+
 /** What the fakes know of delivery. */
 export interface DeliveryWorld {
   delivery?: {
@@ -279,7 +285,7 @@ export interface DeliveryWorld {
     /** Makes the inspector list the mailboxes that are attached. */
     mailboxes?: Partly<DeliveryMailbox>[]
     /** Makes the inspector list its commands; those are overdue whose deadline is not after the time of the fakes. */
-    statuses?: Partly<DeliveryStatus>[]
+    statuses?: FakeCommand[]
   }
 }
 
@@ -371,7 +377,7 @@ function attemptsOf(given: Partly<DeliveryStatus['attempts']> = {}): DeliverySta
   }
 }
 
-const toStatus: Make<DeliveryStatus> = ({ terminal, ...given }, place) =>
+const toStatus: Make<DeliveryStatus> = ({ terminal, action: _, ...given }: FakeCommand, place) =>
   fill<DeliveryStatus>(
     {
       ...CLIENT,
@@ -395,13 +401,16 @@ const itself: Make<DeliveryCommand> = (command) => command as DeliveryCommand
 
 /** The commands of a world: one that was never attempted waits for its turn where its mailbox is attached. */
 function commandsOf({ statuses, mailboxes }: NonNullable<DeliveryWorld['delivery']>): DeliveryCommand[] {
-  return wholeRecords(toStatus, statuses).map((status) => {
+  return wholeRecords(toStatus, statuses).map((status, i) => {
     const { user_id, client_id, attempts } = status
     const isAttached =
       mailboxes && user_id !== null && client_id !== null
         ? find(toMailbox, mailboxes, { user_id, client_id }) !== null
         : null
-    return toDeliveryCommand(status, FAKE_NOW, null, { step: attempts.count === 0 ? 'ready' : null, isAttached })
+    return toDeliveryCommand(status, FAKE_NOW, statuses?.[i]?.action ?? null, {
+      step: attempts.count === 0 ? 'ready' : null,
+      isAttached,
+    })
   })
 }
 

@@ -1,6 +1,7 @@
 /** What an inspector answers about where commands stand, what they wait for, and how long they took. */
 import { describe, expect, it } from 'vitest'
 import { type DeliveryMailbox, DeliveryMailbox as Mailbox, type MailboxFilter } from '../../src/contract/delivery.js'
+import type { Order } from '../../src/contract/page.js'
 import { ASK, at, walk } from './clock.js'
 import { command, connection, eventually, first, key } from './delivery-commands.js'
 import type { Subject } from './delivery-subject.js'
@@ -308,6 +309,35 @@ export function answersContract({ clock, dispatcher, open, advance, status, summ
       // That of c4, which is acknowledged and has not ended.
       expect(oldest_open_age_ms).toBe(6_410)
     })
+  })
+
+  it('lists the newest first, and goes on there while more are admitted', async () => {
+    for (let i = 0; i < 30; i++) await dispatcher.dispatch(command(`c${i}`, i % 2 ? {} : { user_id: 'bob' }))
+    for (const filter of [
+      {},
+      { user_id: 'ada' },
+      { state: 'waiting' as const },
+      { overdue: false },
+      { scope_id: 'bob' },
+    ]) {
+      const ids = async (order: Order, limit: number) =>
+        (await commands(filter, limit, order)).map(({ command_id }) => command_id)
+      const oldest = await ids('oldest', 7)
+      expect(oldest).toEqual(oldest.toSorted((a, b) => Number(a.slice(1)) - Number(b.slice(1))))
+      expect(await ids('newest', 7)).toEqual(oldest.toReversed())
+      expect(await ids('newest', 1)).toEqual(oldest.toReversed())
+    }
+    const first = await dispatcher.inspector.listCommands?.({}, { limit: 10, cursor: null, order: 'newest' }, ASK)
+    await dispatcher.dispatch(command('late'))
+    const cursor = first?.next_cursor ?? null
+    const second = await dispatcher.inspector.listCommands?.({}, { limit: 100, cursor, order: 'newest' }, ASK)
+    const seen = [...(first?.items ?? []), ...(second?.items ?? [])].map(({ command_id }) => command_id)
+    expect(seen).toEqual(Array.from({ length: 30 }, (_, i) => `c${29 - i}`))
+    // Nobody is left who would end them.
+    await dispatcher.close()
+    clock.advance(60_000)
+    const late = await commands({ overdue: true }, 4, 'newest')
+    expect(late.map(({ command_id }) => command_id)).toEqual(['late', ...seen])
   })
 
   it('lists the commands of an action', async () => {

@@ -11,6 +11,7 @@ import {
   DeliveryTenant,
   type Inspected,
 } from '../../src/contract/index.js'
+import type { Order } from '../../src/contract/page.js'
 import { ASK, type Clock, createClock, walk } from './clock.js'
 import { key } from './delivery-commands.js'
 
@@ -67,9 +68,9 @@ export function createSubject<Settings extends { now?: () => number }>(
       for (const item of answer.items) DeliveryTenant.strict().parse(item)
       return answer
     }, limit)
-  const commands = (filter: CommandFilter = {}, limit = 100) =>
+  const commands = (filter: CommandFilter = {}, limit = 100, order: Order | undefined = undefined) =>
     walk(async (page) => {
-      const answer = await dispatcher.inspector.listCommands?.(filter, page, ASK)
+      const answer = await dispatcher.inspector.listCommands?.(filter, { ...page, order }, ASK)
       if (!answer) throw new Error('the inspector lists no commands')
       for (const item of answer.items) DeliveryCommand.strict().parse(item)
       return answer

@@ -59,7 +59,13 @@ function variedWorld(): FakeWorld {
       ...world.delivery,
       statuses: [
         ...(world.delivery.statuses ?? []),
-        { command_id: 'cmd-3', user_id: 'bob', client_id: 'phone', admission: { scope_id: 'scope-2', ...LONG_AGO } },
+        {
+          command_id: 'cmd-3',
+          action: 'open_tab',
+          user_id: 'bob',
+          client_id: 'phone',
+          admission: { scope_id: 'scope-2', ...LONG_AGO },
+        },
       ],
     },
   }

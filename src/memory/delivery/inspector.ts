@@ -32,7 +32,14 @@ import {
 } from '../../contract/delivery-rules.js'
 import { clientKey, commandKey, toTimestamp } from '../../contract/ids.js'
 import type { JsonObject } from '../../contract/json.js'
-import { type InspectionContext, type Page, type PageQuery, parseSequence, scanLimit } from '../../contract/page.js'
+import {
+  type InspectionContext,
+  type Order,
+  type Page,
+  type PageQuery,
+  parseSequence,
+  scanLimit,
+} from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { byNumber } from '../table/ordered-index.js'
 import { afterOverdue, stepOf, type TrackedCommand, toDeliveryStatus, type Waiter } from './command.js'
@@ -54,16 +61,23 @@ interface DeliveryInspectorOptions {
 }
 
 /** All commands under `filter` behind a place, and more: the shortest list, or those that are overdue where they are few. */
-function candidates(store: DeliveryStore, filter: CommandFilter, place: number, now: number, bound: number) {
+function candidates(
+  store: DeliveryStore,
+  filter: CommandFilter,
+  place: number,
+  order: Order,
+  now: number,
+  bound: number,
+) {
   const list = store.lists.narrowest(filter)
   const late = store.overdue(now)
-  if (!filter.overdue || late > Math.min(list.size, bound)) return { examined: 0, commands: list.after(place) }
+  if (!filter.overdue || late > Math.min(list.size, bound)) return { examined: 0, commands: list.from(place, order) }
   const commands: TrackedCommand[] = []
   for (const command of store.deadlines.after(null)) {
     if (command.deadlineAt > now) break
-    if (command.sequence > place) commands.push(command)
+    if (order === 'newest' ? command.sequence < place : command.sequence > place) commands.push(command)
   }
-  commands.sort((a, b) => byNumber(a.sequence, b.sequence))
+  commands.sort((a, b) => byNumber(a.sequence, b.sequence) * (order === 'newest' ? -1 : 1))
   return { examined: late - commands.length, commands }
 }
 
@@ -276,12 +290,12 @@ export function createDeliveryInspector(options: DeliveryInspectorOptions): Deli
       return { items: [node], next_cursor: null, has_more: false, examined: 1 }
     },
 
-    listCommands(filter, { cursor, limit }, ctx) {
+    listCommands(filter, { cursor, limit, order = 'oldest' }, ctx) {
       const now = clock.now()
       const bound = scanLimit(ctx)
       const items: DeliveryCommand[] = []
-      let last = parseSequence(cursor)
-      const found = candidates(store, filter, last, now, bound)
+      let last = parseSequence(cursor, order)
+      const found = candidates(store, filter, last, order, now, bound)
       let { examined } = found
       for (const command of found.commands) {
         if (items.length === limit || examined === bound)

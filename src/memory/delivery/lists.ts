@@ -1,6 +1,7 @@
 /** Retained commands in the order of their admission: all of them, and those of each state, user and scope. */
 import { type CommandFilter, type CommandState, NO_REASON, REASONS_MAX } from '../../contract/delivery.js'
-import { FieldIndex } from '../table/field-index.js'
+import type { Order } from '../../contract/page.js'
+import { entriesFrom, FieldIndex } from '../table/field-index.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
 import { stateOf, type TrackedCommand } from './command.js'
 
@@ -67,19 +68,19 @@ export function createCommandLists() {
       byScope.remove(command.scope_id, command)
     },
 
-    /** The shortest list that has all commands under `filter`: how long it is, and what comes after a place in it. */
+    /** The shortest list that has all commands under `filter`: how long it is, and what comes after a place in an order. */
     narrowest({ state, user_id, scope_id }: CommandFilter) {
       let size = all.size
-      let after = (sequence: number): Iterable<TrackedCommand> => all.after(sequence)
+      let from = (sequence: number, order: Order): Iterable<TrackedCommand> => entriesFrom(all, sequence, order)
       const offer = (index: FieldIndex<TrackedCommand>, value: string | undefined) => {
         if (value === undefined || index.size(value) > size) return
         size = index.size(value)
-        after = (sequence) => index.after(value, sequence)
+        from = (sequence, order) => index.from(value, sequence, order)
       }
       offer(byState, state)
       offer(byUser, user_id)
       offer(byScope, scope_id)
-      return { size, after }
+      return { size, from }
     },
   }
 }

@@ -5,9 +5,10 @@ import { toDeliveryCommand } from '../../contract/delivery-rules.js'
 import type { InspectionContext, Page, PageQuery } from '../../contract/page.js'
 import { listOf, type StoreReply } from '../store/reply.js'
 import type { Store } from '../store/store.js'
-import { type IndexPosition, type Run, type Stretch, shardRange, walkPage } from '../table/pages.js'
+import { mergePage, type Run, type Stretch, shardRange, walkPage } from '../table/pages.js'
 import { defineReadScript, readShard } from '../table/read-script.js'
 import { BadRow } from '../table/rows.js'
+import { type Scores, scoresAfter } from '../table/spans.js'
 import { ATTACHED_LUA, RECORD_LUA, RECORD_TEXT_BYTES, readDeliveryStatus, withFields } from './format.js'
 
 /** Records that are looked at in one go: a few milliseconds of the store. */
@@ -25,7 +26,8 @@ const names = (list: readonly string[]) => list.map((name) => `'${name}'`).join(
 const COMMANDS = defineReadScript(
   {
     args: [
-      'after',
+      'from',
+      'newest',
       'at',
       'max_records',
       'wanted',
@@ -40,7 +42,7 @@ const COMMANDS = defineReadScript(
     ],
     answer: ([cut, last, examined, found]) => ({
       isTruncated: cut === 1,
-      last: Number(last),
+      last: last === '' ? null : Number(last),
       examined: Number(examined),
       found: listOf(found).map((one) => {
         const [sequence, ref, record = null, attached] = listOf(one)
@@ -74,7 +76,14 @@ local function record(ref)
 end
 
 local heads, examined = {}, 0
-for i, key in ipairs(lists) do heads[i] = { key = key, from = '(' .. after, found = {}, at = 1, more = true } end
+for i, key in ipairs(lists) do heads[i] = { key = key, from = from, found = {}, at = 1, more = true } end
+-- Whether a number comes before another one in the order of the page, and whether it is beyond where the page begins.
+local function is_before(a, b) if newest == '1' then return a > b end return a < b end
+local bound = tonumber((string.match(from, '^%(?([%d.e+]+)$')))
+local function is_beyond(seq)
+  if not bound then return newest == '1' or not string.find(from, 'inf', 1, true) end
+  return is_before(bound, seq) or seq == bound and string.sub(from, 1, 1) ~= '('
+end
 if overdue == 'true' then
   local key = K(D, 'deadlines')
   local late = read('ZCOUNT', key, '-inf', at) or 0
@@ -84,9 +93,9 @@ if overdue == 'true' then
     for _, ref in ipairs(read('ZRANGE', key, '-inf', at, 'BYSCORE') or {}) do
       local _, c = record(ref)
       local seq = tonumber(c.seq)
-      if seq and seq > tonumber(after) then found[#found + 1] = { ref, seq } else examined = examined + 1 end
+      if seq and is_beyond(seq) then found[#found + 1] = { ref, seq } else examined = examined + 1 end
     end
-    table.sort(found, function(a, b) return a[2] < b[2] end)
+    table.sort(found, function(a, b) return is_before(a[2], b[2]) end)
     for _, one in ipairs(found) do sorted[#sorted + 1], sorted[#sorted + 2] = one[1], string.format('%.17g', one[2]) end
     heads = { { found = sorted, at = 1 } }
   end
@@ -97,12 +106,16 @@ local function first()
   local best
   for _, head in ipairs(heads) do
     if head.more and head.at > #head.found then
-      head.found = read('ZRANGE', head.key, head.from, '(+inf', 'BYSCORE', 'LIMIT', 0, ${BATCH}, 'WITHSCORES') or {}
+      if newest == '1' then
+        head.found = read('ZRANGE', head.key, head.from, '(-inf', 'BYSCORE', 'REV', 'LIMIT', 0, ${BATCH}, 'WITHSCORES') or {}
+      else
+        head.found = read('ZRANGE', head.key, head.from, '(+inf', 'BYSCORE', 'LIMIT', 0, ${BATCH}, 'WITHSCORES') or {}
+      end
       head.at, head.more = 1, #head.found == ${2 * BATCH}
       if head.more then head.from = '(' .. head.found[#head.found] end
     end
     local score = tonumber(head.found[head.at + 1])
-    if score and (not best or score < tonumber(best.found[best.at + 1])) then best = head end
+    if score and (not best or is_before(score, tonumber(best.found[best.at + 1]))) then best = head end
   end
   return best
 end
@@ -119,7 +132,7 @@ local function isWanted(c, seq, user_id, client_id, id)
   return overdue == '' or tostring(late) == overdue
 end
 
-local found, last, cut = {}, after, 0
+local found, last, cut = {}, '', 0
 for head in first do
   if examined == most or #found == tonumber(wanted) or bytes <= 0 then cut = 1 break end
   local ref, seq = head.found[head.at], tonumber(head.found[head.at + 1])
@@ -138,7 +151,8 @@ return { foreign, cut, last, examined, found }`),
 async function readStretch(
   store: Store,
   filter: CommandFilter,
-  { shard, sequence }: IndexPosition,
+  shard: number,
+  { from, order }: Scores,
   { wanted, budget }: Stretch,
   ctx: InspectionContext,
 ): Promise<Run<DeliveryCommand>> {
@@ -147,7 +161,8 @@ async function readStretch(
   const { state = '', user_id: user = '', client_id: client = '', command_id: command = '' } = filter
   const { scope_id: scope = '', action = '', overdue = '' } = filter
   const given = {
-    after: sequence,
+    from,
+    newest: order === 'newest' ? '1' : '',
     at: now,
     ...bounds,
     state,
@@ -164,7 +179,7 @@ async function readStretch(
     return { position: { shard, sequence }, record: listed, isBad: listed === undefined }
   })
   // What was passed over behind the last of them is not looked at again.
-  if (last !== found.at(-1)?.sequence)
+  if (last !== null && last !== found.at(-1)?.sequence)
     entries.push({ position: { shard, sequence: last }, record: undefined, isBad: false })
   return { shard, entries, examined, isTruncated }
 }
@@ -187,7 +202,7 @@ function toRecord(
   return undefined
 }
 
-/** A page of the commands under `filter`. @throws Refusal as `walkPage`. */
+/** A page of the commands under `filter`. @throws Refusal as `walkPage`, or as `mergePage` where several shards have one order. */
 export async function listCommands(
   store: Store,
   filter: CommandFilter,
@@ -195,5 +210,10 @@ export async function listCommands(
   ctx: InspectionContext,
 ): Promise<Page<DeliveryCommand>> {
   const reach = shardRange(filter.user_id, await store.shards(ctx))
-  return walkPage(reach, page, ctx, (from, stretch) => readStretch(store, filter, from, stretch, ctx))
+  const { order } = page
+  const read = (of: number, scores: Scores, stretch: Stretch) => readStretch(store, filter, of, scores, stretch, ctx)
+  // Without an order shard after shard, which reads no more of the others than a page needs.
+  return order !== undefined && reach[0] < reach[1]
+    ? mergePage(reach, page, ctx, read)
+    : walkPage(reach, page, ctx, ({ shard, sequence }, stretch) => read(shard, scoresAfter(sequence, order), stretch))
 }

@@ -51,8 +51,12 @@ const ADMISSIONS = `
 -- Of the call at hand, for its command: the calls of a run take theirs together.
 local before
 local function next_number()
-  before = before or zcall('INCRBY', 'seq', text(#given)) - #given
-  return text(before + number)
+  if not before then
+    -- No less than the clock of the store: numbers of several shards are compared.
+    before = math.max(tonumber(zcall('GET', 'seq')) or 0, time[1] * 1000000 + time[2])
+    zcall('SET', 'seq', string.format('%.0f', before + #given))
+  end
+  return string.format('%.0f', before + number)
 end
 
 -- Whether anybody waits for the client at a node that lives, or that instance if one is given.

@@ -1,7 +1,7 @@
 /** Commands, by where they stand. */
 import type { CommandState, DeliveryCommand } from '../../../contract/delivery.js'
 import { Field } from '../parts/field.js'
-import { choice, flag, text } from '../parts/filters.js'
+import { choice, flag, ORDER, text } from '../parts/filters.js'
 import type { ListView } from '../parts/list.js'
 import { Term, Time } from '../parts/value.js'
 
@@ -51,7 +51,7 @@ const untilOf = ({ admission, terminal }: DeliveryCommand) =>
 export const COMMANDS: ListView<DeliveryCommand> = {
   path: '/delivery/commands',
   title: 'Commands',
-  about: 'Oldest first. No state proves that an effect happened.',
+  about: 'Newest first. No state proves that an effect happened.',
   filters: [
     choice('state', STATES),
     flag('overdue'),
@@ -59,6 +59,8 @@ export const COMMANDS: ListView<DeliveryCommand> = {
     text('client_id'),
     text('command_id'),
     text('scope_id'),
+    text('action'),
+    ORDER,
   ],
   // A command of nobody is told apart by its scope.
   keyOf: ({ user_id, client_id, command_id, admission }) =>
