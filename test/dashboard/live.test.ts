@@ -229,7 +229,7 @@ inChromium('the dashboard, live', (open) => {
     const flow = page.locator('.flow')
     for (const stage of ['waiting 1,234', 'attempted 56', 'acknowledged 7'])
       await flow.getByRole('link', { name: stage, exact: true }).waitFor()
-    await page.locator('main').getByText('1,297 tracked').waitFor()
+    await page.locator('main').getByText('1,297 in delivery').waitFor()
     expect(host.asked.filter((path) => path.includes('state'))).toEqual([])
   })
 

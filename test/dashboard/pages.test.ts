@@ -8,7 +8,7 @@ import { startViewed, type ViewedHost } from './host.js'
 
 /** By the path in `pages.tsx`: an address of it, its heading, and what of the world is to be read there. */
 const PAGES: Record<string, readonly [address: string, heading: string, ...texts: string[]]> = {
-  '/': ['/', 'Overview', '4 tracked', 'node-2', 'all sources answer'],
+  '/': ['/', 'Overview', '4 in delivery', 'node-2', 'all sources answer'],
   '/findings': ['/findings', 'Findings', 'call to superseded instance', 'Open'],
   '/users': ['/users', 'Users', 'alice', 'carol'],
   '/users/*/summary': ['/users/alice/summary', 'User', 'client ids', 'desk-3', 'cmd-2'],
@@ -25,9 +25,9 @@ const PAGES: Record<string, readonly [address: string, heading: string, ...texts
   '/delivery/status': [
     '/delivery/status?user_id=alice&client_id=desk&command_id=cmd-1',
     'Command',
-    'Admitted',
+    'admitted',
     'ack timeout',
-    'Does not prove',
+    'Not proven',
   ],
   '/delivery/nodes': ['/delivery/nodes', 'Nodes', 'node-3', 'requeued 1'],
   '/delivery/tenants': ['/delivery/tenants', 'Tenants', 'scope-3'],

@@ -1,4 +1,5 @@
 /** What the dashboard says of one command, of one that is not there, and what it leaves out on a narrow screen: nothing. */
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { KEY } from '../diagnostics/subject.js'
 import { createWorld, node } from '../diagnostics/world.js'
@@ -35,36 +36,57 @@ inChromium('the words of the dashboard', (open) => {
   })
   afterAll(() => host.close())
 
+  const facts = (page: Page, title: string) => page.locator('.facts', { hasText: title })
+
   it('tell the one reason that a command failed for', async () => {
     const page = await open(`${host.page}#/`, { key: KEY })
-    const ended = page.locator('.steps li', { hasText: 'Ended' })
     const proofs = {
-      'cmd-tried': 'that the attempts were exhausted.',
-      'cmd-said': 'that someone entitled reported a failure.',
-      'cmd-refused': 'that the client refused it.',
+      'cmd-tried': 'The attempts were used up.',
+      'cmd-said': 'Someone entitled reported a failure.',
+      'cmd-refused': 'The client refused it.',
     }
     for (const [id, proof] of Object.entries(proofs)) {
       await page.goto(`${host.page}#${commandAt(id)}`)
       await page.locator('main', { hasText: id }).waitFor()
-      await ended.getByText(`Proves ${proof}`).waitFor()
+      await page.locator('.verdict strong', { hasText: 'failed' }).waitFor()
+      await facts(page, 'Proven').getByText(proof).waitFor()
+      await expect.poll(() => page.title()).toContain(`command ${id} failed`)
     }
   })
 
-  it('tell what timed out, and claim no write that nobody confirmed', async () => {
+  it('tell how often nobody knows that it ran, and claim no write that nobody confirmed', async () => {
     const page = await open(`${host.page}#${commandAt('cmd-tried')}`, { key: KEY })
-    const attempted = page.locator('.steps li', { hasText: 'Attempted' })
-    await attempted.getByText('5 of 5').filter({ hasText: 'handed over and not acknowledged' }).waitFor()
-    await attempted.getByText('Proves that a connection took the write').waitFor()
+    await page.locator('.verdict', { hasText: 'Nobody knows whether the client ran it: 0 to 5 times.' }).waitFor()
+    await facts(page, 'Proven').getByText('A connection took the write on this side 5 of 5 times.').waitFor()
+    await facts(page, 'Not proven').getByText('That it arrived').waitFor()
     await page.goto(`${host.page}#${commandAt('cmd-unconfirmed')}`)
-    await attempted.getByText('0 of 5').filter({ hasText: 'not acknowledged or not confirmed' }).waitFor()
-    await attempted.getByText('Proves that a node claimed it').waitFor()
+    await facts(page, 'Proven').getByText('5 attempts, no hand-over confirmed').waitFor()
   })
 
   it('do not say of a refusal what is true of an acknowledgement', async () => {
     const page = await open(`${host.page}#${commandAt('cmd-refused')}`, { key: KEY })
-    const refused = page.locator('.steps li', { hasText: 'Refused by the client' })
-    await refused.getByText('Does not prove that the client ran none of it before it refused.').waitFor()
-    expect(await refused.getByText('that it began').count()).toBe(0)
+    await facts(page, 'Proven').getByText('The client said that it will not run it.').waitFor()
+    await facts(page, 'Not proven').getByText('That the client ran none of it before it refused.').waitFor()
+    expect(await page.getByText('That the client began it').count()).toBe(0)
+  })
+
+  it('place what happened to a command on one axis, by node, and say what they do not know of its client', async () => {
+    const page = await open(`${host.page}#${commandAt('cmd-tried')}`, { key: KEY })
+    const lane = (name: string) => page.locator('.lane', { hasText: name })
+    await lane('relay')
+      .getByRole('img', { name: /^admitted, / })
+      .waitFor()
+    await lane('relay')
+      .getByRole('img', { name: /^failed, / })
+      .waitFor()
+    await lane('node node-1').getByRole('img').first().waitFor()
+    await lane('client said').getByText('nothing: no acknowledgement, no refusal').waitFor()
+    // No connection of this client is kept.
+    await lane('client')
+      .getByText('whether it was connected is unknown')
+      .or(lane('client').locator('.unwatched'))
+      .first()
+      .waitFor()
   })
 
   it('show numbers of the host as it gave them', async () => {
@@ -92,7 +114,7 @@ inChromium('the words of the dashboard', (open) => {
     const page = await open(host.page, { key: KEY, viewport: { width: 400, height: 800 } })
     const flow = page.locator('.flow')
     await flow.waitFor()
-    for (const name of ['admitted', 'attempted', 'acknowledged', 'failed', 'rejected']) {
+    for (const name of ['waiting', 'attempted', 'acknowledged', 'failed', 'rejected']) {
       const box = await flow.getByRole('link', { name }).boundingBox()
       expect([name, (box?.x ?? 400) + (box?.width ?? 0) <= 400]).toEqual([name, true])
     }

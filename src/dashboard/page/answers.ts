@@ -173,6 +173,11 @@ export function unavailableReason(path: string): Problem | null {
     : { status: 501, code: '', title: route.capability ?? '' }
 }
 
+/** Whether the index names `path` as one that can be asked: what it does not name is not asked for. */
+export const offers = (path: string): boolean =>
+  (queryState(INDEX) as Answer<ServiceIndex>).value?.routes.some((route) => route.path === path && route.available) ??
+  false
+
 const isLate = (asOf: number | null) => asOf !== null && (pausedAt ?? Date.now()) - Math.max(asOf, resumedAt) > LATE_MS
 
 /** Whether an answer lacks a source altogether: it failed before it answered anything. */

@@ -1,7 +1,9 @@
 /** How many connections came and went in each minute of the last hour; of a minute that nobody watched nothing is drawn but that. */
 import type { JSX } from 'preact'
+import { useMemo } from 'preact/hooks'
 import type { ChurnMinute } from '../../../contract/connections.js'
 import { countOf, spacedName, timeOf } from '../words.js'
+import { scaleOf } from './scale.js'
 
 const MINUTE_MS = 60_000
 const MINUTES = 60
@@ -10,50 +12,73 @@ const HALF = 50
 
 const sum = (counts: Record<string, number>) => Object.values(counts).reduce((total, count) => total + count, 0)
 
-const reasonsOf = ({ ended }: ChurnMinute) =>
+const saidOf = (ended: Record<string, number>) =>
   Object.entries(ended)
     .map(([reason, count]) => `${countOf(count)} ${spacedName(reason)}`)
     .join(', ')
 
+/** What the last minutes did to the number of connections; `null` where none of them was watched. */
+export function recentChurn(items: readonly ChurnMinute[], until: string, minutes = 3) {
+  const since = new Date(until).getTime() - minutes * MINUTE_MS
+  const recent = items.filter(({ minute }) => new Date(minute).getTime() > since)
+  if (recent.length === 0) return null
+  const ended: Record<string, number> = {}
+  for (const item of recent)
+    for (const [reason, count] of Object.entries(item.ended)) ended[reason] = (ended[reason] ?? 0) + count
+  const opened = recent.reduce((total, item) => total + item.opened, 0)
+  return { change: opened - sum(ended), gone: saidOf(ended) }
+}
+
 export function Churn({ items, until }: { items: readonly ChurnMinute[]; until: string }): JSX.Element {
   const last = Math.floor(new Date(until).getTime() / MINUTE_MS)
   const byMinute = new Map(items.map((item) => [Math.floor(new Date(item.minute).getTime() / MINUTE_MS), item]))
-  const most = Math.max(1, ...items.flatMap(({ opened, ended }) => [opened, sum(ended)]))
+  const scale = scaleOf(
+    items.flatMap(({ opened, ended }) => [opened, sum(ended)]),
+    'a minute',
+  )
   const worst = items.reduce<ChurnMinute | null>(
     (found, item) => (sum(item.ended) > (found ? sum(found.ended) : 0) ? item : found),
     null,
   )
-  const said = worst ? `most ended at ${timeOf(worst.minute)}: ${reasonsOf(worst)}` : 'none ended in what was watched'
+  const said = worst
+    ? `most ended at ${timeOf(worst.minute)}: ${saidOf(worst.ended)}`
+    : 'none ended in what was observed'
+  const bars = useMemo(
+    () =>
+      Array.from({ length: MINUTES }, (_, i) => {
+        const minute = last - MINUTES + 1 + i
+        const item = byMinute.get(minute)
+        const x = i * STEP
+        if (!item)
+          return (
+            <rect key={minute} class="unwatched" x={x} y="0" width={STEP} height={2 * HALF}>
+              <title>{`${timeOf(minute * MINUTE_MS)}: not observed`}</title>
+            </rect>
+          )
+        const up = scale.share(item.opened) * HALF
+        const down = scale.share(sum(item.ended)) * HALF
+        return (
+          <g key={minute}>
+            <title>{`${timeOf(item.minute)}: ${countOf(item.opened)} opened; ended: ${saidOf(item.ended) || 'none'}`}</title>
+            <rect x={x} y="0" width={STEP} height={2 * HALF} />
+            <rect class="opened" x={x + 1} y={HALF - up} width={STEP - 2} height={up} />
+            <rect class="ended" x={x + 1} y={HALF} width={STEP - 2} height={down} />
+          </g>
+        )
+      }),
+    [items, last],
+  )
   return (
     <>
       <svg viewBox={`0 0 ${MINUTES * STEP} ${2 * HALF}`} role="img" aria-label={`Connections per minute; ${said}`}>
-        {Array.from({ length: MINUTES }, (_, i) => {
-          const minute = last - MINUTES + 1 + i
-          const item = byMinute.get(minute)
-          const x = i * STEP
-          if (!item)
-            return (
-              <rect key={minute} class="unwatched" x={x} y="0" width={STEP} height={2 * HALF}>
-                <title>{`${timeOf(minute * MINUTE_MS)}: not observed`}</title>
-              </rect>
-            )
-          const up = (item.opened / most) * HALF
-          const down = (sum(item.ended) / most) * HALF
-          return (
-            <g key={minute}>
-              <title>{`${timeOf(item.minute)}: ${countOf(item.opened)} opened; ended: ${reasonsOf(item) || 'none'}`}</title>
-              <rect x={x} y="0" width={STEP} height={2 * HALF} />
-              <rect class="opened" x={x + 1} y={HALF - up} width={STEP - 2} height={up} />
-              <rect class="ended" x={x + 1} y={HALF} width={STEP - 2} height={down} />
-            </g>
-          )
-        })}
+        {bars}
         <line class="axis" x1="0" x2={MINUTES * STEP} y1={HALF} y2={HALF} />
       </svg>
       <p class="legend">
         <span class="key opened">opened</span>
         <span class="key ended">ended</span>
         {items.length < MINUTES && <span class="key unwatched">not observed</span>}
+        <span>{scale.said}</span>
         <span>{said}</span>
       </p>
     </>

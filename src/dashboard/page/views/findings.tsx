@@ -1,4 +1,4 @@
-/** Findings: what contradicts what, with the evidence side by side. */
+/** Findings: what contradicts what, by kind, with the evidence of each side by side. */
 import type { JSX } from 'preact'
 import type { Evidence, Finding, FindingKind, FindingPage } from '../../../views/findings/finding.js'
 import { type Address, hrefOf, pathWithQuery } from '../address.js'
@@ -7,7 +7,8 @@ import { Field, Fields } from '../parts/field.js'
 import { choice } from '../parts/filters.js'
 import { PageHead, Pager } from '../parts/list.js'
 import { Time } from '../parts/value.js'
-import { spacedName } from '../words.js'
+import { countOf, spacedName } from '../words.js'
+import { groupFindings, isSettled, oldestOf } from './needs.js'
 
 const KINDS: FindingKind[] = [
   'command_overdue',
@@ -46,24 +47,54 @@ export const Subject = ({ subject }: { subject: Finding['subject'] }): JSX.Eleme
   </span>
 )
 
-const Found = ({ kind, subject, evidence, since, means, does_not_mean }: Finding): JSX.Element => (
-  <article class="card found">
-    <h2>{spacedName(kind)}</h2>
-    <Subject subject={subject} />
-    <p>
-      {means} {since ? <Time at={since} age="full" /> : <span class="dim">Start unknown.</span>}
-    </p>
-    <p class="dim">{does_not_mean}</p>
-    <div class="side">
-      {evidence.map((seen) => (
-        <Seen key={seen.source + seen.route} {...seen} />
-      ))}
-    </div>
+/** One finding: its subject, and its evidence where somebody opens it; a single one is open. */
+const Found = ({ finding, isOpen }: { finding: Finding; isOpen: boolean }): JSX.Element => (
+  <article class="found">
+    <Subject subject={finding.subject} />
+    <span class="when">
+      {finding.since ? <Time at={finding.since} age="full" /> : <span class="dim">Start unknown.</span>}
+    </span>
+    <details open={isOpen}>
+      <summary>Evidence</summary>
+      <div class="side">
+        {finding.evidence.map((seen) => (
+          <Seen key={seen.source + seen.route} {...seen} />
+        ))}
+      </div>
+    </details>
   </article>
 )
 
+/** All findings of one kind: what it means stands once, above them. */
+function Group({ kind, findings, isMore }: { kind: string; findings: readonly Finding[]; isMore: boolean }) {
+  const [{ means, does_not_mean }] = findings as [Finding]
+  const oldest = oldestOf(findings)
+  const isNew = oldest !== null && !isSettled(oldest)
+  return (
+    <section class={isNew ? 'card group new' : 'card group'}>
+      <h2>
+        <a href={hrefOf('/findings', { kind })}>{spacedName(kind)}</a>{' '}
+        <b>
+          {isMore && 'at least '}
+          {countOf(findings.length)}
+        </b>
+      </h2>
+      {oldest !== null && (
+        <p class="dim">
+          oldest since <Time at={new Date(oldest).toISOString()} age="full" />
+        </p>
+      )}
+      <p>{means}</p>
+      <p class="dim">{does_not_mean}</p>
+      {findings.map((finding) => (
+        <Found key={finding.finding_id} finding={finding} isOpen={findings.length === 1} />
+      ))}
+    </section>
+  )
+}
+
 /** That there are none is said of what was read, and of no more. */
-export const NoneFound = ({ completeness, has_more }: FindingPage): JSX.Element => (
+const NoneFound = ({ completeness, has_more }: FindingPage): JSX.Element => (
   <p class="empty">
     {completeness.complete && !has_more ? 'None, and every source was read to its end.' : 'None in what was read.'}
   </p>
@@ -87,8 +118,8 @@ export function FindingsPage({ address }: { address: Address }): JSX.Element {
           {value.not_looked_for.length > 0 && (
             <p class="dim">This deployment cannot show: {value.not_looked_for.map(spacedName).join(', ')}.</p>
           )}
-          {value.items.map((finding) => (
-            <Found key={finding.finding_id} {...finding} />
+          {[...groupFindings(value.items)].map(([kind, findings]) => (
+            <Group key={kind} kind={kind} findings={findings} isMore={value.has_more} />
           ))}
         </div>
       )}

@@ -63,7 +63,10 @@ export function Headline({
   findings,
   nodes,
   sources,
+  isAlarm,
 }: {
+  /** Whether a contradiction is old enough to be one. */
+  isAlarm: boolean
   findings: AnswerState<FindingPage>
   nodes: AnswerState<Listed<DeliveryNode>>
   sources: AnswerState<{ items: SourceRow[] }>
@@ -76,7 +79,7 @@ export function Headline({
         name="findings"
         href="/findings"
         answer={findings}
-        isBad={Boolean(findings.value?.items.length)}
+        isBad={isAlarm}
         said={findings.value && foundIn(findings.value)}
       />
       <Fact

@@ -1,145 +1,189 @@
-/** The state of the relay at a glance: commands as a flow, who delivers, who is connected, what contradicts what. */
-import type { JSX } from 'preact'
-import type { ConnectionChurn, ConnectionCounts } from '../../../contract/connections.js'
-import type { DeliveryCommand, DeliveryNode, DeliverySummary } from '../../../contract/delivery.js'
+/** The state of the relay at a glance: what needs somebody, the hour of commands as a river, and who is connected. */
+import type { ComponentChildren, JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import type { Connection, ConnectionChurn, ConnectionCounts } from '../../../contract/connections.js'
+import type { DeliveryCommand, DeliveryNode } from '../../../contract/delivery.js'
+import type { DeliveryChurn, DeliverySummary } from '../../../contract/delivery-summary.js'
 import type { RpcSummary } from '../../../contract/rpc.js'
 import type { SourceRow } from '../../../diagnostics/sources.js'
 import type { FindingPage } from '../../../views/findings/finding.js'
 import { hrefOf } from '../address.js'
-import { NOT_SCOPABLE } from '../answers.js'
-import { Churn } from '../charts/churn.js'
-import { type End, Flow, type Stage } from '../charts/flow.js'
+import { NOT_SCOPABLE, offers } from '../answers.js'
+import { Churn, recentChurn } from '../charts/churn.js'
+import { ENDS, OPEN_STATES, River } from '../charts/river.js'
 import { Spark } from '../charts/spark.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
+import { Field } from '../parts/field.js'
 import type { Listed } from '../parts/list.js'
-import { Absent } from '../parts/state.js'
-import { Table } from '../parts/table.js'
-import { Time } from '../parts/value.js'
+import { Absent, problemName } from '../parts/state.js'
+import { Text, Unknown } from '../parts/text.js'
+import { Hint, Term, Time, TONES } from '../parts/value.js'
 import { sampled } from '../samples.js'
+import { commandTold, connectionTold, happenings, notice } from '../tail.js'
 import { countOf, durationText, spacedName } from '../words.js'
 import { CALLS } from './calls.js'
 import { COMMANDS } from './commands.js'
 import { CONNECTIONS } from './connections.js'
-import { NoneFound, Subject } from './findings.js'
-import { type AnswerState, Headline } from './headline.js'
-import { NODE_COLUMNS, NODES } from './nodes.js'
+import type { AnswerState } from './headline.js'
+import { Needs } from './needs.js'
+import { NODES } from './nodes.js'
 
-const ENDS = ['resulted', 'failed', 'expired', 'cancelled', 'rejected']
-const NODE_LOOK = { ...NODES, columns: NODE_COLUMNS }
-const STATES = ['waiting', 'attempted', 'acknowledged'] as const
-const NOTES: Record<string, string> = { acknowledged: 'what they did is unknown' }
+const listOf = (state: string) => hrefOf('/delivery/commands', { state })
 
-/** Sums of what the nodes have counted; `null` where none has said. */
-function counted(nodes: readonly DeliveryNode[] | undefined) {
-  if (!nodes || nodes.length === 0) return { admitted: null, ends: [] as End[] }
-  const sum = (group: keyof DeliveryNode['counters'], name: string) =>
-    nodes.reduce((total, { counters }) => total + (counters[group][name] ?? 0), 0)
-  return {
-    admitted: sum('other', 'admitted'),
-    ends: ENDS.map((state) => ({ state, count: sum('outcome', state) })),
-  }
+interface StandProps {
+  state: string
+  /** `null`: nobody knows. */
+  count: number | null | undefined
+  /** There are more than were counted. */
+  isMore?: boolean | undefined
+  isOld?: boolean | undefined
+  children?: ComponentChildren
 }
 
-const Sums = ({ answer: { value, asOf } }: { answer: AnswerState<DeliverySummary> }) =>
-  value && (
-    <div class="under">
+/** How many commands stand somewhere, and what is worth knowing of these. */
+const Stand = ({ state, count, isMore, isOld, children }: StandProps): JSX.Element => (
+  <div class={isOld ? 'old' : ''}>
+    <a href={listOf(state)} class={`stand ${state}`}>
+      {state}{' '}
+      <b>
+        {count == null ? '?' : countOf(count)}
+        {isMore && '+'}
+      </b>
+    </a>
+    {children && <small>{children}</small>}
+  </div>
+)
+
+/** What the open commands wait for, the most common first. */
+function waitsOf({ waits_for }: DeliverySummary): string {
+  return Object.entries(waits_for ?? {})
+    .filter(([, count]) => count > 0)
+    .sort(([, a], [, b]) => b - a)
+    .map(([name, count]) => `${countOf(count)} for ${spacedName(name)}`)
+    .join(', ')
+}
+
+const Numbers = ({ value, ends }: { value: DeliverySummary; ends: Readonly<Record<string, number>> | null }) => {
+  const { by_state, oldest_open_age_ms, latency, legacy_reason } = value
+  return (
+    <>
+      <div class="flow">
+        <Stand state="waiting" count={by_state?.waiting}>
+          {oldest_open_age_ms !== null && `oldest open ${durationText(oldest_open_age_ms)}`}
+        </Stand>
+        <Stand state="attempted" count={by_state?.attempted} />
+        <Stand state="acknowledged" count={by_state?.acknowledged}>
+          what they did is unknown
+        </Stand>
+        <div class="ends">
+          {ENDS.map((state) => {
+            const count = ends?.[state]
+            return (
+              <a key={state} href={listOf(state)}>
+                <b class={count ? TONES.get(state) : 'dim'}>{count === undefined ? '?' : countOf(count)}</b> {state}
+              </a>
+            )
+          })}
+          <small>{by_state ? 'ended, and still kept' : 'since the nodes started'}</small>
+        </div>
+      </div>
       <p>
-        <b>{countOf(value.tracked_commands)}</b> tracked, <b>{countOf(value.due_commands)}</b> due,{' '}
-        <b>{countOf(value.waiting_for_client)}</b> waiting for their client
-        {value.oldest_queued_age_ms !== null && (
+        <b>{countOf(value.tracked_commands)}</b> <Hint name="in delivery" />
+        {waitsOf(value) && <>, waiting: {waitsOf(value)}</>}, <b>{countOf(value.due_commands)}</b> <Hint name="due" />
+        {latency && latency.total.p95_ms !== null && (
           <>
-            ; oldest queued {durationText(value.oldest_queued_age_ms)}{' '}
-            <span class="dim">in a sample of {countOf(value.sample_size)}</span>
+            ; the last {countOf(latency.total.sample_size)} took {durationText(latency.total.p50_ms ?? 0)}, 95 % at most{' '}
+            {durationText(latency.total.p95_ms)}
           </>
         )}
-        {value.legacy_reason !== 'not_configured' && (
+        {legacy_reason !== 'not_configured' && (
           <span class="dim">
             ; legacy stream {countOf(value.legacy_stream_depth)}, pending {countOf(value.legacy_pending_depth)}, lag{' '}
-            {countOf(value.legacy_stream_lag)} {spacedName(value.legacy_reason ?? '')}
+            {countOf(value.legacy_stream_lag)} {spacedName(legacy_reason ?? '')}
           </span>
         )}
       </p>
-      <Spark name="tracked" samples={sampled('tracked', asOf, value.tracked_commands)} />
-    </div>
+    </>
   )
+}
+
+/** What each node has counted since it started, for a source that does not count by state. */
+function endsOf(nodes: readonly DeliveryNode[] | undefined): Record<string, number> | null {
+  if (!nodes?.length) return null
+  return Object.fromEntries(
+    ENDS.map((state) => [state, nodes.reduce((total, { counters }) => total + (counters.outcome[state] ?? 0), 0)]),
+  )
+}
 
 function Commands({ nodes }: { nodes: AnswerState<Listed<DeliveryNode>> }): JSX.Element {
   const summary = useAnswer<DeliverySummary>('/delivery/summary')
-  const byState = summary.value?.by_state
-  const { admitted, ends } = counted(nodes.value?.items)
+  const churn = useAnswer<DeliveryChurn>(offers('/delivery/churn') ? '/delivery/churn' : null)
+  const { value, asOf } = summary
   // Whoever sees some users has their commands, and no sum.
   const isSome = summary.problem?.code === NOT_SCOPABLE
-  // Of one moment with the sum beside them; lists of three moments only where nobody has counted.
-  const isListed = isSome || byState === null
-  const lists = STATES.map((state) =>
-    useAnswer<Listed<DeliveryCommand>>(isListed ? `/delivery/commands?state=${state}&limit=100` : null, true),
+  const lists = OPEN_STATES.map((state) =>
+    useAnswer<Listed<DeliveryCommand>>(isSome ? `/delivery/commands?state=${state}&limit=100` : null, true),
   )
-  const stages = STATES.map((state, i): Stage => {
-    const { value = null, isOld = false } = lists[i] ?? {}
-    return {
-      state,
-      count: byState?.[state] ?? value?.items.length ?? null,
-      isMore: value?.has_more ?? false,
-      note: NOTES[state] ?? null,
-      isOld,
-    }
-  })
+  const [first] = lists
   return (
     <Card<object>
       title="Commands"
       href={hrefOf('/delivery/commands')}
-      answer={isSome && lists[0] ? { ...lists[0], value: lists[0].value && {} } : summary}
+      answer={isSome && first ? { ...first, value: first.value && {} } : summary}
       class="wide"
-      note={isSome ? 'those that have not ended' : 'ends are counted by the nodes since each started'}
+      note={isSome ? 'those that have not ended' : 'the last hour'}
     >
       {() => (
         <>
-          <Flow admitted={isSome ? undefined : admitted} stages={stages} ends={ends} />
-          <Sums answer={summary} />
+          {churn.value && (
+            <div class={churn.isOld && !summary.isOld ? 'old' : ''}>
+              <River items={churn.value.items} until={churn.value.observed_at} />
+            </div>
+          )}
+          {value ? (
+            <Numbers value={value} ends={value.by_state ?? endsOf(nodes.value?.items)} />
+          ) : (
+            <div class="flow">
+              {OPEN_STATES.map((state, i) => (
+                <Stand
+                  key={state}
+                  state={state}
+                  count={lists[i]?.value?.items.length}
+                  isMore={lists[i]?.value?.has_more}
+                  isOld={lists[i]?.isOld}
+                />
+              ))}
+            </div>
+          )}
+          {value && !churn.value && (
+            <Spark name="in delivery" samples={sampled('in delivery', asOf, value.tracked_commands)} />
+          )}
         </>
       )}
     </Card>
   )
 }
 
-const Findings = ({ answer }: { answer: AnswerState<FindingPage> }): JSX.Element => (
-  <Card title="Findings" href={hrefOf('/findings')} answer={answer} note="what the sources contradict">
-    {(page) => (
-      <>
-        <ul class="plain">
-          {page.items.slice(0, 5).map(({ finding_id, kind, subject, since }) => (
-            <li key={finding_id}>
-              <a class="bad" href={hrefOf('/findings', { kind })}>
-                {spacedName(kind)}
-              </a>{' '}
-              <Time at={since} age="full" />
-              <br />
-              <Subject subject={subject} />
-            </li>
-          ))}
-        </ul>
-        {page.items.length > 5 && (
-          <p class="dim">
-            and {page.items.length - 5}
-            {page.has_more && ' or'} more
-          </p>
-        )}
-        {page.items.length === 0 && <NoneFound {...page} />}
-      </>
-    )}
-  </Card>
-)
-
 function Connections(): JSX.Element {
   const counts = useAnswer<ConnectionCounts & { of_silent_nodes: number | null }>('/connections/count?status=connected')
   const churn = useAnswer<ConnectionChurn>('/connections/churn')
+  const recent = churn.value && !churn.isOld ? recentChurn(churn.value.items, churn.value.observed_at) : null
   return (
     <>
       <Card title="Connected clients" href={hrefOf('/connections', { status: 'connected' })} answer={counts}>
         {({ total, by_client_type, of_silent_nodes }) => (
           <>
-            <p class="figure">{countOf(total)}</p>
+            <p>
+              <b class="figure">{countOf(total)}</b>{' '}
+              {recent && (
+                <small class={recent.change < 0 ? 'down' : ''}>
+                  {recent.change > 0 && '+'}
+                  {countOf(recent.change)} in 3 min
+                </small>
+              )}
+            </p>
+            {recent?.gone && <p class="dim">gone: {recent.gone}</p>}
             {of_silent_nodes !== null && of_silent_nodes > 0 && (
               <p class="bad">{countOf(of_silent_nodes)} of them on silent nodes: they may be disconnected</p>
             )}
@@ -151,7 +195,6 @@ function Connections(): JSX.Element {
                 </li>
               ))}
             </ul>
-            <Spark name="connected" samples={sampled('connected', counts.asOf, total)} />
           </>
         )}
       </Card>
@@ -162,19 +205,107 @@ function Connections(): JSX.Element {
   )
 }
 
+/** Rows of the tail: it is as high with one as with all. */
+const TAIL = 8
+/** Records of a list whose changes are followed. */
+const FOLLOWED = 30
+
+function JustNow(): JSX.Element {
+  const commands = useAnswer<Listed<DeliveryCommand>>(`/delivery/commands?limit=${FOLLOWED}`, true)
+  const connections = useAnswer<Listed<Connection>>(`/connections?limit=${FOLLOWED}`, true)
+  notice('commands', commands.value?.items, commandTold)
+  notice('connections', connections.value?.items, connectionTold)
+  const [held, setHeld] = useState<ReturnType<typeof happenings> | null>(null)
+  const shown = (held ?? happenings()).slice(-TAIL).reverse()
+  const isOld = commands.isOld || connections.isOld
+  return (
+    <section class="card tail">
+      <h2>Just now</h2>
+      <span class={isOld && (commands.asOf ?? connections.asOf) !== null ? 'state old' : 'state'}>
+        changes of the newest {FOLLOWED} commands and connections, as this tab sees them
+        {isOld && ': may have changed since'}
+      </span>{' '}
+      <button type="button" aria-pressed={held !== null} onClick={() => setHeld(held ? null : [...happenings()])}>
+        hold
+      </button>
+      <ul class="plain">
+        {shown.length === 0 && <li class="dim">Nothing yet.</li>}
+        {shown.map((row) => (
+          <li key={row.key}>
+            <Time at={new Date(row.at).toISOString()} />{' '}
+            {'gap' in row ? (
+              <span class="dim">more changed than could be followed</span>
+            ) : (
+              <>
+                <Term value={row.what} />{' '}
+                <a href={row.href}>
+                  <Text value={row.id} />
+                </a>{' '}
+                <span class="dim">
+                  <Text value={row.who} /> {row.why !== null && <Text value={`· ${spacedName(row.why)}`} />}
+                </span>
+              </>
+            )}
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+/** Above so many nodes each is a dot. */
+const NAMED_NODES = 8
+
+const Nodes = ({ answer }: { answer: AnswerState<Listed<DeliveryNode>> }): JSX.Element => (
+  <Card title="Nodes" href={hrefOf('/delivery/nodes')} answer={answer}>
+    {({ items }) => {
+      const most = Math.max(1, ...items.map(({ connection_waiters }) => connection_waiters ?? 0))
+      return (
+        <ul class={items.length > NAMED_NODES ? 'plain nodes many' : 'plain nodes'}>
+          {items.map((node) => (
+            <li key={node.node_id} title={node.node_id}>
+              <span class={node.stale ? 'bad' : node.stale === null ? 'dim' : 'ok'}>
+                {node.stale ? '▲' : node.stale === null ? '○' : '●'}
+              </span>{' '}
+              <Field name="node_id" record={node} />{' '}
+              <span class="more">
+                {node.stale && <Term value="silent" />}{' '}
+                {node.staleness_ms === null ? <Unknown /> : durationText(node.staleness_ms)}
+              </span>
+              <span class="more">
+                {node.connection_waiters === null ? (
+                  <Unknown />
+                ) : (
+                  <>
+                    <meter min={0} max={most} value={node.connection_waiters} aria-label="clients that wait" />{' '}
+                    {countOf(node.connection_waiters)} clients
+                  </>
+                )}
+              </span>
+            </li>
+          ))}
+        </ul>
+      )
+    }}
+  </Card>
+)
+
 const Calls = (): JSX.Element => (
   <Card title="Calls" href={hrefOf('/rpc/pending')} answer={useAnswer<RpcSummary>('/rpc/summary')}>
     {({ pending, overdue, oldest_age_ms, counters }) => (
       <>
-        <p class="figure">
-          {countOf(pending)}{' '}
-          <small>wait{oldest_age_ms !== null && `, the oldest for ${durationText(oldest_age_ms)}`}</small>
+        <p>
+          <b class="figure">{countOf(pending)}</b>{' '}
+          <small>pending{oldest_age_ms !== null && `, the oldest for ${durationText(oldest_age_ms)}`}</small>
         </p>
         {overdue > 0 && <p class="bad">{countOf(overdue)} past their deadline</p>}
         <p class="dim">
-          {Object.entries(counters)
-            .map(([name, value]) => `${countOf(value)} ${spacedName(name)}`)
-            .join(' · ')}
+          {Object.entries(counters).map(([name, value], i) => (
+            <span key={name}>
+              {i > 0 && ' · '}
+              {countOf(value)} <Hint name={name} label={spacedName(name)} />
+            </span>
+          ))}
         </p>
       </>
     )}
@@ -189,7 +320,7 @@ const Sources = ({ answer }: { answer: AnswerState<{ items: SourceRow[] }> }): J
           <li key={source}>
             {answered ? <span class="ok">✓</span> : <span class="bad">✕</span>} {spacedName(source)}{' '}
             <span class={answered ? 'dim' : 'bad'}>
-              {answered ? `${duration_ms} ms` : spacedName(code ?? 'no answer')}
+              {answered ? `${duration_ms} ms` : code === null ? 'no answer' : problemName(code)}
             </span>
           </li>
         ))}
@@ -205,13 +336,11 @@ export function Overview(): JSX.Element {
   return (
     <>
       <h1 class="hidden">Overview</h1>
-      <Headline findings={findings} nodes={nodes} sources={sources} />
+      <Needs findings={findings} nodes={nodes} sources={sources} />
       <Commands nodes={nodes} />
       <div class="cards">
-        <Card title="Nodes" href={hrefOf('/delivery/nodes')} answer={nodes}>
-          {({ items }) => <Table label="Nodes" rows={items} look={NODE_LOOK} />}
-        </Card>
-        <Findings answer={findings} />
+        <JustNow />
+        <Nodes answer={nodes} />
         <Connections />
         <Calls />
         <Sources answer={sources} />

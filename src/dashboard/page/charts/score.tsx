@@ -1,0 +1,252 @@
+/** One command on one axis of time: what the relay recorded, what nodes tried, whether the client was there, and what it said. */
+import type { ComponentChildren, JSX } from 'preact'
+import type { Connection } from '../../../contract/connections.js'
+import type { DeliveryStatus } from '../../../contract/delivery.js'
+import { Text } from '../parts/text.js'
+import { clock, durationText, spacedName, timeOf } from '../words.js'
+
+/** Where an axis has a number. */
+const TICKS = [0, 0.25, 0.5, 0.75, 1]
+
+interface Axis {
+  from: number
+  to: number
+  /** Where on it something is, as CSS has it. */
+  at(time: number): string
+}
+
+const timeIn = (text: string | null | undefined) => (text == null ? null : new Date(text).getTime())
+
+/** From the admission to the end; without one to the deadline, and to now where that has passed. */
+export function axisOf({ admission, terminal }: DeliveryStatus): Axis {
+  const from = new Date(admission.at).getTime()
+  const deadline = timeIn(admission.deadline_at)
+  const open = Math.max(deadline ?? 0, deadline !== null && clock() < deadline ? 0 : clock())
+  const to = Math.max(from + 1, timeIn(terminal?.at) ?? open)
+  const at = (time: number) => `${(Math.min(1, Math.max(0, (time - from) / (to - from))) * 100).toFixed(2)}%`
+  return { from, to, at }
+}
+
+interface MarkProps {
+  axis: Axis
+  time: number
+  glyph: string
+  said: string
+  tone?: string
+}
+
+/** An event; its text stands beside it, and is cut where the lane ends. */
+const Mark = ({ axis, time, glyph, said, tone = '' }: MarkProps): JSX.Element => (
+  <span
+    class={`event ${tone} ${time - axis.from > (axis.to - axis.from) * 0.7 ? 'late-on' : ''}`}
+    role="img"
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: each is read by itself
+    tabIndex={0}
+    aria-label={`${said}, ${timeOf(time)}`}
+    title={`${said}, ${timeOf(time)}`}
+    style={{ left: axis.at(time) }}
+  >
+    {glyph} <span aria-hidden="true">{said}</span>
+  </span>
+)
+
+/** A time that something took. */
+const Span = ({ axis, from, to, kind, said }: { axis: Axis; from: number; to: number; kind: string; said: string }) => (
+  <span
+    class={`span ${kind}`}
+    title={`${said}, ${timeOf(from)} to ${timeOf(to)}`}
+    style={{ left: axis.at(from), right: `calc(100% - ${axis.at(to)})` }}
+  />
+)
+
+const Lane = ({ name, children }: { name: string; children: ComponentChildren }): JSX.Element => (
+  <div class="lane">
+    <span class="name">{name}</span>
+    <div class="track">{children}</div>
+  </div>
+)
+
+function Relay({ status: { admission, terminal }, axis }: { status: DeliveryStatus; axis: Axis }): JSX.Element {
+  const deadline = timeIn(admission.deadline_at)
+  return (
+    <Lane name="relay">
+      <Span axis={axis} from={axis.from} to={terminal ? axis.to : Math.min(axis.to, clock())} kind="run" said="open" />
+      <Mark axis={axis} time={axis.from} glyph={admission.state === 'admitted' ? '●' : '✕'} said={admission.state} />
+      {terminal ? (
+        <Mark
+          axis={axis}
+          time={new Date(terminal.at).getTime()}
+          glyph={terminal.state === 'resulted' ? '✓' : '✕'}
+          said={terminal.state}
+          tone={terminal.state === 'resulted' ? 'ok' : 'bad'}
+        />
+      ) : (
+        deadline !== null && <Mark axis={axis} time={deadline} glyph="▼" said="deadline" tone="dim" />
+      )}
+    </Lane>
+  )
+}
+
+interface Try {
+  number: number
+  from: number | null
+  to: number | null
+  said: string
+  node: string | null
+}
+
+/** Every attempt that is kept one by one; without them the last one alone. */
+function triesOf({ attempts }: DeliveryStatus): Try[] {
+  const { items, count, last_at, last_node_id, last_outcome } = attempts
+  if (items?.length)
+    return items.map(({ number, at, ended_at, node_id, outcome, reason }) => ({
+      number,
+      from: timeIn(at),
+      to: timeIn(ended_at),
+      said: spacedName(reason ?? outcome ?? 'under way'),
+      node: node_id,
+    }))
+  if (count === 0) return []
+  return [
+    {
+      number: count,
+      from: timeIn(last_at),
+      to: null,
+      said: spacedName(last_outcome ?? 'under way'),
+      node: last_node_id,
+    },
+  ]
+}
+
+function Nodes({ status, axis }: { status: DeliveryStatus; axis: Axis }): JSX.Element {
+  const tries = triesOf(status)
+  const nodes = [...new Set(tries.map(({ node }) => node))]
+  if (tries.length === 0)
+    return (
+      <Lane name="node">
+        <span class="dim">no attempt: no node has claimed it for a connection</span>
+      </Lane>
+    )
+  return (
+    <>
+      {nodes.map((node) => (
+        <Lane key={node} name={node === null ? 'node unknown' : `node ${node}`}>
+          {tries
+            .filter((each) => each.node === node && each.from !== null)
+            .map(({ number, from, to, said }) => (
+              <>
+                {to !== null && (
+                  <Span axis={axis} from={from as number} to={to} kind="try" said={`attempt ${number}`} />
+                )}
+                <Mark axis={axis} time={from as number} glyph={`▪${number}`} said={said} />
+              </>
+            ))}
+        </Lane>
+      ))}
+    </>
+  )
+}
+
+/** Whether the client was connected; what is before the first connection that is kept nobody knows. */
+function Client({ connections, axis }: { connections: readonly Connection[] | null; axis: Axis }): JSX.Element {
+  if (!connections)
+    return (
+      <Lane name="client">
+        <span class="dim">whether it was connected is unknown</span>
+      </Lane>
+    )
+  const until = Math.min(axis.to, clock())
+  const lives = connections
+    .map(({ connected_at, disconnected_at, ended_reason, connection_id }) => ({
+      id: connection_id,
+      from: new Date(connected_at).getTime(),
+      to: timeIn(disconnected_at) ?? until,
+      end: timeIn(disconnected_at),
+      why: ended_reason ?? 'disconnected',
+    }))
+    .filter(({ from, to }) => to >= axis.from && from <= until)
+  const known = Math.min(...connections.map(({ connected_at }) => new Date(connected_at).getTime()))
+  return (
+    <Lane name="client">
+      {known > axis.from && (
+        <Span
+          axis={axis}
+          from={axis.from}
+          to={Math.min(known, until)}
+          kind="unwatched"
+          said="no connection of then is kept"
+        />
+      )}
+      {lives.map(({ id, from, to }) => (
+        <Span key={id} axis={axis} from={from} to={to} kind="there" said="connected" />
+      ))}
+      {lives.flatMap(({ id, from, end, why }) => [
+        ...(from > axis.from
+          ? [<Mark key={`${id} on`} axis={axis} time={from} glyph="┃" said="connected" tone="ok" />]
+          : []),
+        ...(end !== null && end <= axis.to
+          ? [<Mark key={`${id} off`} axis={axis} time={end} glyph="┊" said={spacedName(why)} tone="bad" />]
+          : []),
+      ])}
+      {lives.length === 0 && known <= axis.from && <span class="dim">not connected in this time</span>}
+    </Lane>
+  )
+}
+
+function Said({ status: { acknowledgement, terminal }, axis }: { status: DeliveryStatus; axis: Axis }): JSX.Element {
+  const { state, at } = acknowledgement
+  return (
+    <Lane name="client said">
+      {state === 'none' ? (
+        <span class="dim">nothing{terminal ? ': no acknowledgement, no refusal' : ' yet'}</span>
+      ) : (
+        <Mark
+          axis={axis}
+          time={timeIn(at) ?? axis.from}
+          glyph={state === 'refused' ? '✕' : '●'}
+          said={state}
+          tone={state === 'refused' ? 'bad' : 'ok'}
+        />
+      )}
+    </Lane>
+  )
+}
+
+interface ScoreProps {
+  status: DeliveryStatus
+  /** Of the client; `null` where nobody knows them. */
+  connections: readonly Connection[] | null
+}
+
+export function Score({ status, connections }: ScoreProps): JSX.Element {
+  const axis = axisOf(status)
+  const omitted = status.attempts.count - triesOf(status).length
+  return (
+    <section class="score" aria-label="What happened, by time">
+      <div class="lane axis-row" aria-hidden="true">
+        <span class="name" />
+        <div class="track">
+          {TICKS.map((tick) => (
+            <span key={tick} class="tick" style={{ left: `${tick * 100}%` }}>
+              {tick === 0 ? timeOf(axis.from) : `+${durationText((axis.to - axis.from) * tick)}`}
+            </span>
+          ))}
+        </div>
+      </div>
+      <Relay status={status} axis={axis} />
+      <Nodes status={status} axis={axis} />
+      <Client connections={connections} axis={axis} />
+      <Said status={status} axis={axis} />
+      {omitted > 0 && (
+        <p class="dim">
+          {omitted} earlier attempt{omitted === 1 ? ' is' : 's are'} not kept one by one.
+        </p>
+      )}
+      <p class="legend">
+        <span class="key there">connected</span>
+        <span class="key unwatched">not known</span>
+        <Text value="Clocks of nodes may differ a little." />
+      </p>
+    </section>
+  )
+}

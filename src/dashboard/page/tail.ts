@@ -1,0 +1,96 @@
+/** What has just happened, as this tab saw it: what became another between two readings of the newest commands and connections. */
+import type { Connection } from '../../contract/connections.js'
+import type { DeliveryCommand } from '../../contract/delivery.js'
+import { hrefOf } from './address.js'
+
+export interface Happening {
+  key: string
+  at: number
+  /** A word of a state. */
+  what: string
+  id: string
+  href: string
+  who: string
+  why: string | null
+}
+
+/** A reading that has nothing in common with the one before: what lay between is not known. */
+export interface Gap {
+  key: string
+  at: number
+  gap: true
+}
+
+const KEPT = 200
+const happened: (Happening | Gap)[] = []
+/** Of each list what each row was, as it was last read. */
+const seen = new Map<string, Map<string, string>>()
+/** The readings themselves, so that none is read twice. */
+const read = new Map<string, object>()
+
+export const happenings = (): readonly (Happening | Gap)[] => happened
+
+export function forgetHappenings(): void {
+  happened.length = 0
+  seen.clear()
+  read.clear()
+}
+
+interface Told {
+  key: string
+  state: string
+  happening: Omit<Happening, 'key'>
+}
+
+const at = encodeURIComponent
+
+export function commandTold(command: DeliveryCommand): Told {
+  const { user_id, client_id, command_id, admission, state, terminal, attempts, acknowledgement, action } = command
+  const scope = admission.scope_id
+  const times = [terminal?.at, acknowledgement.at, attempts.last_at, admission.at].find((time) => time)
+  return {
+    key: JSON.stringify([user_id, client_id, command_id, scope]),
+    state: `${state} ${attempts.count}`,
+    happening: {
+      at: new Date(times as string).getTime(),
+      what: state === 'waiting' ? 'admitted' : state,
+      id: command_id,
+      href: hrefOf('/delivery/status', { user_id: user_id ?? scope, client_id: client_id ?? scope, command_id }),
+      who: [user_id, client_id].filter(Boolean).join(' / '),
+      why: terminal?.reason ?? (state === 'waiting' ? (action ?? null) : attempts.last_outcome),
+    },
+  }
+}
+
+export function connectionTold(connection: Connection): Told {
+  const { connection_id, user_id, client_id, status, connected_at, disconnected_at, ended_reason } = connection
+  return {
+    key: connection_id,
+    state: status,
+    happening: {
+      at: new Date(disconnected_at ?? connected_at).getTime(),
+      what: status,
+      id: client_id,
+      href: hrefOf(`/connections/${at(connection_id)}`),
+      who: user_id,
+      why: ended_reason ?? null,
+    },
+  }
+}
+
+/** Reads a list once, and writes down what has changed since the last reading. */
+export function notice<T>(list: string, items: readonly T[] | undefined, tell: (row: T) => Told): void {
+  if (!items || read.get(list) === items) return
+  read.set(list, items)
+  const before = seen.get(list)
+  const told = items.map(tell)
+  seen.set(list, new Map(told.map(({ key, state }) => [key, state])))
+  // What was there when somebody began to look has not just happened.
+  if (!before) return
+  const fresh = told.filter(({ key, state }) => before.get(key) !== state)
+  if (before.size > 0 && fresh.length === told.length && told.length > 1 && !told.some(({ key }) => before.has(key)))
+    happened.push({ key: `${list} ${Date.now()}`, at: Date.now(), gap: true })
+  for (const { key, state, happening } of fresh) happened.push({ ...happening, key: `${key} ${state}` })
+  happened.sort((a, b) => a.at - b.at)
+  happened.splice(0, happened.length - KEPT)
+}

@@ -1,0 +1,162 @@
+/** What needs somebody: contradictions, silent nodes and sources that do not answer, each with how long it has been so. */
+import type { JSX } from 'preact'
+import type { DeliveryNode } from '../../../contract/delivery.js'
+import type { SourceRow } from '../../../diagnostics/sources.js'
+import type { Finding, FindingPage } from '../../../views/findings/finding.js'
+import { hrefOf } from '../address.js'
+import { NOT_SCOPABLE } from '../answers.js'
+import type { Listed } from '../parts/list.js'
+import { ProblemNote, problemName } from '../parts/state.js'
+import { Text } from '../parts/text.js'
+import { Time } from '../parts/value.js'
+import { clock, countOf, durationText, spacedName, timeOf } from '../words.js'
+import { type AnswerState, Headline } from './headline.js'
+
+/** A contradiction may be gone with the next reading: until it is so old it is no alarm. */
+const SETTLED_MS = 10_000
+
+const firstSeen = new Map<string, number>()
+
+export interface Need {
+  key: string
+  said: string
+  /** An example, or which ones. */
+  detail: string
+  /** Since when it is so, as far as that is known: by the source, or by this tab. */
+  since: number
+  isBySource: boolean
+  href: string
+}
+
+const subjectOf = ({ subject }: Finding) => Object.values(subject).join(' / ')
+
+/** Findings by their kind, the oldest of each first. */
+export function groupFindings(items: readonly Finding[]): Map<string, Finding[]> {
+  const groups = new Map<string, Finding[]>()
+  for (const finding of items) groups.set(finding.kind, [...(groups.get(finding.kind) ?? []), finding])
+  return groups
+}
+
+/** The earliest time that a source names; `null` where none does. */
+export function oldestOf(findings: readonly Finding[]): number | null {
+  const times = findings.flatMap(({ since }) => (since === null ? [] : [new Date(since).getTime()]))
+  return times.length > 0 ? Math.min(...times) : null
+}
+
+/** When this tab first saw it; one that was away is new when it comes again. */
+function seenSince(keys: readonly string[], at: number): void {
+  for (const key of firstSeen.keys()) if (!keys.includes(key)) firstSeen.delete(key)
+  for (const key of keys) if (!firstSeen.has(key)) firstSeen.set(key, at)
+}
+
+export const isSettled = (since: number) => clock() - since >= SETTLED_MS
+
+interface Given {
+  findings: AnswerState<FindingPage>
+  nodes: AnswerState<Listed<DeliveryNode>>
+  sources: AnswerState<{ items: SourceRow[] }>
+}
+
+function needsOf({ findings, nodes, sources }: Given): Need[] {
+  const groups = [...groupFindings(findings.isOld ? [] : (findings.value?.items ?? []))]
+  const silent = nodes.isOld ? [] : (nodes.value?.items.filter(({ stale }) => stale) ?? [])
+  const mute = sources.isOld ? [] : (sources.value?.items.filter(({ answered }) => !answered) ?? [])
+  const keys = [
+    ...groups.map(([kind]) => kind),
+    ...silent.map(({ node_id }) => `node ${node_id}`),
+    ...mute.map(({ source }) => `source ${source}`),
+  ]
+  seenSince(keys, clock())
+  const bySource = (key: string, since: number | null) => ({
+    key,
+    since: since ?? firstSeen.get(key) ?? clock(),
+    isBySource: since !== null,
+  })
+  const isMore = findings.value?.has_more
+  return [
+    ...mute.map(({ source, code }) => ({
+      ...bySource(`source ${source}`, null),
+      said: `No answer from ${spacedName(source)}`,
+      detail: code ? problemName(code) : '',
+      href: hrefOf('/sources'),
+    })),
+    ...silent.map(({ node_id, updated_at }) => ({
+      ...bySource(`node ${node_id}`, updated_at === null ? null : new Date(updated_at).getTime()),
+      said: `Node ${node_id} is silent`,
+      detail: 'what it holds may wait',
+      href: hrefOf('/delivery/nodes'),
+    })),
+    ...groups.map(([kind, own]) => ({
+      ...bySource(kind, oldestOf(own)),
+      said: `${isMore ? 'at least ' : ''}${countOf(own.length)} × ${spacedName(kind)}`,
+      detail: own[0] ? subjectOf(own[0]) : '',
+      href: hrefOf('/findings', { kind }),
+    })),
+  ].sort((a, b) => Number(isSettled(b.since)) - Number(isSettled(a.since)) || a.since - b.since)
+}
+
+const Row = ({ said, detail, since, isBySource, href }: Need): JSX.Element => {
+  const isRed = isSettled(since)
+  return (
+    <li class={isRed ? 'settled' : 'new'}>
+      <a class={isRed ? 'bad' : ''} href={href}>
+        {isRed ? '▲' : '△'} <Text value={said} />
+      </a>
+      <span class="dim detail">
+        <Text value={detail} />
+      </span>
+      <span>
+        {isBySource ? 'since' : 'seen since'} <Time at={new Date(since).toISOString()} />
+      </span>
+      <span>{isRed ? durationText(clock() - since) : 'just seen'}</span>
+    </li>
+  )
+}
+
+/** Rows that have a place of their own, so that nothing moves when one comes or goes. */
+const PLACES = 3
+
+export function Needs(given: Given): JSX.Element {
+  const { findings, nodes, sources } = given
+  if (findings.problem?.code === NOT_SCOPABLE) return <ProblemNote problem={findings.problem} />
+  const needs = needsOf(given)
+  // A silent node and a mute source speak for themselves in the line below.
+  const groups = needs.filter(({ key }) => !/^(node|source) /.test(key))
+  const settled = needs.filter(({ since }) => isSettled(since)).length
+  // Calm is only what was read to its end, and just now.
+  const isRead =
+    !findings.isOld &&
+    !nodes.isOld &&
+    !sources.isOld &&
+    findings.value?.completeness.complete === true &&
+    !findings.value.has_more &&
+    sources.value !== null &&
+    (nodes.value?.items.every(({ stale }) => stale !== null) ?? nodes.problem?.status === 501)
+  return (
+    <section class="needs" aria-label="Needs you">
+      <h2>
+        {settled > 0 ? `${settled} thing${settled === 1 ? '' : 's'} need${settled === 1 ? 's' : ''} you` : 'Needs you'}
+      </h2>
+      <ul class="plain">
+        {needs.slice(0, PLACES).map((need) => (
+          <Row {...need} key={need.key} />
+        ))}
+        {needs.length === 0 && (
+          <li class="dim">
+            {isRead
+              ? `Nothing contradicts. Every source was read to its end, ${timeOf(findings.asOf ?? 0)}.`
+              : findings.value && !findings.isOld
+                ? 'Nothing in what was read.'
+                : findings.asOf === null && !findings.problem
+                  ? 'Loading …'
+                  : 'Unknown: the sources cannot be read.'}
+          </li>
+        )}
+      </ul>
+      <div class="under">
+        <Headline {...given} isAlarm={groups.some(({ since }) => isSettled(since))} />
+        {needs.length > PLACES && <a href={hrefOf('/findings')}>{needs.length - PLACES} more →</a>}
+      </div>
+    </section>
+  )
+}
