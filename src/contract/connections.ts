@@ -1,7 +1,7 @@
 /** The connections family: who is connected, as which client and instance, and which actions it offers. */
 import * as z from 'zod'
 import { type Family, foldUsers } from './family.js'
-import { filterBy, Id, idField, Reason, randomUuid, Timestamp } from './ids.js'
+import { filterBy, Id, idField, lastAtOrBefore, Reason, randomUuid, SilentForMs, Timestamp } from './ids.js'
 import { JsonRecord } from './json.js'
 import { addNames, type FoldedPart, type UserIndex } from './observation.js'
 import { count, defineOptions, duration, func, type Input, share, textOrNull } from './options.js'
@@ -135,8 +135,12 @@ export const ConnectionFilter = z.object({
   status: ConnectionStatus.optional().describe('Only with this status.'),
   node_id: filterBy('node_id'),
   ended_reason: Reason.optional().describe('Only those that went for this reason.'),
+  last_seen_before: lastAtOrBefore,
 })
 export type ConnectionFilter = z.infer<typeof ConnectionFilter>
+
+/** Query of `/connections`: the filters, with a silence in place of the time. */
+export const ConnectionQuery = ConnectionFilter.omit({ last_seen_before: true }).extend({ silent_for_ms: SilentForMs })
 
 /** Filters of `/actions`. */
 export const ActionFilter = ConnectionFilter.pick({ user_id: true, client_type: true })

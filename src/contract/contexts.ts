@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { ClientType } from './connections.js'
 import { type Family, foldUsers } from './family.js'
-import { filterBy, Id, idField, Timestamp } from './ids.js'
+import { filterBy, Id, idField, lastAtOrBefore, SilentForMs, Timestamp } from './ids.js'
 import { addNames, countOne, type FoldedPart, type UserIndex } from './observation.js'
 import { count, defineOptions, duration, type Input, share } from './options.js'
 import type { Awaitable, Indexed, InspectionContext, Page, PageQuery } from './page.js'
@@ -47,8 +47,13 @@ export const ContextFilter = z.object({
   status: ContextStatus.optional().describe('Only with this status.'),
   ownership: Ownership.optional().describe('Only workers, or only what is user-owned.'),
   window_id: filterBy('window_id'),
+  task_id: filterBy('task_id'),
+  updated_before: lastAtOrBefore,
 })
 export type ContextFilter = z.infer<typeof ContextFilter>
+
+/** Query of `/contexts`: the filters, with a silence in place of the time. */
+export const ContextQuery = ContextFilter.omit({ updated_before: true }).extend({ silent_for_ms: SilentForMs })
 
 /** How many contexts there are, every enum value present. */
 export interface ContextCounts extends Indexed {

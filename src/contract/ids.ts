@@ -98,6 +98,19 @@ export const idInput = (name: IdName) => Id.describe(NAMES[name])
 /** The filter by this id. */
 export const filterBy = (name: IdName) => Id.optional().describe(`Only what has this \`${name}\`.`)
 
+/** The filter by a time: only what was heard of last at or before it. */
+export const lastAtOrBefore = Timestamp.optional().describe('Only those last heard of at or before this time.')
+
+const YEAR_MS = 31_536_000_000
+
+/** The query parameter that a router turns into that filter. */
+export const SilentForMs = z
+  .int()
+  .min(1)
+  .max(YEAR_MS)
+  .optional()
+  .describe('Only those not heard of for at least this long, in milliseconds; at most a year.')
+
 let lastTimestamp = { epochMs: 0, text: new Date(0).toISOString() }
 
 /** `epochMs` as written on the wire. Many things happen in one millisecond, so the last text is kept. */

@@ -137,8 +137,31 @@ export function withMetadata<T extends object, Notes extends Indexed>(answer: T,
 /** The page that the cheapest question to a list asks for. */
 export const PAGE_OF_ONE: PageQuery = { limit: 1, cursor: null }
 
+/** What a filter names, and what it names it for. */
+export type Filter = Readonly<Record<string, unknown>>
+
+const BEFORE = /_before$/
+
+/** The field of a record that a filter of this name looks at. */
+export const fieldOfFilter = (name: string): string => name.replace(BEFORE, '_at')
+
+/** Whether a record has a value of a filter: `<name>_before` admits a `<name>_at` at or before that instant. */
+export function admitsValue(record: object, name: string, wanted: unknown): boolean {
+  if (!BEFORE.test(name)) return record[name as keyof object] === wanted
+  const at: unknown = record[fieldOfFilter(name) as keyof object]
+  return typeof at === 'string' && at <= (wanted as string)
+}
+
+/** Returns whether records match `filter`: what it leaves out or has as `undefined` matches any value. */
+export function matcherOf(filter: Filter): (record: object) => boolean {
+  const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
+  return (record) => wanted.every(([name, value]) => admitsValue(record, name, value))
+}
+
 /** One page of ids in the order of their UTF-8 bytes, each greater than `after`. */
 export interface IdPageQuery {
+  /** Only ids that begin with this. Absent: all. */
+  prefix?: string | undefined
   after: string | null
   limit: number
 }

@@ -1,9 +1,26 @@
 /** The routes of the connections family. */
-import { ChurnFilter, Connection, ConnectionChurn, ConnectionEvent, ConnectionFilter } from '../contract/connections.js'
+import type * as z from 'zod'
+import {
+  ChurnFilter,
+  Connection,
+  ConnectionChurn,
+  ConnectionEvent,
+  type ConnectionFilter,
+  ConnectionQuery,
+} from '../contract/connections.js'
+import { toTimestamp } from '../contract/ids.js'
 import { pageSchema } from '../contract/page.js'
 import { ConnectionCount, countConnections, countOfSilentNodes } from '../views/counts.js'
 import { CHURN, CONNECTION, CONNECTION_EVENT, complete, exampleTime, lastPage } from './examples.js'
 import { diagnosticsRoute, routeSection } from './route.js'
+
+/** The filter of a query: a silence is counted back from now. */
+function toFilter(
+  { silent_for_ms, ...filter }: z.output<typeof ConnectionQuery>,
+  { now }: { now(): number },
+): ConnectionFilter {
+  return silent_for_ms === undefined ? filter : { ...filter, last_seen_before: toTimestamp(now() - silent_for_ms) }
+}
 
 export const CONNECTION_ROUTES = routeSection('connections', 'Connections and what happened to them.', [
   diagnosticsRoute({
@@ -14,10 +31,10 @@ export const CONNECTION_ROUTES = routeSection('connections', 'Connections and wh
     scopable: true,
     page: 'paged',
     order: 'newest',
-    query: ConnectionFilter,
+    query: ConnectionQuery,
     response: pageSchema(Connection),
     example: lastPage(CONNECTION),
-    read: ({ registry }, { filter, page }, { ctx }) => registry.listConnections(filter, page, ctx),
+    read: ({ registry }, { filter, page }, view) => registry.listConnections(toFilter(filter, view), page, view.ctx),
   }),
   diagnosticsRoute({
     path: '/connections/count',
@@ -27,7 +44,7 @@ export const CONNECTION_ROUTES = routeSection('connections', 'Connections and wh
     unversioned: true,
     needs: ['registry'],
     scopable: true,
-    query: ConnectionFilter,
+    query: ConnectionQuery,
     response: ConnectionCount,
     example: {
       total: 3,
@@ -37,7 +54,8 @@ export const CONNECTION_ROUTES = routeSection('connections', 'Connections and wh
       completeness: complete({ registry: 0 }),
       observed_at: exampleTime(30),
     },
-    async read(inspectors, { filter }, view) {
+    async read(inspectors, { filter: query }, view) {
+      const filter = toFilter(query, view)
       const [counts, of_silent_nodes] = await Promise.all([
         countConnections(inspectors.registry, filter, view),
         countOfSilentNodes(inspectors, filter, view),

@@ -1,9 +1,19 @@
 /** The routes of the contexts family. */
-import { CONTEXT_FAMILY, Context, ContextFilter } from '../contract/contexts.js'
+import type * as z from 'zod'
+import { CONTEXT_FAMILY, Context, type ContextFilter, ContextQuery } from '../contract/contexts.js'
+import { toTimestamp } from '../contract/ids.js'
 import { pageSchema } from '../contract/page.js'
 import { ContextCount, count } from '../views/counts.js'
 import { complete, exampleTime, IDLE_WORKER, lastPage, WORKER } from './examples.js'
 import { diagnosticsRoute, routeSection } from './route.js'
+
+/** The filter of a query: a silence is counted back from now. */
+function toFilter(
+  { silent_for_ms, ...filter }: z.output<typeof ContextQuery>,
+  { now }: { now(): number },
+): ContextFilter {
+  return silent_for_ms === undefined ? filter : { ...filter, updated_before: toTimestamp(now() - silent_for_ms) }
+}
 
 export const CONTEXT_ROUTES = routeSection('contexts', 'Execution contexts.', [
   diagnosticsRoute({
@@ -14,10 +24,11 @@ export const CONTEXT_ROUTES = routeSection('contexts', 'Execution contexts.', [
     scopable: true,
     page: 'paged',
     order: 'newest',
-    query: ContextFilter,
+    query: ContextQuery,
     response: pageSchema(Context),
     example: lastPage(WORKER, IDLE_WORKER),
-    read: ({ contextRegistry }, { filter, page }, { ctx }) => contextRegistry.listContexts(filter, page, ctx),
+    read: ({ contextRegistry }, { filter, page }, view) =>
+      contextRegistry.listContexts(toFilter(filter, view), page, view.ctx),
   }),
   diagnosticsRoute({
     path: '/contexts/count',
@@ -25,7 +36,7 @@ export const CONTEXT_ROUTES = routeSection('contexts', 'Execution contexts.', [
     summary: 'How many contexts there are',
     needs: ['context_registry'],
     scopable: true,
-    query: ContextFilter,
+    query: ContextQuery,
     response: ContextCount,
     example: {
       total: 2,
@@ -35,8 +46,9 @@ export const CONTEXT_ROUTES = routeSection('contexts', 'Execution contexts.', [
       completeness: complete({ context_registry: 0 }),
       observed_at: exampleTime(30),
     },
-    read: ({ contextRegistry }, { filter }, view) =>
-      count(
+    read({ contextRegistry }, { filter: query }, view) {
+      const filter = toFilter(query, view)
+      return count(
         'context_registry',
         CONTEXT_FAMILY.counted,
         {
@@ -46,7 +58,8 @@ export const CONTEXT_ROUTES = routeSection('contexts', 'Execution contexts.', [
           list: (page, ctx) => contextRegistry.listContexts(filter, page, ctx),
         },
         view,
-      ),
+      )
+    },
   }),
   diagnosticsRoute({
     path: '/contexts/{context_id}',

@@ -1,6 +1,8 @@
 /** The routes of the users and actions views. */
 
+import * as z from 'zod'
 import { ActionFilter } from '../contract/connections.js'
+import { Id } from '../contract/ids.js'
 import { ActionPage, listActions } from '../views/actions.js'
 import { USER_SOURCES } from '../views/user-observation.js'
 import { summarizeUser, UserSummary } from '../views/user-summary.js'
@@ -16,10 +18,16 @@ export const USER_ROUTES = routeSection('users', 'Users, as all sources together
     needs: USER_SOURCES,
     scopable: true,
     page: 'paged',
+    query: z.object({
+      user_id_prefix: Id.optional().describe(
+        'Only users whose id begins with this text, upper and lower case told apart.',
+      ),
+    }),
     response: UserPage,
     example: { ...lastPage(USER), completeness: complete({ registry: 1, context_registry: 2 }) },
     tokenOf: ({ user_id }: UserPage['items'][number]) => user_id,
-    read: (inspectors, { page }, view) => listUsers(inspectors, page, view),
+    read: (inspectors, { filter, page }, view) =>
+      listUsers(inspectors, { ...page, prefix: filter.user_id_prefix }, view),
   }),
   diagnosticsRoute({
     path: '/users/{user_id}/summary',

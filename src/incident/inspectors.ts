@@ -6,7 +6,7 @@ import { type FamilyName, familyEntries, type Inspectors } from '../contract/fam
 import { checkSegmentId, commandKey } from '../contract/ids.js'
 import type { Deployment } from '../contract/inspectors.js'
 import type { JsonObject } from '../contract/json.js'
-import { omittedCount, type Page, type PageQuery, type Sample } from '../contract/page.js'
+import { fieldOfFilter, matcherOf, omittedCount, type Page, type PageQuery, type Sample } from '../contract/page.js'
 import { hasAll, type KnownAction, pageOfActions, pageOfRows } from '../contract/rows.js'
 import { admitsCall, type PendingCall } from '../contract/rpc.js'
 import { Refusal } from '../refusal.js'
@@ -83,9 +83,9 @@ function filtered({ rows }: Kept, { route }: Part, filter: Row): readonly Row[] 
   const admits = ADMITS[route]
   if (admits) return kept.filter((row) => admits(filter, row))
   const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
-  const unknown = kept.length > 0 && wanted.find(([name]) => !kept.some((row) => name in row))
+  const unknown = kept.length > 0 && wanted.find(([name]) => !kept.some((row) => fieldOfFilter(name) in row))
   if (unknown) throw notKept(route, `cannot be filtered by ${unknown[0]} in an incident`)
-  return wanted.length === 0 ? kept : kept.filter((row) => hasAll(row, wanted))
+  return wanted.length === 0 ? kept : kept.filter(matcherOf(filter))
 }
 
 /** One page of a list. After the last row of a list that was cut stands a page that cannot be read. */

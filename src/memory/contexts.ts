@@ -54,7 +54,7 @@ export function createContextRegistry(
   const presence = createPresenceTable<Context, ContextCounts>({
     ...bounds,
     now,
-    fields: ['client_id', 'window_id'],
+    fields: ['client_id', 'window_id', 'task_id'],
     derived: [{ name: 'window', of: windowKey }],
     dimensions: [
       ...countedBy(CONTEXT_FAMILY.counted),

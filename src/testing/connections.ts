@@ -97,7 +97,7 @@ function fakeChurn(given: readonly FakeChurn[], filter: ChurnFilter): Connection
 const toFilter = (values: Partial<Connection>): ConnectionFilter =>
   ConnectionFilter.parse(Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null)))
 
-const FILTERS = ConnectionFilter.keyof().options
+const FILTERS = ConnectionFilter.omit({ last_seen_before: true }).keyof().options
 
 const connectionsOf = (registry: RegistryInspector) =>
   walk<Connection>((page, ctx) => registry.listConnections({}, page, ctx), 100, 'listConnections')
@@ -112,6 +112,7 @@ export function registryContract(make: MakeInspector<RegistryInspector>): Contra
       item: Connection,
       id: 'connection_id',
       filters: FILTERS,
+      before: 'last_seen_at',
       get: (registry, id, ctx) => registry.getConnection(id, ctx),
     }),
     ...countCases<RegistryInspector, Connection>(make, {

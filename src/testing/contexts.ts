@@ -25,7 +25,7 @@ import {
 } from './expect.js'
 import { listCases, type MakeInspector, UNKNOWN_ID, userCases, walk } from './lists.js'
 
-const FILTERS = ContextFilter.keyof().options
+const FILTERS = ContextFilter.omit({ updated_before: true }).keyof().options
 
 /** Holds a context registry's inspector to its contract. `make` gives one with the same contexts each time. */
 export function contextRegistryContract(make: MakeInspector<ContextRegistryInspector>): ContractCase[] {
@@ -37,6 +37,7 @@ export function contextRegistryContract(make: MakeInspector<ContextRegistryInspe
       item: Context,
       id: 'context_id',
       filters: FILTERS,
+      before: 'updated_at',
       get: (contexts, id, ctx) => contexts.getContext(id, ctx),
     }),
     ...countCases<ContextRegistryInspector, Context>(make, {

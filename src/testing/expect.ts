@@ -2,7 +2,7 @@
 import { endWithin } from '../async/ending.js'
 import type { Instance } from '../contract/connections.js'
 import { canonicalJson, type Json } from '../contract/json.js'
-import { type InspectionContext, type Page, type PageQuery, parseSequence } from '../contract/page.js'
+import { type InspectionContext, matcherOf, type Page, type PageQuery, parseSequence } from '../contract/page.js'
 import { hasAll } from '../contract/rows.js'
 import { Refusal, type RefusalCode } from '../refusal.js'
 
@@ -247,9 +247,9 @@ export function fakePage<T extends object>(
 ): Page<T> {
   const start = parseSequence(page.cursor)
   const end = start + page.limit
-  const wanted = Object.entries(filter)
+  const isFiltered = Object.values(filter).some((value) => value !== undefined)
   // Without a filter nothing but the page is made: a walk may ask thousands of times.
-  const found = wanted.length ? wholeRecords(toRecord, given).filter((entry) => hasAll(entry, wanted)) : undefined
+  const found = isFiltered ? wholeRecords(toRecord, given).filter(matcherOf({ ...filter })) : undefined
   const all = (found ?? given ?? []).length
   const has_more = end < all
   const [from, to] = page.order === 'newest' ? [Math.max(0, all - end), Math.max(0, all - start)] : [start, end]

@@ -4,7 +4,14 @@ import type { UserEntries } from '../contract/family.js'
 import { compareIds, utf8Length } from '../contract/ids.js'
 import { EXAMINED_MAX, TOKEN_BYTES } from '../contract/limits.js'
 import { foldAll, type UserIds, type UserIndex, type UserPart } from '../contract/observation.js'
-import type { Awaitable, InspectionContext, Order, Page, PageQuery } from '../contract/page.js'
+import {
+  type Awaitable,
+  type InspectionContext,
+  matcherOf,
+  type Order,
+  type Page,
+  type PageQuery,
+} from '../contract/page.js'
 import {
   CONTEXT,
   ContractBroken,
@@ -49,6 +56,22 @@ export function filtersIn<Item extends object>(
       ) as Partial<Item>,
     )
   return found
+}
+
+const APART_MS = 86_400_000
+// A live inspector may work out a time anew, and differ by that much.
+const CLEAR_MS = 2_000
+
+/** Filters by a time: before all entries, behind all of them, and between some where none is near. */
+function timesIn<Item extends object>(entries: readonly Item[], field: (keyof Item & `${string}_at`) | undefined) {
+  if (field === undefined || entries.length === 0) return []
+  const times = entries.map((entry) => Date.parse(String(entry[field]))).sort((a, b) => a - b)
+  const [first = 0, last = 0] = [times[0], times.at(-1)]
+  const gap = times.findIndex((time, i) => i > 0 && time - (times[i - 1] as number) > 2 * CLEAR_MS)
+  const between = gap < 0 ? [] : [(times[gap] as number) - CLEAR_MS]
+  return [first - APART_MS, ...between, last + APART_MS].map(
+    (time) => ({ [field.replace(/_at$/, '_before')]: new Date(time).toISOString() }) as Partial<Item>,
+  )
 }
 
 /** Makes the inspector under test, with the same entries each time; nothing where it is absent. */
@@ -150,6 +173,8 @@ interface ListContract<Inspector, Item extends object> {
   ordered?: true
   /** Fields that the list can be filtered by. */
   filters?: readonly (keyof Item & string)[]
+  /** The time that the list can be filtered by, as `<name>_before`: only entries with a `<name>_at` at or before it. */
+  before?: keyof Item & `${string}_at`
   /** The method that finds one entry. */
   get?(inspector: Inspector, id: string, ctx: InspectionContext): Awaitable<Item | null>
 }
@@ -176,7 +201,7 @@ export function listCases<Inspector, Item extends object>(
   make: MakeInspector<Inspector>,
   contract: ListContract<Inspector, Item>,
 ): Promised[] {
-  const { name, id, item, filters = [], get } = contract
+  const { name, id, item, filters = [], before, get } = contract
   const idOf = (entry: Item) => (typeof id === 'function' ? id(entry) : String(entry[id]))
   const of =
     (work: (whole: List<Item>, inspector: Inspector) => Promise<void>): (() => Promise<void>) =>
@@ -251,7 +276,7 @@ export function listCases<Inspector, Item extends object>(
       name: `${name} answers exactly the entries that match its filters`,
       run: of(async (whole, inspector) => {
         const entries = await walk(whole, 100, name)
-        for (const filter of filtersIn(entries, filters)) {
+        for (const filter of [...filtersIn(entries, filters), ...timesIn(entries, before)]) {
           const expected = entries.filter((entry) => matches(entry, filter))
           const found = await walk(under(inspector, filter), 2, name)
           checkEntries(found.map(steady), expected.map(steady), idOf, `${name} under ${comparableText(filter)}`)
@@ -300,8 +325,7 @@ async function checkOrders<Item>(list: List<Item>, what: string, idOf: (entry: I
   return oldest
 }
 
-const matches = (entry: object, filter: object) =>
-  Object.entries(filter).every(([name, value]) => entry[name as keyof object] === value)
+const matches = (entry: object, filter: object) => matcherOf({ ...filter })(entry)
 
 // What an index over users promises: all users, in order, and the numbers that a walk would have found.
 
@@ -309,6 +333,13 @@ type Entry = { user_id: string }
 
 // What `observeUsers` takes at once.
 const OBSERVED_USERS = 500
+
+/** A whole id, the beginning of another one, and what no id begins with. */
+const prefixesIn = (ids: readonly string[]): string[] => [
+  ...ids.slice(0, 2),
+  ...ids.slice(-2).map((id) => [...id].slice(0, 1).join('')),
+  UNKNOWN_ID,
+]
 
 /** The cases of a source's user index; a source without one passes them. */
 export function userCases(make: MakeInspector<UserIndex>, { list, fold }: UserEntries): Promised[] {
@@ -343,6 +374,11 @@ export function userCases(make: MakeInspector<UserIndex>, { list, fold }: UserEn
             if (found.length < limit) break
           }
           checkEqual(ids, expected, `listUserIds with a limit of ${limit}`)
+        }
+        for (const prefix of prefixesIn(expected)) {
+          const found = await inspector.listUserIds({ after: null, limit: 500, prefix }, CONTEXT)
+          const wanted = expected.filter((id) => id.startsWith(prefix)).slice(0, 500)
+          checkEqual(found, wanted, `listUserIds with the prefix ${JSON.stringify(prefix)}`)
         }
         await checkEnds((ctx) => inspector.listUserIds?.({ after: null, limit: 1 }, ctx), 'listUserIds')
       }),

@@ -36,6 +36,9 @@ export const UserPage = pageSchema(UserObservation)
   .describe('One page of users.')
 export type UserPage = z.infer<typeof UserPage>
 
+/** A page of users, of those whose ids begin with `prefix`. */
+type UserPageQuery = PageQuery & Pick<IdPageQuery, 'prefix'>
+
 /** Users of one source, ordered: at least as many as the page holds, where there are as many. */
 interface Candidates extends KnownUsers {
   readonly ids: string[]
@@ -43,7 +46,7 @@ interface Candidates extends KnownUsers {
   readonly reached: string | null
 }
 
-function checkUserIds(ids: UserIds | null | undefined, { after, limit }: IdPageQuery): UserIds | null {
+function checkUserIds(ids: UserIds | null | undefined, { after, limit, prefix = '' }: IdPageQuery): UserIds | null {
   if (ids === null) return null
   if (!Array.isArray(ids)) throw new TypeError(`listUserIds answered ${shown(ids)}, not a list`)
   if (ids.length > limit) throw new TypeError(`listUserIds answered ${ids.length} ids for a limit of ${limit}`)
@@ -53,6 +56,7 @@ function checkUserIds(ids: UserIds | null | undefined, { after, limit }: IdPageQ
       throw new TypeError(
         `listUserIds: id ${i} must be greater than the one before it, and than the end of the page before`,
       )
+    if (!id.startsWith(prefix)) throw new TypeError(`listUserIds: id ${i} must begin with the prefix of the page`)
     last = id
   }
   const { reached } = ids
@@ -62,10 +66,16 @@ function checkUserIds(ids: UserIds | null | undefined, { after, limit }: IdPageQ
 }
 
 /** The users of a source that lists them; of their parts nothing is known but that they are there. */
-async function list(source: UserSource, page: PageQuery, view: ViewContext): Promise<SourceReading<Candidates> | null> {
+async function list(
+  source: UserSource,
+  page: UserPageQuery,
+  view: ViewContext,
+): Promise<SourceReading<Candidates> | null> {
   const { index, name } = source
   // One more than the page: that is how the page knows that another follows.
-  const query = { after: page.cursor, limit: Math.min(page.limit + 1, scanLimit(view.ctx)) }
+  const { prefix } = page
+  const limit = Math.min(page.limit + 1, scanLimit(view.ctx))
+  const query = { after: page.cursor, limit, ...(prefix === undefined ? {} : { prefix }) }
   const readIds = async () => (index.listUserIds ? checkUserIds(await index.listUserIds(query, view.ctx), query) : null)
   const reading = await readOnce(name, readIds, view, (ids) => examinedOf(ids, ids.length))
   if (!reading?.value) return reading as SourceReading<never> | null
@@ -79,10 +89,14 @@ async function list(source: UserSource, page: PageQuery, view: ViewContext): Pro
 /** The users whom a walk over the entries of a source meets, with what the entries say of them. */
 async function sample(
   source: UserSource,
-  { cursor }: PageQuery,
+  { cursor, prefix = '' }: UserPageQuery,
   view: ViewContext,
 ): Promise<SourceReading<Candidates>> {
-  const reading = await readEntries(source, view, (id) => cursor === null || compareIds(id, cursor) > 0)
+  const reading = await readEntries(
+    source,
+    view,
+    (id) => id.startsWith(prefix) && (cursor === null || compareIds(id, cursor) > 0),
+  )
   const { value } = reading
   return { ...reading, value: value && { ...value, ids: [...value.parts.keys()].sort(compareIds), reached: null } }
 }
@@ -91,7 +105,7 @@ async function sample(
  * A source's candidates with their numbers. Whoever is on the page and known to this source is among its own first
  * `page.limit` users, so no source waits for another, and one that hangs holds up none.
  */
-async function find(source: UserSource, page: PageQuery, asked: ViewContext): Promise<SourceReading<Candidates>> {
+async function find(source: UserSource, page: UserPageQuery, asked: ViewContext): Promise<SourceReading<Candidates>> {
   const view = viewForSource(asked, source.name)
   const listed = await list(source, page, view)
   const found = listed ?? (await sample(source, page, view))
@@ -118,7 +132,7 @@ function* observed(ids: readonly string[], found: readonly UserReading[]): Steps
 }
 
 /** Users in the order of their ids. `page.cursor` is the last id of the page before, or one that it looked past. */
-export async function listUsers(inspectors: Inspectors, page: PageQuery, view: ViewContext): Promise<UserPage> {
+export async function listUsers(inspectors: Inspectors, page: UserPageQuery, view: ViewContext): Promise<UserPage> {
   const found = await Promise.all(userSources(inspectors).map((source) => find(source, page, view)))
   const candidates = found.flatMap(({ value }) => value ?? [])
   const merged = [...new Set(candidates.flatMap(({ ids }) => ids))].sort(compareIds)

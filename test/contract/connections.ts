@@ -74,6 +74,34 @@ export function connectionBattery(
       expect(await list()).toEqual([connection])
     })
 
+    it('lists those last seen at or before a time', async () => {
+      const { connection_id: first } = await connect({ user_id: 'ann' })
+      clock.advance(10_000)
+      const { connection_id: second } = await connect({ user_id: 'bob' })
+      expect(await idsOf({ last_seen_before: at(-1) })).toEqual([])
+      expect(await idsOf({ last_seen_before: at(9_999) })).toEqual([first])
+      expect((await idsOf({ last_seen_before: at(10_000) })).sort()).toEqual([first, second].sort())
+      expect(await idsOf({ last_seen_before: at(10_000), user_id: 'bob' })).toEqual([second])
+      await registry.heartbeat(first)
+      expect(await idsOf({ last_seen_before: at(9_999) })).toEqual([])
+      const counted = await inspector.countConnections?.({ last_seen_before: at(10_000), user_id: 'ann' }, ASK)
+      expect(counted?.total ?? 1).toBe(1)
+    })
+
+    it('lists the users whose ids begin with a prefix', async () => {
+      for (const user_id of ['a', 'ann', 'annika', 'bob', 'änn', '\u{1f600}x']) await connect({ user_id })
+      const under = async (prefix: string, after: string | null = null, limit = 100) => [
+        ...((await inspector.listUserIds?.({ after, limit, prefix }, ASK)) ?? []),
+      ]
+      expect(await under('ann')).toEqual(['ann', 'annika'])
+      expect(await under('ann', null, 1)).toEqual(['ann'])
+      expect(await under('ann', 'ann')).toEqual(['annika'])
+      expect(await under('ann', 'annika')).toEqual([])
+      expect(await under('annk')).toEqual([])
+      expect(await under('\u{1f600}')).toEqual(['\u{1f600}x'])
+      expect(await under('ä', 'a')).toEqual(['änn'])
+    })
+
     it('knows nothing of an id that was never given', async () => {
       for (const id of ['nope', '__proto__', 'constructor', 'toString']) {
         expect(await inspector.getConnection(id, ASK)).toBeNull()

@@ -56,6 +56,36 @@ export function contextBattery(
       expect(await get('__proto__')).toBeNull()
     })
 
+    it('lists the contexts of one task, whatever is reported of them, until it is given up', async () => {
+      const of = async (task_id: string) => (await list({ task_id })).map(({ context_id }) => context_id)
+      for (const id of ['t1', 't2', 't3']) await worker(id, { user_id: `user-${id}` })
+      await contexts.assignTask('t1', 'job')
+      await contexts.assignTask('t2', 'job')
+      await contexts.assignTask('t3', 'other')
+      expect((await of('job')).sort()).toEqual(['t1', 't2'])
+      await worker('t1', { user_id: 'user-t1', status: 'active', window_id: 'w' })
+      expect((await of('job')).sort()).toEqual(['t1', 't2'])
+      expect((await list({ task_id: 'job', window_id: 'w' })).map(({ context_id }) => context_id)).toEqual(['t1'])
+      await contexts.releaseTask('t1')
+      await contexts.close('t2')
+      expect([await of('job'), await of('other')]).toEqual([[], ['t3']])
+      await contexts.assignTask('t1', 'other')
+      expect((await of('other')).sort()).toEqual(['t1', 't3'])
+    })
+
+    it('lists what was last reported at or before a time', async () => {
+      await report('t1')
+      clock.advance(10_000)
+      await report('t2')
+      const reportedBy = async (updated_before: string) =>
+        (await list({ updated_before })).map(({ context_id }) => context_id)
+      expect(await reportedBy(at(-1))).toEqual([])
+      expect(await reportedBy(at())).toEqual(['t1'])
+      expect((await reportedBy(at(10_000))).sort()).toEqual(['t1', 't2'])
+      await report('t1')
+      expect(await reportedBy(at(9_999))).toEqual([])
+    })
+
     it('updates on a report, and keeps ownership, task and birth', async () => {
       await worker('t1')
       await contexts.assignTask('t1', 'job')

@@ -11,6 +11,7 @@ import { startViewed, type ViewedHost } from './host.js'
 /** Every list with filters: what it cannot be asked without, and the field that the first cell of a row shows. */
 const LISTS: Record<string, { needs?: Record<string, string>; id: string }> = {
   '/findings': { id: 'kind' },
+  '/users': { id: 'user_id' },
   '/connections': { id: 'connection_id' },
   '/contexts': { id: 'context_id' },
   '/workers': { id: 'context_id', needs: { user_id: 'alice' } },
@@ -38,9 +39,12 @@ function variedWorld(): FakeWorld {
     connections: [
       ...(world.connections ?? []),
       connection({ connection_id: 'conn-7', node_id: 'node-1', client_type: 'web' }),
-      connection({ ...ended, connection_id: 'conn-8', ended_reason: 'superseded' }),
+      connection({ ...ended, connection_id: 'conn-8', ended_reason: 'superseded', last_seen_at: LONG_AGO.at }),
     ],
-    contexts: [...world.contexts, context({ context_id: 'ctx-9', client_id: 'phone', client_type: 'mobile' })],
+    contexts: [
+      ...world.contexts,
+      context({ context_id: 'ctx-9', client_id: 'phone', client_type: 'mobile', updated_at: LONG_AGO.at }),
+    ],
     browserWindows: [
       ...world.browserWindows,
       browserWindow({ window_id: 'win-4', client_id: 'phone', ownership: 'user-owned' }),
@@ -243,5 +247,7 @@ function wordOf(row: Record<string, unknown>, name: string): unknown {
   const { admission, stream } = row as { admission?: { scope_id: string }; stream?: string }
   if (name === 'scope_id' && admission) return admission.scope_id
   if (name === 'stream') return stream
+  if (name === 'user_id_prefix') return String(row.user_id).slice(0, 2)
+  if (name === 'silent_for_ms') return '600000'
   return row[name] ?? (name === 'user_id' ? 'bob' : null)
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { CASES, createSubject, createWatched, expectProblem, get, withQuery } from './subject.js'
+import { NOW } from './world.js'
 
 const LIMITED = CASES.filter(({ route }) => route.page !== undefined)
 
@@ -114,6 +115,22 @@ describe('filters', () => {
         { limit: 500, cursor: null },
       ],
     ])
+  })
+
+  it('count a silence back from now', async () => {
+    const { router, calls } = createWatched()
+    await get(router, '/connections?silent_for_ms=60000')
+    await get(router, '/contexts?silent_for_ms=60000')
+    const at = new Date(NOW - 60_000).toISOString()
+    expect(calls.map(({ args }) => args[0])).toEqual([{ last_seen_before: at }, { updated_before: at }])
+    for (const path of ['/connections', '/connections/count', '/contexts', '/contexts/count'])
+      expect((await get(router, `${path}?silent_for_ms=0`)).status).toBe(422)
+  })
+
+  it('narrow users to those whose ids begin with a prefix, of every source', async () => {
+    const { body } = await get(createSubject(), '/users?user_id_prefix=al')
+    expect(body.items.map((user: { user_id: string }) => user.user_id)).toEqual(['alice'])
+    expect((await get(createSubject(), '/users?user_id_prefix=AL')).body.items).toEqual([])
   })
 
   it('are refused one by one in a body that stays small and repeats no value', async () => {

@@ -1,5 +1,5 @@
 /** Records in the order of their arrival, by fields that never change: paged lists for what is no record of one user. */
-import { type Page, type PageQuery, parseSequence } from '../../contract/page.js'
+import { matcherOf, type Page, type PageQuery, parseSequence } from '../../contract/page.js'
 import { entriesFrom } from './field-index.js'
 import { byNumber, OrderedIndex } from './ordered-index.js'
 
@@ -72,7 +72,7 @@ export function createListing<E extends Sequenced>(fields: Readonly<Record<strin
       const { order } = page
       let last = parseSequence(page.cursor, order)
       let examined = 0
-      const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
+      const matches = matcherOf(filter)
       const index = narrowest(filter)
       for (const entry of index ? entriesFrom(index, last, order) : []) {
         if (items.length === page.limit || examined === bound)
@@ -80,7 +80,7 @@ export function createListing<E extends Sequenced>(fields: Readonly<Record<strin
         examined++
         last = entry.sequence
         const record = view(entry)
-        if (record && wanted.every(([name, value]) => record[name as keyof R] === value)) items.push(record)
+        if (record && matches(record)) items.push(record)
       }
       return { items, next_cursor: null, has_more: false, examined }
     },

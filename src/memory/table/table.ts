@@ -1,6 +1,9 @@
 /** Indexed records: paged lists, exact counts and users without a scan, for every family that keeps records in memory. */
 import {
+  admitsValue,
   type Examined,
+  type Filter,
+  matcherOf,
   type Order,
   type Page,
   type PageQuery,
@@ -24,8 +27,6 @@ export interface Entry<R, S = undefined> extends Queued {
 
 /** What an entry reads as now, or `undefined` when it should be gone already. Filters look at this. */
 export type View<R, S, T = R> = (entry: Entry<R, S>) => T | undefined
-
-type Filter = Readonly<Record<string, unknown>>
 
 export interface TableOptions<R> {
   /** Fields that are filtered by and have many values; `user_id` is always among them. */
@@ -146,14 +147,14 @@ export function createTable<R extends Owned, S = undefined, C extends object = C
       const { order } = page
       let last = parseSequence(page.cursor, order)
       let examined = 0
-      const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
+      const matches = matcherOf(filter)
       for (const entry of narrowest(filter).from(last, order)) {
         if (items.length === page.limit || examined === bound)
           return { items, next_cursor: String(last), has_more: true, examined }
         examined++
         last = entry.sequence
         const record = view(entry)
-        if (record && wanted.every(([name, value]) => record[name as keyof T] === value)) items.push(record)
+        if (record && matches(record)) items.push(record)
       }
       return { items, next_cursor: null, has_more: false, examined }
     },
@@ -175,7 +176,10 @@ export function createTable<R extends Owned, S = undefined, C extends object = C
       const found: [number, number][] = []
       for (const entry of from(0)) {
         const record = view(entry)
-        if (record && others.every((name) => fieldOf(record, name) === filter[name]))
+        if (
+          record &&
+          others.every((name) => fieldOf(record, name) === filter[name] || admitsValue(record, name, filter[name]))
+        )
           found.push([cells.cellOf(record), 1])
       }
       return withMetadata(cells.count(found, filter), { examined: size })

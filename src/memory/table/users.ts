@@ -30,6 +30,16 @@ export function createTableUsers<R extends Owned, E extends Indexed>(ofUser: Fie
     if (clients.size === 0) clientsOf.delete(user_id)
   }
 
+  /** Ids greater than `after` that begin with `prefix`. */
+  function* idsAfter(after: string | null, prefix = ''): Iterable<string> {
+    const isBegun = after !== null && compareIds(after, prefix) >= 0
+    if (!isBegun && prefix !== '' && userIds.get(prefix) !== undefined) yield prefix
+    for (const id of userIds.after(isBegun || prefix === '' ? after : prefix)) {
+      if (!id.startsWith(prefix)) return
+      yield id
+    }
+  }
+
   /** Whether the user has a record, looking at no more than its first `bound` entries; `null` where that did not tell. */
   function checkPresence(
     userId: string,
@@ -65,12 +75,12 @@ export function createTableUsers<R extends Owned, E extends Indexed>(ofUser: Fie
      * the index of users among them. Without `isSwept`, records have died that are still in the index, and every user
      * is looked at by `read`.
      */
-    userIds({ after, limit }: IdPageQuery, read: Read<R, E>, isSwept: boolean, bound: number): UserIds {
+    userIds({ after, limit, prefix }: IdPageQuery, read: Read<R, E>, isSwept: boolean, bound: number): UserIds {
       const ids: string[] = []
       let examined = 0
       let reached: string | undefined
       let truncated = false
-      for (const id of userIds.after(after)) {
+      for (const id of idsAfter(after, prefix)) {
         if (ids.length === limit) return withMetadata(ids, { examined, truncated })
         if (examined >= bound) return withMetadata(ids, { examined, truncated, reached })
         examined++

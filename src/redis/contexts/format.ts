@@ -18,7 +18,7 @@ export const CONTEXTS: TableReader<Context, z.infer<typeof StoredContext>> = {
   name: 'contexts',
   idOf: ({ context_id }) => context_id,
   schema: StoredContext,
-  indexes: ['window_id', 'user_id'],
+  indexes: ['task_id', 'window_id', 'user_id'],
   // Field by field, because spreading the fifty rows of a page costs more than parsing them.
   read(row, now) {
     const silence = now - row.updated_at

@@ -11,5 +11,19 @@ local function alive()
   if state.updated_at + silences * state.ttl_ms <= now then return nil end
   return state, body
 end
+
+-- Moves the row to the index of `task`, or out of the index where `task` is no string.
+local function index_task(state, task)
+  for i = #state.ix, 1, -1 do
+    local name, value = state.ix[i][1], state.ix[i][2]
+    if name == 'task_id' then
+      redis.call('ZREM', K(t, name, value), id)
+      table.remove(state.ix, i)
+    end
+  end
+  if type(task) ~= 'string' then return end
+  state.ix[#state.ix + 1] = { 'task_id', task }
+  redis.call('ZADD', K(t, 'task_id', task), state.seq, id)
+end
 local function is_new(attempt) return redis.call('EXISTS', K('once', attempt)) == 0 end
 local function shown(state, body) return { cjson.encode(state), now, body } end

@@ -7,6 +7,7 @@ return once(attempt, function()
   if state.task_id ~= task then
     if state.task_id ~= cjson.null then return false end
     state.task_id, state.task_assigned_at = task, now
+    index_task(state, task)
     save(t, id, state, body)
   end
   return shown(state, body)

@@ -7,6 +7,7 @@ return once(attempt, function()
   for field, value in pairs(cjson.decode(change)) do state[field] = value end
   state.status = 'closed'
   state.updated_at = now
+  index_task(state, nil)
   put(t, id, state, state, body, now + state.ttl_ms)
   return { now + state.ttl_ms, tostring(state.sent) }
 end)

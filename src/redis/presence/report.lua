@@ -40,5 +40,6 @@ state.ttl_ms = tonumber(ttl)
 state.updated_at = now
 state.ix = { { 'user_id', state.user_id } }
 if indexed ~= '' and type(state[indexed]) == 'string' then state.ix[2] = { indexed, state[indexed] } end
+if type(state.task_id) == 'string' then state.ix[#state.ix + 1] = { 'task_id', state.task_id } end
 put(t, id, was, state, body, now + 2 * state.ttl_ms)
 return shown(state, body)

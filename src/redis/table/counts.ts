@@ -1,8 +1,8 @@
 /** Counts of records: exact within the scan limit; above it a sample that is marked as truncated. */
-import { type Indexed, type InspectionContext, scanLimit } from '../../contract/page.js'
+import { type Filter, type Indexed, type InspectionContext, matcherOf, scanLimit } from '../../contract/page.js'
 import { count } from '../store/reply.js'
 import type { Store } from '../store/store.js'
-import { type Filter, indexOf } from './pages.js'
+import { indexOf } from './pages.js'
 import { readIndex, type TableReader } from './rows.js'
 import { allShards, readShards, shareOut } from './shards.js'
 import { readSpans } from './spans.js'
@@ -30,7 +30,7 @@ export async function countAll<R extends object, S extends object>(
   const parts = sized.answers
     .map(({ shard }, i) => ({ shard, share: shares[i] as number }))
     .filter(({ share }) => share > 0)
-  const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
+  const matches = matcherOf(filter)
   let examined = 0
   let isShort = false
   const read = await readShards(
@@ -43,9 +43,7 @@ export async function countAll<R extends object, S extends object>(
       isShort ||= (isTruncated && entries.length < share) || entries.some(({ isBad }) => isBad)
       return entries.flatMap(({ row }) => {
         const record = row && table.read(row, now)
-        return record !== undefined && wanted.every(([field, value]) => record[field as keyof R] === value)
-          ? [record]
-          : []
+        return record !== undefined && matches(record) ? [record] : []
       })
     },
   )

@@ -3,7 +3,7 @@
  * by user.
  */
 import { PAGE_MAX } from '../../contract/limits.js'
-import type { InspectionContext, Page, PageQuery } from '../../contract/page.js'
+import { type Filter, type InspectionContext, matcherOf, type Page, type PageQuery } from '../../contract/page.js'
 import type { Constants } from '../store/arguments.js'
 import { listOf, type StoreReply, scored } from '../store/reply.js'
 import type { Store } from '../store/store.js'
@@ -52,8 +52,6 @@ export interface Listed<R extends object> {
   read(id: string, found: StoreReply, now: number): R | null | undefined
 }
 
-type Filter = Readonly<Record<string, unknown>>
-
 /** Reads a page of `listed` under `filter` from its most selective index. @throws Refusal as `readPage`. */
 export async function readListed<R extends object>(
   store: Store,
@@ -66,7 +64,7 @@ export async function readListed<R extends object>(
   const field = listed.indexes.find((name) => typeof filter[name] === 'string')
   const index = field === undefined ? ['all'] : [field, filter[field] as string]
   const isCovered = wanted.every(([name]) => name === field)
-  const matches = (record: R) => wanted.every(([name, value]) => record[name as keyof R] === value)
+  const matches = matcherOf(filter)
   const last = (await store.shards(ctx)) - 1
   const { order } = page
   const read = async (

@@ -1,7 +1,9 @@
 /** Pages over a table: one index read and one `MGET`, wherever the page starts and however many entries there are. */
 import { PAGE_MAX } from '../../contract/limits.js'
 import {
+  type Filter,
   type InspectionContext,
+  matcherOf,
   omittedCount,
   type Page,
   type PageQuery,
@@ -40,8 +42,6 @@ export function parseToken(cursor: string, first: number, last: number): IndexPo
 
 /** Returns the cursor of a page that continues after `position`. */
 export const toToken = ({ shard, sequence }: IndexPosition) => `${shard}.${sequence}`
-
-export type Filter = Readonly<Record<string, unknown>>
 
 /** One entry of an index with its position; `record` is `undefined` if there is none to return. */
 interface Entry<R> {
@@ -230,7 +230,7 @@ export async function readPage<R extends object, S extends object>(
   const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
   const index = indexOf(table, filter)
   const isCovered = wanted.every(([field]) => field === index[0])
-  const matches = (record: R) => wanted.every(([field, value]) => record[field as keyof R] === value)
+  const matches = matcherOf(filter)
   const reach = shardRange(filter.user_id, await store.shards(ctx))
   const isMerged = order !== undefined && reach[0] < reach[1]
   const read = async (shard: number, scores: Scores, { round, wanted, budget }: Stretch) => {

@@ -15,7 +15,7 @@ import usersLua from './users.lua'
 // entries. A user whose rows have all expired stays in the index until a writer sweeps it.
 const USERS = defineReadScript(
   {
-    args: ['t', 'from', 'at', 'max_users', 'max_examined'],
+    args: ['t', 'from', 'prefix', 'at', 'max_users', 'max_examined'],
     answer: ([users = null, examined = null, last, isEnd]) => ({
       users: strings(users),
       examined: count(examined),
@@ -43,7 +43,7 @@ interface Reach {
 }
 
 /**
- * Lists the users of a table after `page.after` that have a row now, ordered by UTF-8 bytes, like a sorted set without
+ * Lists the users of a table after `page.after`, with the prefix of the page, that have a row now, ordered by UTF-8 bytes, like a sorted set without
  * scores. Half of the scan limit is reserved for reading their records. If the limit is reached before the page is
  * full, `reached` is the last id that all shards have read. `truncated`: a shard is down or was not read.
  */
@@ -53,12 +53,14 @@ export async function listUserIds(
   page: IdPageQuery,
   ctx: InspectionContext,
 ): Promise<UserIds> {
+  const { prefix = '' } = page
   const shards = await allShards(store, ctx)
   const now = await store.time(ctx)
   const bounds = shareOut(Math.ceil(scanLimit(ctx) / 2), Array(shards.length).fill(1))
   const readOn = async (reach: Reach, most: number): Promise<Reach> => {
-    const from = reach.last === null ? '-' : `(${reach.last}`
-    const given = { t: table, from, at: now, max_users: most, max_examined: reach.bound - reach.examined }
+    const isBegun = reach.last !== null && compareIds(reach.last, prefix) >= 0
+    const from = isBegun ? `(${reach.last}` : prefix === '' ? '-' : `[${prefix}`
+    const given = { t: table, from, prefix, at: now, max_users: most, max_examined: reach.bound - reach.examined }
     const { users, examined, last, isEnd } = await readShard(store, USERS, reach.shard, given, ctx)
     reach.users.push(...users)
     reach.examined += examined

@@ -1,7 +1,7 @@
 /** Lists of some users only: one user after the other, each by the source's own filter of users. */
 import { betweenSlices } from '../../async/turns.js'
 import { digest64 } from '../../contract/digest.js'
-import type { Awaitable, InspectionContext, Page, PageQuery } from '../../contract/page.js'
+import { type Awaitable, type InspectionContext, matcherOf, type Page, type PageQuery } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { budgetOf, readPage } from '../reading.js'
 
@@ -49,7 +49,7 @@ export function listOwned<By extends Whose, T extends OwnedBy<By>, F extends Fil
   users: readonly string[],
   list: List<T, OfOne<By>>,
   isOf: (entry: T) => boolean = () => true,
-  admits: (filter: Omit<F, By>, entry: T) => boolean = hasAll,
+  admits: (filter: Omit<F, By>, entry: T) => boolean = (filter, entry) => matcherOf(filter)(entry),
 ): List<T, F> {
   const scope = digest64(JSON.stringify(users)).slice(0, 8)
 
@@ -98,6 +98,3 @@ export function listOwned<By extends Whose, T extends OwnedBy<By>, F extends Fil
     }
   }
 }
-
-const hasAll = (filter: object, entry: object) =>
-  Object.entries(filter).every(([name, value]) => value === undefined || entry[name as keyof object] === value)

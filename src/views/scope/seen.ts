@@ -92,8 +92,8 @@ export function scopeUsers(index: UserIndex, { users, has }: VisibleUsers): User
 
   return {
     observeUsers: observe,
-    async listUserIds({ after, limit }, ctx) {
-      const left = users.filter((user) => after === null || compareIds(user, after) > 0)
+    async listUserIds({ after, limit, prefix = '' }, ctx) {
+      const left = users.filter((user) => user.startsWith(prefix) && (after === null || compareIds(user, after) > 0))
       const asked = left.slice(0, Math.min(limit, scanLimit(ctx)))
       const parts = await observe(asked, ctx)
       if (parts === null) return null

@@ -27,6 +27,7 @@ export const CONNECTIONS: ListView<Connection> = {
     choice('status', STATUSES),
     text('node_id'),
     text('ended_reason'),
+    text('silent_for_ms'),
     ORDER,
   ],
   keyOf: ({ connection_id }) => connection_id,

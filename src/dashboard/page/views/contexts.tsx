@@ -21,6 +21,8 @@ export const CONTEXTS: ListView<Context> = {
     choice('status', STATUSES),
     choice('ownership', OWNERSHIPS),
     text('window_id'),
+    text('task_id'),
+    text('silent_for_ms'),
     ORDER,
   ],
   keyOf: ({ context_id, user_id }) => `${user_id} ${context_id}`,

@@ -1,4 +1,5 @@
 /** Users, and one of them: all that is known, by source. */
+
 import type { JSX } from 'preact'
 import type { UserObservation } from '../../../views/user-observation.js'
 import type { UserSummary } from '../../../views/user-summary.js'
@@ -6,6 +7,7 @@ import { hrefOf } from '../address.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
 import { Fields } from '../parts/field.js'
+import { text } from '../parts/filters.js'
 import { Excerpt, type ListView } from '../parts/list.js'
 import { Absent, truncationsOf } from '../parts/state.js'
 import { CALLS } from './calls.js'
@@ -20,7 +22,7 @@ export const USERS: ListView<UserObservation> = {
   path: '/users',
   title: 'Users',
   about: 'Every user that a source knows, by id.',
-  filters: [],
+  filters: [text('user_id_prefix')],
   keyOf: ({ user_id }) => user_id,
   columns: [
     'user_id',
