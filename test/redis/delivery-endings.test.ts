@@ -62,10 +62,10 @@ describeRedis('a node of the dispatcher', () => {
     const { client, plan } = lossyClient(connected.client)
     // Its first pass is under way until the node is closed.
     const held = plan.meet('held', await runsOf(RECONCILE))
-    const { dispatcher } = open({ client, commandTimeoutMs: 100, onError: (error) => onError.push(error) })
+    const { dispatcher } = open({ client, commandTimeoutMs: 2_000, onError: (error) => onError.push(error) })
     await held
     await dispatcher.close()
-    await new Promise((resolve) => setTimeout(resolve, 150))
+    await new Promise((resolve) => setTimeout(resolve, 2_500))
     expect(onError).toEqual([])
   })
 

@@ -15,7 +15,8 @@ beforeAll(async () => {
 })
 afterAll(() => store?.stop())
 
-describe('a simulated deployment', () => {
+// A test that gave up would leave its history running into the next one.
+describe('a simulated deployment', { timeout: 900_000 }, () => {
   for (const defect of DEFECTS)
     it.skipIf(defect.store !== 'memory' && missing.length > 0)(
       `finds the planted defect “${defect.name}”${defect.store === 'memory' ? '' : needs}`,

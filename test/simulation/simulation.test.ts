@@ -17,6 +17,9 @@ const SEEDS: [StoreKind, number][] = [
   ['redis-sharded', 1193],
 ]
 
+/** Twenty times what it takes on a quiet machine: a test that gave up would leave its history running into the next one. */
+const TIMEOUT = { timeout: 900_000 }
+
 const begin = Math.floor(Math.random() * 1e9)
 
 let load: Load
@@ -32,7 +35,7 @@ const run = (kind: StoreKind, seed: number, library = load): Promise<Outcome> =>
 
 const violationsOf = ({ history }: Outcome) => history.violations.map(({ rule, about }) => `${rule}: ${about}`)
 
-describe('a simulated deployment', () => {
+describe('a simulated deployment', TIMEOUT, () => {
   it.each([
     ['memory', 60],
     ['redis', 15],
