@@ -96,7 +96,7 @@ export interface Operation<C extends Call = Call> {
 }
 
 /** Whether an operation may have had an effect that nobody was told. */
-export const isOpen = ({ end }: Operation): boolean =>
+const isOpen = ({ end }: Operation): boolean =>
   end.type === 'unanswered' || end.type === 'error' || (end.type === 'refused' && end.outcome === 'unknown')
 
 /** A definite no: it had no effect and never will. */
