@@ -1,4 +1,4 @@
-/** The live browser-window registry of one process, and the inspector that looks through at it. */
+/** The browser-window registry of one process, and its inspector. */
 
 import {
   BROWSER_WINDOW_FAMILY,
@@ -19,18 +19,18 @@ import { scanLimit } from '../contract/page.js'
 import { countedBy } from './table/dimensions.js'
 import { createPresenceTable } from './table/presence.js'
 
+/** Options of `createBrowserWindowRegistry`. */
 export const BrowserWindowRegistryOptions = withClock(PresenceOptions)
+/** Options of `createBrowserWindowRegistry`. */
 export interface BrowserWindowRegistryOptions extends PresenceOptions, Clocked {}
 
 const EITHER = [false, true, UNKNOWN]
 
 /**
- * A browser-window registry in memory. The counts that it answers are the client's own snapshot. Staleness and leaving
- * are worked out when somebody looks; there is no timer.
+ * Creates a browser-window registry in memory. Its counts are the client's own snapshot. Staleness and expiry are
+ * computed on access; there is no timer.
  *
- * @example
- * const browserWindows = createBrowserWindowRegistry()
- * await browserWindows.report({ window_id: 'w1', user_id: 'u', client_id: 'c', tab_count: 3 })
+ * @example const browserWindows = createBrowserWindowRegistry()
  */
 export function createBrowserWindowRegistry(
   options: BrowserWindowRegistryOptions = {},

@@ -1,4 +1,4 @@
-/** The live context registry of one process, and the inspector that looks through at it. */
+/** The context registry of one process, and its inspector. */
 
 import { ClientType } from '../contract/connections.js'
 import {
@@ -20,14 +20,16 @@ import { scanLimit, withMetadata } from '../contract/page.js'
 import { countedBy } from './table/dimensions.js'
 import { createPresenceTable } from './table/presence.js'
 
+/** Options of `createContextRegistry`. */
 export const ContextRegistryOptions = withClock(PresenceOptions)
+/** Options of `createContextRegistry`. */
 export interface ContextRegistryOptions extends PresenceOptions, Clocked {}
 
-/** Key of a window of a user. Unambiguous, because ids hold no line break. */
+/** Returns the key of a user's window. It is unambiguous, because ids contain no line break. */
 const windowKey = ({ user_id, window_id }: { user_id: string; window_id: string | null }) =>
   window_id === null ? null : `${user_id}\n${window_id}`
 
-/** The counts of one window: its workers that are neither closed nor stale, those without a task among them apart. */
+/** Returns the counts of one window: its workers that are neither closed nor stale, split into idle and busy. */
 function countWindow(
   window_id: string,
   count: (filter: Readonly<Record<string, unknown>>) => ContextCounts | null,
@@ -40,12 +42,10 @@ function countWindow(
 }
 
 /**
- * A context registry in memory. A closed context gives up its task. Staleness and leaving are worked out when somebody
- * looks; there is no timer.
+ * Creates a context registry in memory. Closing a context releases its task. Staleness and expiry are computed on
+ * access; there is no timer.
  *
- * @example
- * const contexts = createContextRegistry()
- * await contexts.report({ context_id: 't1', user_id: 'u', client_id: 'c', client_type: 'browser', status: 'idle' })
+ * @example const contexts = createContextRegistry()
  */
 export function createContextRegistry(
   options: ContextRegistryOptions = {},
@@ -62,7 +62,7 @@ export function createContextRegistry(
     ],
   })
 
-  /** The entry of that id when it is neither gone nor closed. */
+  /** Returns the entry with that id if it exists and is not closed. */
   function open(contextId: string) {
     const entry = presence.get(contextId)
     return entry?.record.status === 'closed' ? undefined : entry

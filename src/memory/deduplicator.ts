@@ -1,4 +1,4 @@
-/** The live deduplicator of one process, and the inspector that looks through at it. */
+/** The deduplicator of one process, and its inspector. */
 
 import { createClock } from '../async/clock.js'
 import { ClaimInput, ClaimOptions, type Deduplicator, type DeduplicatorInspector } from '../contract/deduplicator.js'
@@ -9,13 +9,15 @@ import { type Clocked, readOptions, withClock } from '../contract/options.js'
 import { FairShare, type Place } from '../fair-share/fair-share.js'
 import { ExpiryQueue, type Queued, unqueued } from './table/expiry-queue.js'
 
+/** Options of `createDeduplicator`. */
 export const DeduplicatorOptions = withClock(ClaimOptions)
+/** Options of `createDeduplicator`. */
 export interface DeduplicatorOptions extends ClaimOptions, Clocked {}
 
 interface Seen extends Queued {
   readonly key: string
   readonly owner: Owner
-  /** The wall's time, for show. */
+  /** Time of the wall clock in epoch ms, for display. */
   readonly claimedAt: number
   place?: Place<Seen>
 }
@@ -28,11 +30,9 @@ interface Owner {
 }
 
 /**
- * A deduplicator in memory. A claim holds from its first moment for `ttlMs`; a duplicate does not prolong it.
+ * Creates a deduplicator in memory. A claim is valid for `ttlMs`; a duplicate does not extend it.
  *
- * @example
- * const deduplicator = createDeduplicator()
- * await deduplicator.claim({ user_id: 'u', message_id: 'm' }) // true, then false
+ * @example const isFirst = await createDeduplicator().claim({ user_id: 'u', message_id: 'm' })
  */
 export function createDeduplicator(options: DeduplicatorOptions = {}): Inspected<Deduplicator, DeduplicatorInspector> {
   const { ttlMs, capacity, now } = readOptions(DeduplicatorOptions, options)
@@ -43,7 +43,7 @@ export function createDeduplicator(options: DeduplicatorOptions = {}): Inspected
   const shares = new FairShare<Seen>({ entries: capacity })
   const counters = { accepted: 0, duplicates: 0, evicted: 0 }
 
-  // Neither ids nor names of streams hold a control character, so that the three are unmistakable.
+  // Unambiguous, because neither ids nor stream names contain control characters.
   const keyOf = ({ user_id, stream = '', message_id }: ClaimInput) => `${user_id}\n${stream}\n${message_id}`
 
   function forget({ owner, key, place }: Seen): void {

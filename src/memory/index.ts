@@ -1,4 +1,4 @@
-/** The face of `relayscope/memory`: the live objects of one process. */
+/** The public API of `relayscope/memory`: the facilities of one process. */
 export type { DispatcherOptions } from '../contract/delivery-rules.js'
 export type { RpcCounters } from '../contract/rpc.js'
 export { type BrowserWindowRegistryOptions, createBrowserWindowRegistry } from './browser-windows.js'

@@ -1,4 +1,4 @@
-/** The contract suite of a browser-window registry's inspector. */
+/** Contract suite of the browser-window inspector. */
 import {
   BROWSER_WINDOW_FAMILY,
   BrowserWindow,
@@ -23,7 +23,7 @@ import { listCases, type MakeInspector, userCases, walk } from './lists.js'
 
 const FILTERS = BrowserWindowFilter.keyof().options
 
-/** Holds a browser-window registry's inspector to its contract. `make` gives one with the same windows each time. */
+/** Returns the contract suite of a browser-window inspector. `make` creates one with the same windows each time. */
 export function browserWindowRegistryContract(make: MakeInspector<BrowserWindowRegistryInspector>): ContractCase[] {
   return toCases([
     ...listCases<BrowserWindowRegistryInspector, BrowserWindow>(make, {
@@ -43,25 +43,26 @@ export function browserWindowRegistryContract(make: MakeInspector<BrowserWindowR
       filters: FILTERS,
     }),
     ...userCases(make, BROWSER_WINDOW_FAMILY.users),
-    { name: 'a filter of listBrowserWindows matches known values only', run: () => checkKnown(make) },
+    { name: 'filters of listBrowserWindows match only reported values', run: () => checkKnown(make) },
   ])
 }
 
-/** A window that did not report an attribute has neither value of it. */
+/** A window that never reported an attribute matches neither value of it. */
 async function checkKnown(make: MakeInspector<BrowserWindowRegistryInspector>): Promise<void> {
   const windows = await make()
-  if (!windows) return notTested('there is no listBrowserWindows')
+  if (!windows) return notTested('listBrowserWindows is not implemented')
   for (const field of ['focused', 'incognito', 'draining'] as const) {
     const found = await walk((page, ctx) => windows.listBrowserWindows({ [field]: false }, page, ctx), 100, 'a filter')
     check(
       found.every((window) => window[field] === false),
-      `listBrowserWindows under ${field}=false answered a window whose ${field} is not false`,
+      `listBrowserWindows under ${field}=false returned a window whose ${field} is not false`,
     )
   }
 }
 
-/** What the fakes know of browser windows. */
+/** Data of the fake browser-window inspector. */
 export interface BrowserWindowWorld {
+  /** Browser windows. */
   browserWindows?: Partly<BrowserWindow>[]
 }
 

@@ -1,4 +1,4 @@
-/** The contract suite of a connection registry's inspector. */
+/** Contract suite of the connection registry's inspector. */
 import {
   ActionObservation,
   CHURN_MINUTES,
@@ -36,11 +36,11 @@ import {
 } from './expect.js'
 import { filtersIn, listCases, type MakeInspector, NO_PAGE, UNKNOWN_ID, userCases, walk, walkAll } from './lists.js'
 
-// The suite of what came and went minute by minute, and what the fakes know of it.
+// Suite and fake of the connections that opened and ended per minute.
 
 type Counts = Pick<ChurnMinute, 'opened' | 'ended'>
 
-/** What several counts make together. */
+/** Returns the sum of several counts. */
 function sum(parts: readonly Counts[]): Counts {
   const ended = new Map<string, number>()
   for (const part of parts)
@@ -51,38 +51,46 @@ function sum(parts: readonly Counts[]): Counts {
 
 async function checkChurn(make: MakeInspector<RegistryInspector>): Promise<void> {
   const registry = await make()
-  if (!registry?.connectionChurn) return notTested('there is no connectionChurn')
+  if (!registry?.connectionChurn) return notTested('connectionChurn is not implemented')
   const churnOf = async (filter: ChurnFilter) => {
     const churn = await registry.connectionChurn?.(filter, CONTEXT)
     checkSchema(ConnectionChurn, churn, 'connectionChurn')
     return churn as ConnectionChurn
   }
   const { items, observed_at } = await churnOf({})
-  check(items.length <= CHURN_MINUTES, `connectionChurn tells of ${items.length} minutes, at most ${CHURN_MINUTES}`)
+  check(
+    items.length <= CHURN_MINUTES,
+    `connectionChurn returned ${items.length} minutes, more than the maximum of ${CHURN_MINUTES}`,
+  )
   for (const [i, { minute }] of items.entries()) {
-    check(Date.parse(minute) % MINUTE_MS === 0, `connectionChurn tells of ${minute}, where no minute begins`)
-    check(minute <= observed_at, `connectionChurn tells of ${minute}, which has not begun`)
+    check(
+      Date.parse(minute) % MINUTE_MS === 0,
+      `connectionChurn returned ${minute}, which is not the start of a minute`,
+    )
+    check(minute <= observed_at, `connectionChurn returned ${minute}, which is in the future`)
     check((items[i - 1]?.minute ?? '') < minute, `connectionChurn is not oldest first, once each: ${minute}`)
   }
   const byType = await Promise.all(ClientType.options.map((client_type) => churnOf({ client_type })))
   for (const { minute, ...counts } of items) {
     const parts = byType.flatMap((churn) => churn.items.filter((one) => one.minute === minute))
-    checkEqual(sum(parts), sum([counts]), `what happened at ${minute} by client type, and in all`)
+    checkEqual(sum(parts), sum([counts]), `changes at ${minute}, by client type and in total`)
   }
   for (const { minute, ...counts } of (await churnOf({ node_id: UNKNOWN_ID })).items)
-    checkEqual(sum([counts]), sum([]), `what happened at ${minute} at a node that nobody knows`)
+    checkEqual(sum([counts]), sum([]), `changes at ${minute} on an unknown node`)
   await checkEnds((ctx) => registry.connectionChurn?.({}, ctx), 'connectionChurn')
 }
 
-/** What happened in one minute, at one node and of one type of client where these are given. */
+/** Connections that opened and ended in one minute, optionally on one node and of one client type. */
 export interface FakeChurn extends Partly<ChurnMinute> {
+  /** Id of the node. @default none */
   node_id?: string
+  /** Client type. @default none */
   client_type?: ClientType
 }
 
 const FAKE_MINUTE = FAKE_TIME
 
-/** The minutes of a world: those of one instant together, and those that the filter leaves out without events. */
+/** Returns the minutes of a world. Equal minutes are merged; minutes without matching events have zeros. */
 function fakeChurn(given: readonly FakeChurn[], filter: ChurnFilter): ConnectionChurn {
   const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
   const minutes = [...new Set(given.map(({ minute = FAKE_MINUTE }) => minute))].sort()
@@ -93,7 +101,7 @@ function fakeChurn(given: readonly FakeChurn[], filter: ChurnFilter): Connection
   return { items, observed_at: minutes.at(-1) ?? FAKE_TIME }
 }
 
-/** What some of a connection's values are as a filter: there is none for what is not known. */
+/** Returns some values of a connection as a filter; unknown (`null`) values are left out. */
 const toFilter = (values: Partial<Connection>): ConnectionFilter =>
   ConnectionFilter.parse(Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null)))
 
@@ -102,7 +110,10 @@ const FILTERS = ConnectionFilter.omit({ last_seen_before: true }).keyof().option
 const connectionsOf = (registry: RegistryInspector) =>
   walk<Connection>((page, ctx) => registry.listConnections({}, page, ctx), 100, 'listConnections')
 
-/** Holds a registry inspector to its contract. `make` gives one with the same connections each time. */
+/**
+ * Returns the contract suite of a connection registry's inspector. `make` creates one with the same connections each
+ * time.
+ */
 export function registryContract(make: MakeInspector<RegistryInspector>): ContractCase[] {
   return toCases([
     ...listCases<RegistryInspector, Connection>(make, {
@@ -123,16 +134,19 @@ export function registryContract(make: MakeInspector<RegistryInspector>): Contra
       filters: FILTERS,
     }),
     ...userCases(make, CONNECTION_FAMILY.users),
-    { name: 'listConnectionHistory tells the steps of one connection, oldest first', run: () => checkHistory(make) },
-    { name: 'currentInstances names who holds each client, in their order', run: () => checkHolders(make) },
-    { name: 'connectionChurn tells of each minute once, by client type as in all', run: () => checkChurn(make) },
-    { name: 'listActions lists by name what connected connections offer', run: () => checkActions(make) },
+    { name: 'listConnectionHistory returns the events of one connection, oldest first', run: () => checkHistory(make) },
+    { name: 'currentInstances returns the instance of each client, in order', run: () => checkHolders(make) },
+    {
+      name: 'connectionChurn returns each minute once, and its sums equal those by client type',
+      run: () => checkChurn(make),
+    },
+    { name: 'listActions returns the actions of connected clients, ordered by name', run: () => checkActions(make) },
   ])
 }
 
 async function checkHistory(make: MakeInspector<RegistryInspector>): Promise<void> {
   const registry = await make()
-  if (!registry?.listConnectionHistory) return notTested('there is no listConnectionHistory')
+  if (!registry?.listConnectionHistory) return notTested('listConnectionHistory is not implemented')
   const eventsOf = (id: string) =>
     walkAll<ConnectionEvent>(
       async (page, ctx) => (await registry.listConnectionHistory?.(id, page, ctx)) ?? NO_PAGE,
@@ -142,7 +156,7 @@ async function checkHistory(make: MakeInspector<RegistryInspector>): Promise<voi
     const events = await eventsOf(connection_id)
     for (const [i, event] of events.entries()) {
       checkSchema(ConnectionEvent, event, 'listConnectionHistory')
-      checkEqual(event.connection_id, connection_id, 'listConnectionHistory shows another connection')
+      checkEqual(event.connection_id, connection_id, 'listConnectionHistory returned another connection')
       check(i === 0 || (events[i - 1] as ConnectionEvent).at <= event.at, 'listConnectionHistory must be oldest first')
     }
   }
@@ -152,9 +166,9 @@ async function checkHistory(make: MakeInspector<RegistryInspector>): Promise<voi
 
 async function checkHolders(make: MakeInspector<RegistryInspector>): Promise<void> {
   const registry = await make()
-  if (!registry?.currentInstances) return notTested('there are no currentInstances')
+  if (!registry?.currentInstances) return notTested('currentInstances is not implemented')
   const connected = (await connectionsOf(registry)).filter(({ status }) => status === 'connected').slice(0, 20)
-  // Whoever is connected stands between two who are not.
+  // Alternates connected clients with an unknown one.
   const nobody = { user_id: UNKNOWN_ID, client_id: UNKNOWN_ID }
   const clients = connected.flatMap(({ user_id, client_id }) => [{ user_id, client_id }, nobody])
   const expected = connected.flatMap(({ instance_id }) => [instance_id, null])
@@ -163,10 +177,10 @@ async function checkHolders(make: MakeInspector<RegistryInspector>): Promise<voi
 
 async function checkActions(make: MakeInspector<RegistryInspector>): Promise<void> {
   const registry = await make()
-  if (!registry?.listActions) return notTested('there is no listActions')
+  if (!registry?.listActions) return notTested('listActions is not implemented')
   const connections = await connectionsOf(registry)
   for (const filter of [{}, ...filtersIn(connections, ['user_id', 'client_type'])]) {
-    // No index answers that.
+    // The inspector has no index for this filter.
     if ((await registry.listActions(filter, { limit: 1, cursor: null }, CONTEXT)) === null) continue
     const actions = await walkAll<ActionObservation>(
       async (page, ctx) => (await registry.listActions?.(filter, page, ctx)) ?? NO_PAGE,
@@ -182,7 +196,7 @@ async function checkActions(make: MakeInspector<RegistryInspector>): Promise<voi
         Object.entries(filter).every(([name, value]) => connection[name as keyof Connection] === value),
     )
     for (const name of offered.flatMap((connection) => connection.actions))
-      check(names.includes(name), `listActions under ${JSON.stringify(filter)} leaves out ${name}`)
+      check(names.includes(name), `listActions under ${JSON.stringify(filter)} does not return ${name}`)
     for (const action of actions) checkAction(action, offered)
   }
 }
@@ -195,14 +209,15 @@ function checkAction(action: ActionObservation, connections: readonly Connection
   checkEqual(action.observed_users ?? users, users, `users that offer ${action.name}`)
 }
 
-/** What the fakes know of connections. */
+/** Data of the fake connection registry. */
 export interface ConnectionWorld {
+  /** Connections. */
   connections?: Partly<Connection>[]
-  /** Makes the registry list its actions; numbers that are not given are taken from `connections`. */
+  /** Makes the registry list its actions. Numbers that are not given are computed from `connections`. */
   actions?: Partly<ActionObservation>[]
-  /** Makes the registry answer for the history of connections. */
+  /** Makes the registry return the history of connections. */
   connectionEvents?: Partly<ConnectionEvent>[]
-  /** Makes the registry tell what came and went, minute by minute. */
+  /** Makes the registry return opened and ended connections per minute. */
   connectionChurn?: FakeChurn[]
 }
 

@@ -1,4 +1,4 @@
-/** The contract suite of a context registry's inspector. */
+/** Contract suite of the context registry's inspector. */
 import {
   CONTEXT_FAMILY,
   Context,
@@ -27,7 +27,9 @@ import { listCases, type MakeInspector, UNKNOWN_ID, userCases, walk } from './li
 
 const FILTERS = ContextFilter.omit({ updated_before: true }).keyof().options
 
-/** Holds a context registry's inspector to its contract. `make` gives one with the same contexts each time. */
+/**
+ * Returns the contract suite of a context registry's inspector. `make` creates one with the same contexts each time.
+ */
 export function contextRegistryContract(make: MakeInspector<ContextRegistryInspector>): ContractCase[] {
   return toCases([
     ...listCases<ContextRegistryInspector, Context>(make, {
@@ -48,13 +50,13 @@ export function contextRegistryContract(make: MakeInspector<ContextRegistryInspe
       filters: FILTERS,
     }),
     ...userCases(make, CONTEXT_FAMILY.users),
-    { name: 'countByWindow counts the workers of a window as a walk does', run: () => checkWindows(make) },
+    { name: 'countByWindow returns the counts of a walk', run: () => checkWindows(make) },
   ])
 }
 
 async function checkWindows(make: MakeInspector<ContextRegistryInspector>): Promise<void> {
   const contexts = await make()
-  if (!contexts?.countByWindow) return notTested('there is no countByWindow')
+  if (!contexts?.countByWindow) return notTested('countByWindow is not implemented')
   const entries = await walk<Context>((page, ctx) => contexts.listContexts({}, page, ctx), 100, 'listContexts')
   const ids = [...new Set(entries.flatMap((entry) => entry.window_id ?? []))].slice(0, 499)
   const counted = new Map(
@@ -66,14 +68,15 @@ async function checkWindows(make: MakeInspector<ContextRegistryInspector>): Prom
     const found = counted.get(window_id)
     check(
       found !== undefined || expected.worker_count === 0,
-      `countByWindow leaves out ${window_id}, which has workers`,
+      `countByWindow does not return ${window_id}, which has workers`,
     )
     if (found) checkEqual(found, expected, 'countByWindow')
   }
 }
 
-/** What the fakes know of contexts. */
+/** Data of the fake context registry. */
 export interface ContextWorld {
+  /** Contexts. */
   contexts?: Partly<Context>[]
 }
 

@@ -1,4 +1,4 @@
-/** The contract suite of a deduplicator's inspector. */
+/** Contract suite of the deduplicator's inspector. */
 import { type DeduplicatorInspector, DeduplicatorSummary, DeduplicatorUserSummary } from '../contract/deduplicator.js'
 import {
   CONTEXT,
@@ -17,45 +17,47 @@ import {
 import type { MakeInspector } from './lists.js'
 import { UNKNOWN_ID } from './lists.js'
 
-/** Holds a deduplicator's inspector to its contract. `users`: users with entries, for they cannot be listed. */
+/**
+ * Returns the contract suite of a deduplicator's inspector. `users`: users with entries, because it cannot list them.
+ */
 export function deduplicatorContract(
   make: MakeInspector<DeduplicatorInspector>,
   { users = [] }: { users?: readonly string[] } = {},
 ): ContractCase[] {
   return toCases([
     {
-      name: 'summary is within its capacity',
+      name: 'summary has no more entries than its capacity',
       async run() {
         const deduplicator = await make()
-        if (!deduplicator) return notTested('there is no deduplicator')
+        if (!deduplicator) return notTested('the deduplicator is not implemented')
         const summary = await deduplicator.summary(CONTEXT)
         checkSchema(DeduplicatorSummary, summary, 'summary')
         check(
           summary.entries <= (summary.capacity ?? summary.entries),
-          `summary has ${summary.entries} entries and a capacity of ${summary.capacity}`,
+          `summary has ${summary.entries} entries, more than its capacity of ${summary.capacity}`,
         )
         await checkEnds((ctx) => deduplicator.summary(ctx), 'summary')
       },
     },
     {
-      name: 'userSummary speaks of the user asked for, and is null for an unknown one',
+      name: 'userSummary returns the requested user, and null for an unknown one',
       async run() {
         const deduplicator = await make()
-        if (!deduplicator?.userSummary) return notTested('there is no userSummary')
+        if (!deduplicator?.userSummary) return notTested('userSummary is not implemented')
         const { entries } = await deduplicator.summary(CONTEXT)
         for (const userId of users) {
           const summary = await deduplicator.userSummary(userId, CONTEXT)
           checkSchema(DeduplicatorUserSummary, summary, `userSummary of ${userId}`)
-          checkEqual(summary?.user_id, userId, 'userSummary speaks of')
+          checkEqual(summary?.user_id, userId, 'userSummary returned')
           check(
             (summary?.entries ?? 0) <= entries,
-            `userSummary of ${userId} has ${summary?.entries} entries, and summary ${entries} in all`,
+            `userSummary of ${userId} has ${summary?.entries} entries, but summary only ${entries} in total`,
           )
         }
         for (const unknown of [UNKNOWN_ID, '__proto__'].filter((user) => !users.includes(user)))
           check(
             (await deduplicator.userSummary(unknown, CONTEXT)) === null,
-            `${unknown} does not exist, and its answer is not null`,
+            `userSummary of ${unknown}, which does not exist, must be null`,
           )
         await checkEnds((ctx) => deduplicator.userSummary?.(UNKNOWN_ID, ctx), 'userSummary')
       },
@@ -63,8 +65,9 @@ export function deduplicatorContract(
   ])
 }
 
-/** What the fakes know of a deduplicator. */
+/** Data of the fake deduplicator. */
 export interface DeduplicatorWorld {
+  /** The deduplicator: its summary, and users with entries. */
   deduplicator?: { summary?: Partly<DeduplicatorSummary>; users?: Partly<DeduplicatorUserSummary>[] }
 }
 

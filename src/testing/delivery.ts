@@ -1,4 +1,4 @@
-/** The contract suite of a dispatcher's inspector: its evidence, and that no payload is part of it. */
+/** Contract suite of the delivery inspector: its evidence is consistent and contains no payload. */
 import {
   type CommandFilter,
   type CommandKey,
@@ -50,15 +50,15 @@ import {
 } from './expect.js'
 import { IDS_TRIED, listCases, type MakeInspector, NO_PAGE, UNKNOWN_ID, walk } from './lists.js'
 
-// The suite of the list of a dispatcher's commands.
+// Suite of the list of commands.
 
-// Only the first of the three may have a slash.
+// Only the first of the three may contain a slash.
 function idOfCommand(command: DeliveryStatus): string {
   const { user_id, client_id, command_id } = addressOf(command)
   return `${user_id}/${client_id}/${command_id}`
 }
 
-/** What a record says of its attempts, one by one and together. */
+/** Checks the attempts of a record against their totals. */
 function checkAttempts({ command_id, attempts }: DeliveryStatus): void {
   const { items, omitted, count } = attempts
   check(
@@ -66,7 +66,7 @@ function checkAttempts({ command_id, attempts }: DeliveryStatus): void {
     `${command_id} has ${items.length} attempts and ${omitted} omitted, of ${count}`,
   )
   for (const [i, { number }] of items.entries())
-    check(number === omitted + i + 1, `attempt ${number} of ${command_id} stands in the place of ${omitted + i + 1}`)
+    check(number === omitted + i + 1, `attempt ${number} of ${command_id} is at the position of ${omitted + i + 1}`)
   const last = items.at(-1)
   if (!last) return
   checkEqual(
@@ -76,7 +76,7 @@ function checkAttempts({ command_id, attempts }: DeliveryStatus): void {
   )
 }
 
-/** The list of commands, held against what is told of each by itself. */
+/** Cases of the list of commands, compared with the status of each. */
 function commandCases(make: MakeInspector<DeliveryInspector>): Promised[] {
   return [
     ...listCases<DeliveryInspector, DeliveryCommand>(make, {
@@ -91,11 +91,11 @@ function commandCases(make: MakeInspector<DeliveryInspector>): Promised[] {
       filters: ['state', 'user_id', 'client_id', 'command_id', 'action', 'overdue'],
     }),
     {
-      name: 'listCommands shows what status answers, where it stands by that, and the commands of a scope',
+      name: 'listCommands returns the same evidence as status, matching states, and filters by scope',
       run: async () => {
         const delivery = await make()
         const listCommands = delivery?.listCommands
-        if (!listCommands) return notTested('there is no listCommands')
+        if (!listCommands) return notTested('listCommands is not implemented')
         const under = (filter: CommandFilter) =>
           walk((page, ctx) => listCommands.call(delivery, filter, page, ctx), 100, 'listCommands')
         const listed = await under({})
@@ -106,9 +106,9 @@ function commandCases(make: MakeInspector<DeliveryInspector>): Promised[] {
           check((waits_for === 'expiry') === overdue, `waits_for of ${command.command_id} is expiry when it is overdue`)
           checkAttempts(command)
           const told = toDeliveryCommand(evidence, overdue ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY, null)
-          checkEqual([state, overdue], [told.state, told.overdue], `where ${command.command_id} stands`)
+          checkEqual([state, overdue], [told.state, told.overdue], `state of ${command.command_id}`)
           const status = await delivery.status(addressOf(command), CONTEXT)
-          // What is overdue reads as expired there.
+          // The status of an overdue command is `expired`.
           if (!overdue) checkEqual(status, evidence, `status of ${command.command_id}, which is listed`)
         }
         for (const scope_id of [
@@ -126,7 +126,7 @@ function commandCases(make: MakeInspector<DeliveryInspector>): Promised[] {
   ]
 }
 
-/** The list of mailboxes, held against what commands wait for. */
+/** Cases of the list of mailboxes, compared with what commands wait for. */
 function mailboxCases(make: MakeInspector<DeliveryInspector>): Promised[] {
   return [
     ...listCases<DeliveryInspector, DeliveryMailbox>(make, {
@@ -140,11 +140,11 @@ function mailboxCases(make: MakeInspector<DeliveryInspector>): Promised[] {
       filters: ['user_id', 'client_id', 'node_id'],
     }),
     {
-      name: 'listCommands says that a client is not attached where listMailboxes shows no mailbox of it',
+      name: 'listCommands reports client_not_attached only for clients without a mailbox in listMailboxes',
       run: async () => {
         const delivery = await make()
         const { listCommands, listMailboxes } = delivery ?? {}
-        if (!listCommands || !listMailboxes) return notTested('there is no list of commands, or of mailboxes')
+        if (!listCommands || !listMailboxes) return notTested('listCommands or listMailboxes is not implemented')
         const listed = await walk((page) => listMailboxes.call(delivery, {}, page, CONTEXT), 100, 'listMailboxes')
         const attached = new Set(listed.map((mailbox) => clientKey(mailbox)))
         const all = await walk((page) => listCommands.call(delivery, {}, page, CONTEXT), 100, 'listCommands')
@@ -152,27 +152,31 @@ function mailboxCases(make: MakeInspector<DeliveryInspector>): Promised[] {
           const { user_id, client_id, command_id, waits_for } = command
           const isAttached = user_id !== null && client_id !== null && attached.has(clientKey({ user_id, client_id }))
           if (waits_for === 'client_not_attached')
-            check(!isAttached, `${command_id} waits for a client that is attached`)
-          if (waits_for === 'turn') check(isAttached, `${command_id} waits for its turn, and nobody is attached`)
+            check(!isAttached, `${command_id} waits for its client, which is attached`)
+          if (waits_for === 'turn')
+            check(isAttached, `${command_id} waits for its turn, but its client is not attached`)
         }
       },
     },
   ]
 }
 
-/** Holds a delivery inspector to its contract. `commands`: retained commands, for whoever does not list them. */
+/**
+ * Returns the contract suite of a delivery inspector. `commands`: retained commands, for inspectors that cannot list
+ * them.
+ */
 export function deliveryContract(
   make: MakeInspector<DeliveryInspector>,
   { commands = [] }: { commands?: readonly CommandKey[] } = {},
 ): ContractCase[] {
   const of = (work: (delivery: DeliveryInspector) => Promise<void>) => async () => {
     const delivery = await make()
-    if (!delivery) return notTested('there is no delivery')
+    if (!delivery) return notTested('the delivery inspector is not implemented')
     await work(delivery)
   }
   return toCases([
     {
-      name: 'summary counts what is tracked, and carries no payload',
+      name: 'summary counts tracked commands and contains no payload',
       run: of(async (delivery) => {
         const summary = await delivery.summary(CONTEXT)
         checkExact(DeliverySummary, summary, 'summary')
@@ -211,13 +215,13 @@ export function deliveryContract(
     ...commandCases(make),
     ...mailboxCases(make),
     {
-      name: 'status answers the evidence of the command asked for, and no payload',
+      name: 'status returns the evidence of the requested command, without its payload',
       run: of(async (delivery) => {
         for (const { user_id, client_id, command_id } of commands) {
           const key = { user_id, client_id, command_id }
           const status = await delivery.status(key, CONTEXT)
           checkExact(DeliveryStatus, status, `status of ${command_id}`)
-          checkEqual(status && addressOf(status), key, 'status speaks of')
+          checkEqual(status && addressOf(status), key, 'status returned')
           for (const part of Object.keys(key)) {
             const other = await delivery.status({ ...key, [part]: UNKNOWN_ID }, CONTEXT)
             check(other === null, `status must be null for another ${part}`)
@@ -227,7 +231,7 @@ export function deliveryContract(
       }),
     },
     {
-      name: 'status is null for an unknown command, and refuses what can be none with invalid_identity alone',
+      name: 'status returns null for an unknown command, and rejects a malformed id only with invalid_identity',
       run: of(async (delivery) => {
         check((await delivery.status(NO_COMMAND, CONTEXT)) === null, 'status of an unknown command must be null')
         for (const malformed of ['.', '..', 'a/b']) {
@@ -246,12 +250,12 @@ export function deliveryContract(
 
 const sumOf = (counts: Readonly<Record<string, number>>) => Object.values(counts).reduce((sum, count) => sum + count, 0)
 
-/** What the counts of a summary must come to, as far as they are known. */
+/** Checks the sums of a summary, as far as they are known. */
 function checkSums({ tracked_commands, by_state, by_reason, waits_for, latency }: DeliverySummary): void {
   const open = by_state && sumOf(Object.fromEntries(TRACKED_STATES.map((state) => [state, by_state[state]])))
   if (open !== null && waits_for) {
     const waiting = sumOf(waits_for)
-    check(waiting === open, `summary tells what ${waiting} commands wait for, and has ${open} that have not ended`)
+    check(waiting === open, `summary has ${waiting} commands by waits_for, but ${open} that have not ended`)
     const within = open - waits_for.expiry
     check(
       within === tracked_commands,
@@ -264,8 +268,11 @@ function checkSums({ tracked_commands, by_state, by_reason, waits_for, latency }
   }
   for (const [step, { p50_ms, p95_ms, p99_ms, sample_size }] of Object.entries(latency ?? {})) {
     const isKnown = [p50_ms, p95_ms, p99_ms].every((ms) => (ms === null) === (sample_size === 0))
-    check(isKnown, `summary must have quantiles of the step ${step} where its sample is not empty, and only there`)
-    check((p50_ms ?? 0) <= (p95_ms ?? 0) && (p95_ms ?? 0) <= (p99_ms ?? 0), `the quantiles of ${step} must not fall`)
+    check(isKnown, `summary must have quantiles of the step ${step} if, and only if, its sample is not empty`)
+    check(
+      (p50_ms ?? 0) <= (p95_ms ?? 0) && (p95_ms ?? 0) <= (p99_ms ?? 0),
+      `the quantiles of ${step} must not decrease`,
+    )
   }
 }
 
@@ -276,20 +283,24 @@ export interface FakeCommand extends Partly<DeliveryStatus> {
   action?: string | null
 }
 
-/** What the fakes know of delivery. */
+/** Data of the fake delivery inspector. */
 export interface DeliveryWorld {
+  /** The command dispatcher. */
   delivery?: {
+    /** Fields of the summary; counts that are not given are computed from `statuses`. */
     summary?: Partly<DeliverySummary>
+    /** Nodes. */
     nodes?: Partly<DeliveryNode>[]
+    /** Admission scopes with reservations. */
     tenants?: Partly<DeliveryTenant>[]
-    /** Makes the inspector list the mailboxes that are attached. */
+    /** Makes the inspector list attached mailboxes. */
     mailboxes?: Partly<DeliveryMailbox>[]
-    /** Makes the inspector list its commands; those are overdue whose deadline is not after the time of the fakes. */
+    /** Makes the inspector list its commands. Those with a deadline up to `2026-01-01T00:00:00.000Z` are overdue. */
     statuses?: FakeCommand[]
   }
 }
 
-/** What the summary counts of the commands that are listed. */
+/** Returns the counts of a summary, computed from the listed commands. */
 function countsIn(commands: readonly DeliveryCommand[]) {
   const count = (names: readonly string[]) => {
     const counts: Record<string, number> = {}
@@ -318,7 +329,7 @@ const toDeliverySummary = (
     {
       deployment_id: null,
       mode: 'direct',
-      // Of what is given only in part the rest does not add up.
+      // If some counts are given, computed ones would not match them.
       ...(commands && given.tracked_commands === undefined ? countsIn(commands) : UNCOUNTED),
       due_commands: 0,
       waiting_for_client: 0,
@@ -333,7 +344,7 @@ const toDeliverySummary = (
   )
 
 const toNode: Make<DeliveryNode> = (given, place) => {
-  // Of a node that is silent nobody knows what runs there, and of one that never reports not even that.
+  // The current state of a silent node is unknown, and for a node that never reports even its silence is.
   const { stale = false } = given
   const alive = stale === false ? true : null
   const now = stale === false ? 0 : null
@@ -361,7 +372,7 @@ const toTenant: Make<DeliveryTenant> = (given, place) =>
 
 const END: NonNullable<DeliveryStatus['terminal']> = { state: 'resulted', at: FAKE_TIME, reason: null }
 
-/** The attempts of a fake command: of what is given of the latest, one that is kept. */
+/** Returns the attempts of a fake command: the latest one, from the given fields. */
 function attemptsOf(given: Partly<DeliveryStatus['attempts']> = {}): DeliveryStatus['attempts'] {
   const { count = 0, last_at = null, last_node_id = null, last_outcome = null } = given
   const latest = { number: count, at: last_at, node_id: last_node_id, instance_id: null, outcome: last_outcome }
@@ -399,7 +410,7 @@ const toStatus: Make<DeliveryStatus> = ({ terminal, action: _, ...given }: FakeC
 const FAKE_NOW = Date.parse(FAKE_TIME)
 const itself: Make<DeliveryCommand> = (command) => command as DeliveryCommand
 
-/** The commands of a world: one that was never attempted waits for its turn where its mailbox is attached. */
+/** Returns the commands of a world: a command without attempts waits for its turn if its mailbox is attached. */
 function commandsOf({ statuses, mailboxes }: NonNullable<DeliveryWorld['delivery']>): DeliveryCommand[] {
   return wholeRecords(toStatus, statuses).map((status, i) => {
     const { user_id, client_id, attempts } = status

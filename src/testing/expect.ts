@@ -1,4 +1,6 @@
-/** What the contract suites assert with: errors that say what was promised and what came instead. No test runner. */
+/**
+ * Assertions of the contract suites: errors that name the expectation and the actual value. Works with any test runner.
+ */
 import { endWithin } from '../async/ending.js'
 import type { Instance } from '../contract/connections.js'
 import { canonicalJson, type Json } from '../contract/json.js'
@@ -6,37 +8,41 @@ import { type InspectionContext, matcherOf, type Page, type PageQuery, parseSequ
 import { hasAll } from '../contract/rows.js'
 import { Refusal, type RefusalCode } from '../refusal.js'
 
-/** What became of a promise that was not broken. */
+/** Result of a case that did not fail. */
 export type ContractOutcome = 'tested' | 'not tested'
 
-/** What the context of a test runner may have: node:test and Vitest hand one to each test. */
+/** The part of a test runner's context that is used: node:test and Vitest pass one to each test. */
 export interface TestContext {
+  /** Marks the running test as skipped. */
   skip?(reason?: string): unknown
 }
 
 /**
- * One promise of a contract. `run` rejects with a readable error where it is broken. Where the inspector, or the optional
- * method that the promise is about, is absent, it answers `not tested`, and tells the runner's own context so.
+ * One case of a contract suite. `run` rejects with a readable error if the contract is broken. If the inspector or the
+ * optional method is not implemented, it resolves to `not tested`, and skips the test if the runner's context can do
+ * that.
  */
 export interface ContractCase {
+  /** What the case checks. */
   name: string
+  /** Runs the case. */
   run: {
-    /** As a test runner calls it: the types of some take no answer from a test. */
+    /** The signature for test runners, some of which accept only tests without a result. */
     (context: TestContext): Promise<void>
     (): Promise<ContractOutcome>
   }
 }
 
-/** What a suite is written as: `run` throws `NotTested` where there is nothing to hold. */
+/** A case before `toCases`: `run` throws `NotTested` if there is nothing to test. */
 export interface Promised {
   name: string
   run(): Promise<void>
 }
 
-/** There is nothing that the promise is about. */
+/** There is nothing to test. */
 class NotTested extends Error {}
 
-/** @throws NotTested, which its case reports. */
+/** Skips the case. @throws NotTested, which the case reports. */
 export function notTested(reason: string): never {
   throw new NotTested(reason)
 }
@@ -44,7 +50,7 @@ export function notTested(reason: string): never {
 function toCase({ name, run: hold }: Promised): ContractCase {
   function run(context: TestContext): Promise<void>
   function run(): Promise<ContractOutcome>
-  // Without a parameter of its own: some runners take that for a callback to wait for.
+  // Declared without parameters: some runners would pass a callback and wait for it.
   async function run(...[context]: [TestContext?]): Promise<unknown> {
     try {
       await hold()
@@ -58,27 +64,29 @@ function toCase({ name, run: hold }: Promised): ContractCase {
   return { name, run }
 }
 
-/** `promised` as any runner takes them. */
+/** Converts cases to a form that any runner accepts. */
 export const toCases = (promised: readonly Promised[]): ContractCase[] => promised.map(toCase)
 
-/** An inspector breaks a promise of its contract. */
+/** Thrown if an inspector breaks its contract. */
 export class ContractBroken extends Error {
   override readonly name = 'ContractBroken'
 }
 
-/** @throws ContractBroken `promise`, unless `holds`. */
+/** @throws ContractBroken with `promise` as its message if `holds` is false. */
 export function check(holds: boolean, promise: string): void {
   if (!holds) throw new ContractBroken(promise)
 }
 
-/** A value as comparable text: keys in order, and what JSON cannot carry left out as it is on the wire. */
+/** Returns a value as comparable text: sorted keys, without what JSON cannot express. */
 export const comparableText = (value: unknown): string =>
   canonicalJson(JSON.parse(JSON.stringify(value ?? null)) as Json)
 
 const SHOWN = 300
 const shorten = (text: string) => (text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text)
 
-/** How far two answers may be apart in an instant that the inspector works out anew: from "idle for n ms", for example. */
+/**
+ * Tolerance in ms when comparing instants that an inspector computes again each time, for example from "idle for n ms".
+ */
 const TOLERANCE_MS = 1_000
 
 const INSTANT = /^\d{4}-\d\d-\d\dT[\d:]+\.\d{3}Z$/
@@ -90,7 +98,7 @@ function isSameTime(a: unknown, b: unknown): boolean {
 
 const namesOf = (ids: readonly string[]) => `${ids.slice(0, 10).join(', ')}${ids.length > 10 ? ', …' : ''}`
 
-/** Which of `expected` are missing in `actual`, and which are there besides; `undefined` for none. */
+/** Returns which of `expected` are missing in `actual`, and which are surplus; `undefined` if none. */
 export function differenceOfIds(actual: readonly string[], expected: readonly string[]): string | undefined {
   const [there, wanted, once] = [new Set(actual), new Set(expected), new Set<string>()]
   const missing = expected.filter((id) => !there.has(id))
@@ -107,7 +115,7 @@ export function differenceOfIds(actual: readonly string[], expected: readonly st
 const isTexts = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((one) => typeof one === 'string')
 
-/** The first place in which the two differ, and how; `undefined` for none. */
+/** Returns the first difference with its path, or `undefined`. */
 function difference(actual: Json | undefined, expected: Json | undefined, path: string): string | undefined {
   if (isSameTime(actual, expected)) return undefined
   if (isTexts(actual) && isTexts(expected)) {
@@ -130,15 +138,15 @@ function difference(actual: Json | undefined, expected: Json | undefined, path: 
 const plainJson = (value: unknown): Json => JSON.parse(JSON.stringify(value ?? null)) as Json
 
 /**
- * @throws ContractBroken unless the two are equal as JSON, instants to within a second: names the first field that differs, and of
- * lists of names those that are missing and those that are there besides.
+ * Compares two values as JSON, instants with a tolerance of one second. @throws ContractBroken that names the first
+ * different field, or the missing and surplus elements of a list of strings.
  */
 export function checkEqual(actual: unknown, expected: unknown, promise: string): void {
   const found = difference(plainJson(actual), plainJson(expected), '')
   if (found !== undefined) throw new ContractBroken(`${promise}: ${found}`)
 }
 
-/** @throws ContractBroken unless both hold the same entries, in any order: names the missing and the surplus ones. */
+/** Compares entries in any order. @throws ContractBroken that names missing and surplus entries. */
 export function checkEntries<Item>(
   actual: readonly Item[],
   expected: readonly Item[],
@@ -151,28 +159,30 @@ export function checkEntries<Item>(
   for (const entry of expected) checkEqual(known.get(idOf(entry)), entry, `${promise}: ${idOf(entry)}`)
 }
 
-/** What a schema of the contract can do; the suites need no more of it. */
+/** The part of a schema that the suites use. */
 export interface Schema {
   safeParse(value: unknown): { success: boolean; data?: unknown; error?: { message: string } | undefined }
 }
 
-/** @throws ContractBroken unless `schema` accepts `value`. */
+/** @throws ContractBroken if `schema` rejects `value`. */
 export function checkSchema(schema: Schema, value: unknown, what: string): void {
   const read = schema.safeParse(value)
-  check(read.success, `${what} is not what its schema says: ${shorten(read.error?.message ?? '')}`)
-}
-
-/** @throws ContractBroken unless `schema` accepts `value` and knows every field of it: for what must carry no payload. */
-export function checkExact(schema: Schema, value: unknown, what: string): void {
-  checkSchema(schema, value, what)
-  checkEqual(value, schema.safeParse(value).data, `${what} carries what its schema does not name`)
+  check(read.success, `${what} does not match its schema: ${shorten(read.error?.message ?? '')}`)
 }
 
 /**
- * The value, or the code of the refusal in its place.
+ * @throws ContractBroken if `schema` rejects `value` or does not know one of its fields: for values without payloads.
+ */
+export function checkExact(schema: Schema, value: unknown, what: string): void {
+  checkSchema(schema, value, what)
+  checkEqual(value, schema.safeParse(value).data, `${what} has fields that are not in its schema`)
+}
+
+/**
+ * Returns the value, or the code of the refusal.
  *
- * @param code What would be right to refuse with here.
- * @throws ContractBroken for any other error, which says what to throw instead.
+ * @param code The correct refusal code here.
+ * @throws ContractBroken for any other error, with the correct one in its message.
  */
 export async function orRefusal<T>(
   work: () => T | Promise<T>,
@@ -184,37 +194,37 @@ export async function orRefusal<T>(
   } catch (error) {
     if (error instanceof Refusal) return { code: error.code }
     const thrown = shorten(String(error))
-    const instead = `to say no, throw new Refusal('${code}') of relayscope; anything else is a 500`
+    const instead = `to reject a request, throw new Refusal('${code}') of relayscope; any other error becomes a 500`
     throw new ContractBroken(`${what} threw ${thrown}: ${instead}`, { cause: error })
   }
 }
 
-/** What accompanies a call of the suites. */
+/** Context of the suites' calls. */
 export const CONTEXT: InspectionContext = { signal: new AbortController().signal }
 
-// Long enough for a store across a network, short enough to wait for in a test.
+// Long enough for a store across a network, short enough for a test.
 const END_MS = 2_000
 
-/** @throws ContractBroken unless `work` ends, either way, although its signal has been aborted. */
+/** @throws ContractBroken if `work` does not settle after its signal has been aborted. */
 export async function checkEnds(work: (ctx: InspectionContext) => unknown, what: string): Promise<void> {
   const { aborted } = await endWithin([(async () => work({ signal: AbortSignal.abort() }))()], END_MS)
-  check(aborted === 0, `${what} had not ended ${END_MS} ms after its signal aborted; it should stop with its signal`)
+  check(aborted === 0, `${what} did not settle within ${END_MS} ms after its signal was aborted`)
 }
 
-// Records of a fake world: what a test does not name has a default, so that it says only what it is about.
+// Records of a fake world: fields that a test does not set have defaults.
 
-/** A record of which any field may be left out, in the records that it is made of too. */
+/** A record with all fields optional, in nested records too. */
 export type Partly<T> = { [Name in keyof T]?: Part<T[Name]> | undefined }
-// Lists and maps of any name are whole or not there.
+// Lists and maps with arbitrary keys are complete or absent.
 type Part<T> = T extends readonly unknown[] ? T : T extends object ? (string extends keyof T ? T : Partly<T>) : T
 
-/** When everything happened of which a test does not say when. */
+/** Default of all timestamps. */
 export const FAKE_TIME = '2026-01-01T00:00:00.000Z'
 
 const isRecord = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** `given` over `defaults`, which has every name; what is given as `undefined` is not given. */
+/** Merges `given` into `defaults`, which has all fields; `undefined` counts as not given. */
 export function fill<T extends object>(defaults: T, given: Partly<T>): T {
   const filled = { ...defaults, ...given } as T
   for (const name of Object.keys(defaults) as (keyof T)[]) {
@@ -226,19 +236,19 @@ export function fill<T extends object>(defaults: T, given: Partly<T>): T {
   return filled
 }
 
-/** One record from what is given of it, its place in its list from 1, and all that is given. */
+/** Creates a record from given fields, its position in its list (from 1), and all given records. */
 export type Make<T> = (given: Partly<T>, place: number, all: readonly Partly<T>[]) => T
 
-/** The records of a list from `start` to before `end`, each whole. */
+/** Returns the complete records of a list from `start` to before `end`. */
 export function wholeRecords<T>(make: Make<T>, given: readonly Partly<T>[] = [], start = 0, end = given.length): T[] {
   return given.slice(start, end).map((part, i) => make(part, start + i + 1, given))
 }
 
-/** Whoever a test does not name. */
+/** Default client. */
 export const CLIENT = { user_id: 'user-1', client_id: 'client-1' }
 export const INSTANCE: Instance = { ...CLIENT, instance_id: 'instance-1' }
 
-/** One page of the records that have all of `filter`'s values, in the order in which they are given; the last one first for the newest. */
+/** Returns one page of the records that match `filter`, in the given order, or reversed for newest first. */
 export function fakePage<T extends object>(
   toRecord: Make<T>,
   given: readonly Partly<T>[] | undefined,
@@ -248,7 +258,7 @@ export function fakePage<T extends object>(
   const start = parseSequence(page.cursor)
   const end = start + page.limit
   const isFiltered = Object.values(filter).some((value) => value !== undefined)
-  // Without a filter nothing but the page is made: a walk may ask thousands of times.
+  // Without a filter only the page is created: a walk may request thousands of pages.
   const found = isFiltered ? wholeRecords(toRecord, given).filter(matcherOf({ ...filter })) : undefined
   const all = (found ?? given ?? []).length
   const has_more = end < all
@@ -258,7 +268,7 @@ export function fakePage<T extends object>(
   return { items, next_cursor: has_more ? String(end) : null, has_more }
 }
 
-/** The first of the records that has all of `key`'s values. */
+/** Returns the first record that matches `key`. */
 export function find<T extends object>(
   toRecord: Make<T>,
   given: readonly Partly<T>[] | undefined,

@@ -1,4 +1,4 @@
-/** The contract suite of a message history's inspector. */
+/** Contract suite of the message history's inspector. */
 import {
   HISTORY_FAMILY,
   type HistoryInspector,
@@ -29,7 +29,7 @@ import { listCases, type MakeInspector, UNKNOWN_ID, userCases, walk } from './li
 
 const NONE = { items: [], next_cursor: null, has_more: false }
 
-/** Holds a history inspector to its contract. `make` gives one with the same messages each time. */
+/** Returns the contract suite of a history inspector. `make` creates one with the same messages each time. */
 export function historyContract(make: MakeInspector<HistoryInspector>): ContractCase[] {
   return toCases([
     ...listCases<HistoryInspector, HistoryStream>(make, {
@@ -42,13 +42,13 @@ export function historyContract(make: MakeInspector<HistoryInspector>): Contract
       filters: HistoryStreamFilter.keyof().options,
     }),
     ...userCases(make, HISTORY_FAMILY.users),
-    { name: 'readMessages answers the newest messages of one stream, oldest first', run: () => checkMessages(make) },
+    { name: 'readMessages returns the newest messages of one stream, oldest first', run: () => checkMessages(make) },
   ])
 }
 
 async function checkMessages(make: MakeInspector<HistoryInspector>): Promise<void> {
   const history = await make()
-  if (!history) return notTested('there is no history')
+  if (!history) return notTested('the history is not implemented')
   const streams = await walk<HistoryStream>(
     async (page, ctx) => (await history.listStreams?.({}, page, ctx)) ?? NONE,
     100,
@@ -56,10 +56,10 @@ async function checkMessages(make: MakeInspector<HistoryInspector>): Promise<voi
   )
   for (const { stream, message_count } of streams.slice(0, 20)) {
     const whole = await history.readMessages({ stream, limit: 1_000 }, CONTEXT)
-    checkEqual(whole.items.length, Math.min(message_count, 1_000), `how many messages ${stream} has`)
+    checkEqual(whole.items.length, Math.min(message_count, 1_000), `the number of messages of ${stream}`)
     for (const [i, message] of whole.items.entries()) {
       checkSchema(HistoryMessage, message, `a message of ${stream}`)
-      checkEqual(message.stream, stream, 'readMessages shows another stream')
+      checkEqual(message.stream, stream, 'readMessages returned another stream')
       const before = whole.items[i - 1]
       check(!before || before.sequence < message.sequence, `messages of ${stream} must be oldest first`)
     }
@@ -68,7 +68,7 @@ async function checkMessages(make: MakeInspector<HistoryInspector>): Promise<voi
       checkEqual(sample.items, whole.items.slice(-limit), `the newest ${limit} of ${stream}`)
       check(
         sample.truncated || message_count <= limit,
-        `${stream} was cut to ${limit} messages, and must say truncated`,
+        `${stream} was cut to ${limit} messages, so truncated must be true`,
       )
     }
   }
@@ -76,8 +76,9 @@ async function checkMessages(make: MakeInspector<HistoryInspector>): Promise<voi
   await checkEnds((ctx) => history.readMessages({ stream: UNKNOWN_ID, limit: 1 }, ctx), 'readMessages')
 }
 
-/** What the fakes know of histories. */
+/** Data of the fake message history. */
 export interface HistoryWorld {
+  /** Messages. */
   messages?: Partly<HistoryMessage>[]
   /** Makes the history list its streams. */
   streams?: Partly<HistoryStream>[]
@@ -104,7 +105,7 @@ const toMessage: Make<HistoryMessage> = ({ externalized, ...given }, place, all)
   )
 }
 
-/** A stream counts what `messages` hold of it, unless it says a number itself. */
+/** Creates a stream. Its message count is that of `messages` unless given. */
 const toStreamOver =
   (messages: readonly HistoryMessage[]): Make<HistoryStream> =>
   (given) => {

@@ -1,4 +1,6 @@
-/** The face of `relayscope/testing`: fakes for hosts' unit tests, and contract suites. Imports no test runner. */
+/**
+ * The public API of `relayscope/testing`: fakes for unit tests of hosts, and contract suites. Imports no test runner.
+ */
 export { type BrowserWindowWorld, browserWindowRegistryContract } from './browser-windows.js'
 export type { FakeChurn } from './connections.js'
 export { type ConnectionWorld, registryContract } from './connections.js'

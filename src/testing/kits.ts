@@ -1,4 +1,4 @@
-/** What each family gives to tests: a fake made of plain data, and the suite that holds an inspector to its contract. */
+/** The test support of each family: a fake over plain data, and a contract suite for inspectors. */
 
 import { checkOptions, LIST, OBJECT, optionsOf, type Shape } from '../contract/checks.js'
 import type { CommandKey } from '../contract/delivery.js'
@@ -18,11 +18,12 @@ import { fakeSites, type SiteWorld, siteContract } from './sites.js'
 import { fakeSubscriptions, type SubscriptionWorld, subscriptionContract } from './subscriptions.js'
 
 /**
- * What the fakes know. An absent key is an absent inspector or operation; `[]` and `{}` are present and empty.
+ * Data of the fakes. A missing key means that the inspector or operation is not implemented; `[]` and `{}` mean that it
+ * exists and is empty.
  *
- * Every field of a record may be left out. Ids of people and programs are then `user-1`, `client-1`, `instance-1`; a
- * record's own id is numbered by its place in the list (`context-2`); times are `2026-01-01T00:00:00.000Z`; counts are 0;
- * what can be unknown is `null`.
+ * Every field of a record is optional. Ids of users, clients and instances default to `user-1`, `client-1`,
+ * `instance-1`; a record's own id is numbered by its position in the list (`context-2`); timestamps default to
+ * `2026-01-01T00:00:00.000Z`, counts to 0, and nullable fields to `null`.
  */
 export interface FakeWorld
   extends ConnectionWorld,
@@ -36,7 +37,7 @@ export interface FakeWorld
     SessionWorld,
     SubscriptionWorld {}
 
-/** What the inspectors hold and no list of theirs shows. */
+/** Entries of the inspectors that they cannot list. */
 export interface KnownEntries {
   /** Retained commands. */
   commands?: readonly CommandKey[]
@@ -44,7 +45,7 @@ export interface KnownEntries {
   users?: readonly string[]
 }
 
-/** What a world may hold. */
+/** Types of the keys of a world. */
 const WORLD: Shape<FakeWorld> = {
   connections: LIST,
   actions: LIST,
@@ -64,7 +65,7 @@ const WORLD: Shape<FakeWorld> = {
   subscriptions: LIST,
 }
 
-/** What one family gives. */
+/** Test support of one family. */
 interface Kit<Inspector> {
   fake(world: FakeWorld): Inspector | undefined
   contract(make: MakeInspector<Inspector>, known: KnownEntries): ContractCase[]
@@ -83,14 +84,13 @@ const KITS: { [Name in FamilyName]: Kit<Present[Name]> } = {
   subscriptions: { fake: fakeSubscriptions, contract: subscriptionContract },
 }
 
-// The contract suite of a whole set of inspectors, as a composition of one's own hands it to the router.
+// The contract suite of a whole set of inspectors, as a custom composition passes it to the router.
 
 /**
- * The contract suites of all inspectors that `make` gives; what is absent is told as `not tested`. The suites are relational: they hold
- * for whatever entries there are, as long as these stay as they are while a case runs.
+ * Returns the contract suites of all inspectors that `make` returns; cases of missing ones resolve to `not tested`. The
+ * suites accept any entries, as long as these do not change during a case.
  *
- * @example
- * for (const { name, run } of inspectorContract(() => myInspectors)) test(name, run)
+ * @example for (const { name, run } of inspectorContract(() => myInspectors)) test(name, run)
  */
 export function inspectorContract(make: () => Awaitable<Inspectors>, known: KnownEntries = {}): ContractCase[] {
   function suiteOf<Name extends FamilyName>(family: Name): ContractCase[] {
@@ -103,14 +103,15 @@ export function inspectorContract(make: () => Awaitable<Inspectors>, known: Know
   return (Object.keys(KITS) as FamilyName[]).flatMap((family) => suiteOf(family))
 }
 
-// Inspectors over plain data, for the unit tests of hosts: no facility, no clock of their own, no test runner.
+// Inspectors over plain data, for unit tests of hosts: no facilities, no clock, no test runner.
 
 /**
- * Inspectors that answer from `world`, read at each call: a test may change the arrays between requests.
+ * Creates inspectors that return the data of `world`, which is read at each call: a test may change the arrays between
+ * requests.
  *
- * @example
- * const inspectors = createFakeInspectors({ connections: [{ user_id: 'ada' }], delivery: {} })
- * const router = createDiagnosticsRouter({ inspectors, auth: noopAuth() })
+ * @throws TypeError for an unknown key or a wrong type in `world`.
+ * @example const router = createDiagnosticsRouter({ inspectors: createFakeInspectors({ connections: [{ user_id: 'ada'
+ * }] }), auth: noopAuth() })
  */
 export function createFakeInspectors(world: FakeWorld = {}): Inspectors {
   checkOptions(world, WORLD)

@@ -1,4 +1,4 @@
-/** What every list of every inspector promises: walks that end, limits, filters, tokens, records by id. */
+/** Contract of every list: complete walks, limits, filters, cursors, and records by id. */
 
 import type { UserEntries } from '../contract/family.js'
 import { compareIds, utf8Length } from '../contract/ids.js'
@@ -29,15 +29,15 @@ import {
   type Schema,
 } from './expect.js'
 
-// What the suites ask an inspector for: values that its entries have, and some that none has.
+// Values that the suites request: some that entries have, and some that none has.
 
 /** An id that no entry has. */
 export const UNKNOWN_ID = 'no-such-entry-4f1d'
 
-/** Values of a filter and records by id that are tried; more would only take longer. */
+/** Maximum number of filter values and ids to test; more would only take longer. */
 export const IDS_TRIED = 20
 
-/** Filters worth trying: every value that occurs, one that no entry has, and all values of one entry together. */
+/** Returns filters to test: every value that occurs, one that does not, and all values of one entry together. */
 export function filtersIn<Item extends object>(
   entries: readonly Item[],
   fields: readonly (keyof Item & string)[],
@@ -74,15 +74,20 @@ function timesIn<Item extends object>(entries: readonly Item[], field: (keyof It
   )
 }
 
-/** Makes the inspector under test, with the same entries each time; nothing where it is absent. */
+/**
+ * Creates the inspector under test, with the same entries each time, or returns `undefined` if it is not implemented.
+ */
 export type MakeInspector<Inspector> = () => Awaitable<Inspector | undefined>
 
 type List<Item> = (page: PageQuery, ctx: InspectionContext) => Awaitable<Page<Item>>
 
-// With empty pages a walk may take more pages than it has entries, but not without end.
+// Because pages may be empty, a walk may take more pages than entries, but must end.
 const PAGES_MAX = 10_000
 
-/** All items of a list. @throws ContractBroken for pages that break a promise of `Page`, and for a walk without end. */
+/**
+ * Returns all items of a list. @throws ContractBroken for pages that break the contract of `Page`, and for a walk that
+ * does not end.
+ */
 export async function walk<Item>(list: List<Item>, limit: number, what: string): Promise<Item[]> {
   const items: Item[] = []
   const tokens = new Set<string>()
@@ -90,13 +95,13 @@ export async function walk<Item>(list: List<Item>, limit: number, what: string):
   for (let pages = 0; pages < PAGES_MAX; pages++) {
     const query = { limit, cursor }
     const answer = await orRefusal(() => list(query, CONTEXT), what, 'unavailable')
-    if ('code' in answer) throw new ContractBroken(`${what} refused a walk with ${answer.code}`)
+    if ('code' in answer) throw new ContractBroken(`${what} rejected a walk with ${answer.code}`)
     const page: Page<Item> = answer.value
     checkPage(page, limit, what)
     items.push(...page.items)
     if (!page.has_more) return items
     cursor = page.next_cursor as string
-    check(!tokens.has(cursor), `${what} handed out the same token twice in one walk`)
+    check(!tokens.has(cursor), `${what} returned the same cursor twice in one walk`)
     tokens.add(cursor)
   }
   check(false, `${what} did not end within ${PAGES_MAX} pages`)
@@ -104,28 +109,28 @@ export async function walk<Item>(list: List<Item>, limit: number, what: string):
 }
 
 function checkPage(page: Page<unknown>, limit: number, what: string): void {
-  check(Array.isArray(page?.items) && typeof page.has_more === 'boolean', `${what} did not answer a page`)
+  check(Array.isArray(page?.items) && typeof page.has_more === 'boolean', `${what} did not return a page`)
   checkExamined(page, EXAMINED_MAX, what)
-  check(page.items.length <= limit, `${what} answered ${page.items.length} items for a limit of ${limit}`)
+  check(page.items.length <= limit, `${what} returned ${page.items.length} items for a limit of ${limit}`)
   if (!page.has_more) return
   const token = page.next_cursor
-  check(typeof token === 'string' && token.isWellFormed(), `${what} has more, and must have a well-formed next_cursor`)
+  check(typeof token === 'string' && token.isWellFormed(), `${what} has more, so next_cursor must be well-formed`)
   check(
     utf8Length(token as string) <= TOKEN_BYTES,
-    `${what} has a token of ${utf8Length(token as string)} bytes, at most ${TOKEN_BYTES}`,
+    `${what} returned a cursor of ${utf8Length(token as string)} bytes, more than the maximum of ${TOKEN_BYTES}`,
   )
 }
 
-// A bound as a host may lower it to.
+// A scan limit that a host may set.
 const BOUND = 12
 
-/** @throws ContractBroken for a page that says of its cost what cannot be, or more than it may cost. */
+/** @throws ContractBroken if `examined` of a page is impossible or above the scan limit. */
 function checkExamined({ examined, items }: Page<unknown>, bound: number, what: string): void {
   if (examined === undefined) return
   // One entry may give several items: a connection offers many actions.
   const isPossible = Number.isSafeInteger(examined) && examined >= (items.length > 0 ? 1 : 0)
-  check(isPossible, `${what} says that it examined ${examined} entries`)
-  check(examined <= bound, `${what} examined ${examined} entries where ${bound} were allowed`)
+  check(isPossible, `${what} returned examined: ${examined}`)
+  check(examined <= bound, `${what} examined ${examined} entries, more than the scan limit of ${bound}`)
 }
 
 const shorten = (ids: readonly string[]) => (ids.length > 5 ? `${ids.slice(0, 5).join(', ')}, …` : ids.join(', '))
@@ -133,15 +138,15 @@ const shorten = (ids: readonly string[]) => (ids.length > 5 ? `${ids.slice(0, 5)
 const LIMITS = [1, 2, 100]
 
 /**
- * Walks with several limits; they must show the same entries. Answers those of the last, in its order.
+ * Walks with several limits, which must return the same entries. Returns those of the last walk, in its order.
  *
- * @param idOf What no two entries share. Without it the order is a promise, and is held too.
+ * @param idOf Returns the unique id of an entry. Without it the order is compared, too.
  */
 export async function walkAll<Item>(list: List<Item>, what: string, idOf?: (entry: Item) => string): Promise<Item[]> {
   let whole: Item[] | undefined
   for (const limit of LIMITS) {
     const items = await walk(list, limit, what)
-    const promise = `${what} shows other entries with a limit of ${limit}`
+    const promise = `${what} returns other entries with a limit of ${limit}`
     if (whole && idOf) checkEntries(items.map(steady), whole.map(steady), idOf, promise)
     else if (whole) checkEqual(items, whole, promise)
     whole = items
@@ -149,10 +154,10 @@ export async function walkAll<Item>(list: List<Item>, what: string, idOf?: (entr
   return whole ?? []
 }
 
-// Ages run on between two walks of a live inspector.
+// Ages increase between two walks of a live inspector.
 const VOLATILE = ['age_ms', 'staleness_ms', 'observed_at']
 
-/** A record without what passes with time. */
+/** Returns a record without fields that change with time. */
 function steady<T>(record: T): T {
   if (record === null || typeof record !== 'object') return record
   return Object.fromEntries(Object.entries(record).filter(([name]) => !VOLATILE.includes(name))) as T
@@ -160,14 +165,14 @@ function steady<T>(record: T): T {
 
 /** One list of an inspector. */
 interface ListContract<Inspector, Item extends object> {
-  /** The method, as it is named in errors. */
+  /** Name of the method, for errors. */
   name: string
-  /** The method under a filter, or nothing where the inspector lacks it. */
+  /** Returns the method with a filter, or `undefined` if the inspector does not implement it. */
   list(inspector: Inspector, filter: Partial<Item>): List<Item> | undefined
   item: Schema
-  /** Refuse fields that the schema does not name. */
+  /** Reject fields that are not in the schema. */
   exact?: boolean
-  /** The field that no two entries share, or what is made of several. */
+  /** The field that identifies an entry, or a function that returns its id. */
   id: (keyof Item & string) | ((entry: Item) => string)
   /** Whether pages of the list have an order. @default false */
   ordered?: true
@@ -175,11 +180,11 @@ interface ListContract<Inspector, Item extends object> {
   filters?: readonly (keyof Item & string)[]
   /** The time that the list can be filtered by, as `<name>_before`: only entries with a `<name>_at` at or before it. */
   before?: keyof Item & `${string}_at`
-  /** The method that finds one entry. */
+  /** The method that returns one entry. */
   get?(inspector: Inspector, id: string, ctx: InspectionContext): Awaitable<Item | null>
 }
 
-/** What there is of a list that an inspector has not. */
+/** An empty page, for a list that is not implemented. */
 export const NO_PAGE: Page<never> = { items: [], next_cursor: null, has_more: false }
 
 const MALFORMED = [
@@ -196,7 +201,7 @@ const MALFORMED = [
   'z'.repeat(360),
 ]
 
-/** The cases of one list. */
+/** Returns the cases of one list. */
 export function listCases<Inspector, Item extends object>(
   make: MakeInspector<Inspector>,
   contract: ListContract<Inspector, Item>,
@@ -208,13 +213,13 @@ export function listCases<Inspector, Item extends object>(
     async () => {
       const inspector = await make()
       const whole = inspector && contract.list(inspector, {})
-      if (!inspector || !whole) return notTested(`there is no ${name}`)
+      if (!inspector || !whole) return notTested(`${name} is not implemented`)
       await work(whole, inspector)
     }
   const under = (inspector: Inspector, filter: Partial<Item>) => contract.list(inspector, filter) as List<Item>
   const cases: Promised[] = [
     {
-      name: `${name} ends and shows each entry once, whatever the limit`,
+      name: `${name} returns each entry once and ends, whatever the limit`,
       run: of(async (whole) => {
         const ids = (await walkAll(whole, name, idOf)).map(idOf)
         const twice = differenceOfIds(ids, ids)
@@ -222,34 +227,34 @@ export function listCases<Inspector, Item extends object>(
       }),
     },
     {
-      name: `${name} answers what its schema says`,
+      name: `${name} returns entries that match their schema`,
       run: of(async (whole) => {
         for (const entry of await walk(whole, 100, name))
           (contract.exact ? checkExact : checkSchema)(item, entry, `${name}: ${idOf(entry)}`)
       }),
     },
     {
-      name: `${name} refuses a token that is not its own, or takes no harm from it`,
+      name: `${name} rejects a foreign cursor, or is not affected by it`,
       run: of(async (whole) => {
         const known = new Set((await walk(whole, 100, name)).map(idOf))
         for (const cursor of MALFORMED) {
           const answer = await orRefusal(
             () => whole({ limit: 2, cursor }, CONTEXT),
-            `${name} for the token ${JSON.stringify(cursor)}`,
+            `${name} for the cursor ${JSON.stringify(cursor)}`,
             'invalid_cursor',
           )
           if ('code' in answer) {
-            checkEqual(answer.code, 'invalid_cursor', `${name} refuses a malformed token with`)
+            checkEqual(answer.code, 'invalid_cursor', `${name} rejects a malformed cursor with`)
             continue
           }
           checkPage(answer.value, 2, name)
           for (const entry of answer.value.items)
-            check(known.has(idOf(entry)), `${name} must not make an entry of a token`)
+            check(known.has(idOf(entry)), `${name} must not create an entry from a cursor`)
         }
       }),
     },
     {
-      name: `${name} looks at no more than it is told to, and at no less than it shows`,
+      name: `${name} examines no more than the scan limit, and reports at least one entry if it returns any`,
       run: of(async (whole) => {
         for (const examined of [BOUND, EXAMINED_MAX])
           checkExamined(await whole({ limit: 5, cursor: null }, { ...CONTEXT, limits: { examined } }), examined, name)
@@ -258,13 +263,13 @@ export function listCases<Inspector, Item extends object>(
       }),
     },
     {
-      name: `${name} ends when its signal is aborted`,
+      name: `${name} settles when its signal is aborted`,
       run: of((whole) => checkEnds((ctx) => whole({ limit: 1, cursor: null }, ctx), name)),
     },
   ]
   if (contract.ordered)
     cases.push({
-      name: `${name} shows the newest first, or the oldest first, as its page says`,
+      name: `${name} returns the newest or the oldest entries first, by the order of the page`,
       run: of(async (whole, inspector) => {
         const oldest = await checkOrders(whole, name, idOf)
         for (const filter of filtersIn(oldest, filters).slice(0, IDS_TRIED))
@@ -273,7 +278,7 @@ export function listCases<Inspector, Item extends object>(
     })
   if (filters.length > 0)
     cases.push({
-      name: `${name} answers exactly the entries that match its filters`,
+      name: `${name} returns exactly the entries that match its filters`,
       run: of(async (whole, inspector) => {
         const entries = await walk(whole, 100, name)
         for (const filter of [...filtersIn(entries, filters), ...timesIn(entries, before)]) {
@@ -285,7 +290,7 @@ export function listCases<Inspector, Item extends object>(
     })
   if (get)
     cases.push({
-      name: `${name}: an entry asked for by its id is the one that is listed, and an unknown one is null`,
+      name: `${name}: a record by id equals the listed one, and an unknown id returns null`,
       run: of(async (whole, inspector) => {
         await checkRecords(await walk(whole, 100, name), (id, ctx) => get(inspector, id, ctx), name, idOf)
       }),
@@ -306,11 +311,11 @@ async function checkRecords<Item extends object>(
   }
   const known = new Set(entries.map(idOf))
   for (const unknown of [UNKNOWN_ID, '__proto__', 'constructor'].filter((candidate) => !known.has(candidate)))
-    check((await get(unknown, CONTEXT)) === null, `the answer for ${unknown}, who does not exist, must be null`)
+    check((await get(unknown, CONTEXT)) === null, `the record of ${unknown}, which does not exist, must be null`)
   await checkEnds((ctx) => get(UNKNOWN_ID, ctx), `${what} by id`)
 }
 
-/** The entries, oldest first. @throws ContractBroken unless the list is the same backwards with the newest first. */
+/** Returns the entries, oldest first. @throws ContractBroken unless newest first is the reverse. */
 async function checkOrders<Item>(list: List<Item>, what: string, idOf: (entry: Item) => string): Promise<Item[]> {
   const inOrder = (order: Order) => {
     const ordered: List<Item> = (page, ctx) => list({ ...page, order }, ctx)
@@ -327,11 +332,11 @@ async function checkOrders<Item>(list: List<Item>, what: string, idOf: (entry: I
 
 const matches = (entry: object, filter: object) => matcherOf({ ...filter })(entry)
 
-// What an index over users promises: all users, in order, and the numbers that a walk would have found.
+// Contract of an index of users: all users, in order, with the numbers that a walk finds.
 
 type Entry = { user_id: string }
 
-// What `observeUsers` takes at once.
+// Maximum number of users per call of `observeUsers`.
 const OBSERVED_USERS = 500
 
 /** A whole id, the beginning of another one, and what no id begins with. */
@@ -341,11 +346,11 @@ const prefixesIn = (ids: readonly string[]): string[] => [
   UNKNOWN_ID,
 ]
 
-/** The cases of a source's user index; a source without one passes them. */
+/** Returns the cases of a source's user index; they pass for a source without one. */
 export function userCases(make: MakeInspector<UserIndex>, { list, fold }: UserEntries): Promised[] {
   const of = (work: (inspector: UserIndex, byUser: Map<string, Entry[]>) => Promise<void>) => async () => {
     const inspector = await make()
-    if (!inspector) return notTested('there is no such inspector')
+    if (!inspector) return notTested('the inspector is not implemented')
     const byUser = new Map<string, Entry[]>()
     const listed: unknown = Reflect.get(inspector, list)
     const page = (query: PageQuery, ctx: InspectionContext): Awaitable<Page<Entry>> =>
@@ -356,16 +361,16 @@ export function userCases(make: MakeInspector<UserIndex>, { list, fold }: UserEn
   }
   return [
     {
-      name: 'listUserIds lists every user once, in the order of UTF-8 bytes, whatever the limit',
+      name: 'listUserIds returns every user once, ordered by UTF-8 bytes, whatever the limit',
       run: of(async (inspector, byUser) => {
-        if (!inspector.listUserIds) return notTested('there is no listUserIds')
+        if (!inspector.listUserIds) return notTested('listUserIds is not implemented')
         const expected = [...byUser.keys()].sort(compareIds)
         for (const limit of [1, 2, 100]) {
           const ids: string[] = []
           for (let after: string | null = null; ; after = ids.at(-1) as string) {
             const found: UserIds | null = await inspector.listUserIds({ after, limit }, CONTEXT)
-            if (found === null) return notTested('no index answers listUserIds')
-            check(found.length <= limit, `listUserIds answered ${found.length} users for a limit of ${limit}`)
+            if (found === null) return notTested('listUserIds has no index')
+            check(found.length <= limit, `listUserIds returned ${found.length} users for a limit of ${limit}`)
             ids.push(...found)
             check(
               ids.length <= expected.length,
@@ -384,19 +389,19 @@ export function userCases(make: MakeInspector<UserIndex>, { list, fold }: UserEn
       }),
     },
     {
-      name: 'observeUsers says of each user what a walk over its entries says',
+      name: 'observeUsers returns for each user what a walk over its entries returns',
       run: of(async (inspector, byUser) => {
-        if (!inspector.observeUsers) return notTested('there is no observeUsers')
+        if (!inspector.observeUsers) return notTested('observeUsers is not implemented')
         const ids = [...byUser.keys()].slice(0, OBSERVED_USERS - 1)
         const observed = await inspector.observeUsers([...ids, UNKNOWN_ID], CONTEXT)
-        if (observed === null) return notTested('no index answers observeUsers')
+        if (observed === null) return notTested('observeUsers has no index')
         const parts = new Map(observed.map((part) => [part.user_id, part]))
-        check(!parts.has(UNKNOWN_ID), 'observeUsers must not know a user that nobody is')
+        check(!parts.has(UNKNOWN_ID), 'observeUsers must not return a user that does not exist')
         for (const userId of ids) {
           const part = parts.get(userId)
-          check(part !== undefined, `observeUsers must know ${userId}, whom listUserIds lists`)
+          check(part !== undefined, `observeUsers must return ${userId}, which listUserIds returns`)
           if (part && !part.truncated)
-            // A registry may remember the last sign of life for longer than the connection that gave it.
+            // A registry may remember the last heartbeat longer than its connection.
             for (const [field, told] of Object.entries({
               ...foldAll(fold, byUser.get(userId) ?? []),
               last_seen_at: null,
@@ -410,7 +415,7 @@ export function userCases(make: MakeInspector<UserIndex>, { list, fold }: UserEn
   ]
 }
 
-/** A list of names in order, and a map without its zeros; anything else as it is. */
+/** Sorts a list of names and removes zeros from a map; returns anything else unchanged. */
 function plain(value: unknown): unknown {
   if (value === null || typeof value !== 'object') return value
   if (Symbol.iterator in value) return [...(value as Iterable<string>)].sort(compareIds)

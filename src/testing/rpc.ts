@@ -1,4 +1,4 @@
-/** The contract suite of an RPC correlator's inspector. */
+/** Contract suite of the RPC correlator's inspector. */
 import type { Instance } from '../contract/connections.js'
 import {
   CallCounters,
@@ -29,7 +29,7 @@ import {
 } from './expect.js'
 import { listCases, type MakeInspector, UNKNOWN_ID, userCases, walk, walkAll } from './lists.js'
 
-/** Holds a correlator's inspector to its contract. `make` gives one with the same calls each time. */
+/** Returns the contract suite of a correlator's inspector. `make` creates one with the same calls each time. */
 export function rpcContract(make: MakeInspector<RpcInspector>): ContractCase[] {
   return toCases([
     ...listCases<RpcInspector, PendingCall>(make, {
@@ -42,12 +42,12 @@ export function rpcContract(make: MakeInspector<RpcInspector>): ContractCase[] {
       get: (rpc, id, ctx) => rpc.getPending(id, ctx),
     }),
     {
-      name: 'listPending lists the oldest first, and calls past their deadline where these are asked for alone',
+      name: 'listPending returns the oldest first, and overdue calls only when requested',
       run: () => checkOrder(make),
     },
     ...userCases(make, RPC_FAMILY.users),
-    { name: 'checkInstance says current of the current instance alone', run: () => checkInstances(make) },
-    { name: 'summary says how many calls wait, and what became of each of the others', run: () => checkSummary(make) },
+    { name: 'checkInstance returns current: true only for the current instance', run: () => checkInstances(make) },
+    { name: 'summary counts the pending calls and how all others ended', run: () => checkSummary(make) },
   ])
 }
 
@@ -60,11 +60,11 @@ const callsOf = (rpc: RpcInspector, filter: PendingCallFilter) =>
 
 async function checkOrder(make: MakeInspector<RpcInspector>): Promise<void> {
   const rpc = await make()
-  if (!rpc) return notTested('there is no listPending')
+  if (!rpc) return notTested('listPending is not implemented')
   const waiting = await callsOf(rpc, {})
   for (const call of waiting)
-    check(!call.overdue, `listPending shows ${call.correlation_id}, which is overdue, unasked`)
-  // Who knows of none need not know the filter.
+    check(!call.overdue, `listPending returned ${call.correlation_id}, which is overdue, without the filter`)
+  // An inspector without overdue calls may ignore the filter.
   const overdue = (await callsOf(rpc, { overdue: true })).filter((call) => call.overdue)
   for (const call of overdue) {
     checkEqual(call.deadline_at === null, false, `${call.correlation_id} is overdue and has no deadline`)
@@ -76,20 +76,20 @@ async function checkOrder(make: MakeInspector<RpcInspector>): Promise<void> {
     for (const [i, { correlation_id, started_at }] of calls.entries()) {
       const before = calls[i - 1]
       const isInOrder = !before || Date.parse(before.started_at) <= Date.parse(started_at)
-      check(isInOrder, `listPending lists ${correlation_id} behind ${before?.correlation_id}, which is younger`)
+      check(isInOrder, `listPending returned ${correlation_id} after ${before?.correlation_id}, which is younger`)
     }
 }
 
 async function checkInstances(make: MakeInspector<RpcInspector>): Promise<void> {
   const rpc = await make()
-  if (!rpc?.checkInstance) return notTested('there is no checkInstance')
+  if (!rpc?.checkInstance) return notTested('checkInstance is not implemented')
   const calls = await walk<PendingCall>((page, ctx) => rpc.listPending({}, page, ctx), 100, 'listPending')
   const clients = [{ user_id: UNKNOWN_ID, client_id: UNKNOWN_ID, instance_id: UNKNOWN_ID }, ...calls.slice(0, 20)]
   for (const { user_id, client_id, instance_id } of clients)
     for (const id of [instance_id ?? UNKNOWN_ID, UNKNOWN_ID]) {
       const { current, current_instance_id } = await rpc.checkInstance({ user_id, client_id, instance_id: id }, CONTEXT)
       checkEqual(current, current_instance_id === id, `checkInstance contradicts itself about ${id}`)
-      check(id !== UNKNOWN_ID || !current, 'checkInstance must not say current of an instance that nobody has')
+      check(id !== UNKNOWN_ID || !current, 'checkInstance must not return current: true for an unknown instance')
     }
   const nobody = { user_id: UNKNOWN_ID, client_id: UNKNOWN_ID, instance_id: UNKNOWN_ID }
   await checkEnds((ctx) => rpc.checkInstance?.(nobody, ctx), 'checkInstance')
@@ -97,35 +97,44 @@ async function checkInstances(make: MakeInspector<RpcInspector>): Promise<void> 
 
 async function checkSummary(make: MakeInspector<RpcInspector>): Promise<void> {
   const rpc = await make()
-  if (!rpc?.summary) return notTested('there is no summary')
+  if (!rpc?.summary) return notTested('summary is not implemented')
   const summary = await rpc.summary(CONTEXT)
   checkSchema(RpcSummary, summary, 'summary')
   const { pending, overdue, counters } = summary
   const { opened, succeeded, failed, timed_out, cancelled } = counters
   const told = succeeded + failed + timed_out + cancelled + pending + overdue
-  check(opened === told, `summary: ${opened} calls were opened, and ${told} wait or have ended`)
-  checkEqual(summary.oldest_started_at === null, pending + overdue === 0, 'summary has an oldest call where one waits')
-  checkEqual(summary.oldest_age_ms === null, summary.oldest_started_at === null, 'summary has the age of the oldest')
+  check(opened === told, `summary: ${opened} calls were opened, but ${told} are pending or have ended`)
+  checkEqual(
+    summary.oldest_started_at === null,
+    pending + overdue === 0,
+    'summary must have an oldest call if, and only if, one is pending',
+  )
+  checkEqual(
+    summary.oldest_age_ms === null,
+    summary.oldest_started_at === null,
+    'summary must have the age of the oldest call if, and only if, there is one',
+  )
   const isCounted = Object.values(counters).some((count) => count > 0)
-  check(!isCounted || summary.counting_since !== null, 'summary has counted, and must say since when')
+  check(!isCounted || summary.counting_since !== null, 'summary has counts, so counting_since must not be null')
   const calls = await callsOf(rpc, {})
-  checkEqual(pending, calls.length, 'pending in summary, and calls that are listed')
+  checkEqual(pending, calls.length, 'pending of summary, compared with the list')
   const late = (await callsOf(rpc, { overdue: true })).filter((call) => call.overdue)
-  checkEqual(overdue, late.length, 'overdue in summary, and calls that are listed as such')
+  checkEqual(overdue, late.length, 'overdue of summary, compared with the list')
   const first = calls.map(({ started_at }) => started_at).sort()[0]
   check(
     first === undefined || (summary.oldest_started_at ?? '') <= first,
-    `summary says that the oldest call began at ${summary.oldest_started_at}, and one is listed since ${first}`,
+    `summary has the oldest call at ${summary.oldest_started_at}, but the list has one at ${first}`,
   )
   await checkEnds((ctx) => rpc.summary?.(ctx), 'summary')
 }
 
-/** What the fakes know of calls. */
+/** Data of the fake RPC correlator. */
 export interface RpcWorld {
+  /** Pending calls. */
   calls?: Partly<PendingCall>[]
-  /** Makes the correlator count; what is not given of it is taken from `calls`. */
+  /** Makes the correlator return a summary; numbers that are not given are computed from `calls`. */
   callSummary?: Partly<RpcSummary>
-  /** The current instances; makes the correlator check them. */
+  /** The current instances; makes the correlator check instances. */
   instances?: Partly<Instance>[]
 }
 
@@ -146,7 +155,7 @@ const toCall: Make<PendingCall> = (given, place) =>
 
 const NO_COUNTERS = Object.fromEntries(CallCounters.keyof().options.map((name) => [name, 0])) as CallCounters
 
-/** The summary of a world in which nothing has become of any call but what is given. */
+/** Returns the summary of a world in which all calls are pending, except for the given counts. */
 function toSummary(given: Partly<RpcSummary>, calls: readonly PendingCall[]): RpcSummary {
   const oldest = calls.reduce<PendingCall | undefined>((a, b) => (a && a.started_at <= b.started_at ? a : b), undefined)
   const { succeeded = 0, failed = 0, timed_out = 0, cancelled = 0 } = given.counters ?? {}
@@ -173,7 +182,7 @@ export function fakeRpc(world: RpcWorld): RpcInspector | undefined {
   if (!world.calls && !world.instances && !world.callSummary) return undefined
   return {
     listPending: ({ overdue = false, ...filter }, page) =>
-      // Without a filter only the page is made.
+      // Without a filter only the page is created.
       fakePage(
         toCall,
         world.calls,

@@ -1,4 +1,4 @@
-/** The contract suite of an inspector of sessions. */
+/** Contract suite of the session inspector. */
 import { SessionFilter, type SessionInspector, SessionRow } from '../contract/sessions.js'
 import type { SiteKey } from '../contract/sites.js'
 import {
@@ -17,7 +17,7 @@ import {
 } from './expect.js'
 import { listCases, type MakeInspector, UNKNOWN_ID, walk } from './lists.js'
 
-/** Holds an inspector of sessions to its contract. `make` gives one with the same sessions each time. */
+/** Returns the contract suite of a session inspector. `make` creates one with the same sessions each time. */
 export function sessionContract(make: MakeInspector<SessionInspector>): ContractCase[] {
   return toCases([
     ...listCases<SessionInspector, SessionRow>(make, {
@@ -29,7 +29,10 @@ export function sessionContract(make: MakeInspector<SessionInspector>): Contract
       filters: SessionFilter.keyof().options,
       get: (sessions, id, ctx) => sessions.getSession(id, ctx),
     }),
-    { name: 'countSessions counts what has not ended of each site, its owner’s alone', run: () => checkCounts(make) },
+    {
+      name: 'countSessions counts the sessions of each site and owner that have not ended',
+      run: () => checkCounts(make),
+    },
   ])
 }
 
@@ -37,7 +40,7 @@ const isOpen = ({ state }: SessionRow) => state !== 'closed' && state !== 'expir
 
 async function checkCounts(make: MakeInspector<SessionInspector>): Promise<void> {
   const sessions = await make()
-  if (!sessions?.countSessions) return notTested('there is no countSessions')
+  if (!sessions?.countSessions) return notTested('countSessions is not implemented')
   const rows = await walk<SessionRow>((page, ctx) => sessions.listSessions({}, page, ctx), 100, 'listSessions')
   const sites = new Map<string, SiteKey>()
   for (const { site_id, owner } of rows) sites.set(`${owner}\n${site_id}`, { site_id, owner })
@@ -45,7 +48,7 @@ async function checkCounts(make: MakeInspector<SessionInspector>): Promise<void>
   for (const { site_id, owner } of asked.slice(0, 1))
     asked.push({ site_id, owner: UNKNOWN_ID }, { site_id: UNKNOWN_ID, owner })
   const counts = await sessions.countSessions(asked, CONTEXT)
-  checkEqual(counts.length, asked.length, 'countSessions must answer for each site that it was asked about')
+  checkEqual(counts.length, asked.length, 'countSessions must return a count for each requested site')
   for (const [i, { site_id, owner }] of asked.entries()) {
     const open = rows.filter((row) => row.site_id === site_id && row.owner === owner && isOpen(row)).length
     if (counts[i] !== null) checkEqual(counts[i], open, `countSessions of ${site_id}`)
@@ -53,8 +56,9 @@ async function checkCounts(make: MakeInspector<SessionInspector>): Promise<void>
   await checkEnds((ctx) => sessions.countSessions?.(asked, ctx), 'countSessions')
 }
 
-/** What the fakes know of sessions. */
+/** Data of the fake session inspector. */
 export interface SessionWorld {
+  /** Sessions. */
   sessions?: Partly<SessionRow>[]
 }
 

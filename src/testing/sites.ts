@@ -1,4 +1,4 @@
-/** The contract suite of an inspector of sites. */
+/** Contract suite of the site inspector. */
 import { SiteFilter, type SiteInspector, SiteRow } from '../contract/sites.js'
 import {
   type ContractCase,
@@ -14,7 +14,7 @@ import {
 } from './expect.js'
 import { listCases, type MakeInspector, walk } from './lists.js'
 
-/** Holds an inspector of sites to its contract. `make` gives one with the same sites each time. */
+/** Returns the contract suite of a site inspector. `make` creates one with the same sites each time. */
 export function siteContract(make: MakeInspector<SiteInspector>): ContractCase[] {
   return toCases([
     ...listCases<SiteInspector, SiteRow>(make, {
@@ -25,22 +25,26 @@ export function siteContract(make: MakeInspector<SiteInspector>): ContractCase[]
       filters: SiteFilter.keyof().options,
       get: (sites, id, ctx) => sites.getSite(id, ctx),
     }),
-    { name: 'listSites tells when the last event was exactly where it tells its position', run: () => checkLife(make) },
+    {
+      name: 'listSites returns the time and the position of the last event together, or neither',
+      run: () => checkLife(make),
+    },
   ])
 }
 
 async function checkLife(make: MakeInspector<SiteInspector>): Promise<void> {
   const sites = await make()
-  if (!sites) return notTested('there is no listSites')
+  if (!sites) return notTested('listSites is not implemented')
   for (const row of await walk<SiteRow>((page, ctx) => sites.listSites({}, page, ctx), 100, 'listSites'))
     check(
       (row.last_event_at === null) === (row.last_position === null),
-      `${row.site_id} has a last event without its position, or a position without its event`,
+      `${row.site_id} has a last event without its position, or the reverse`,
     )
 }
 
-/** What the fakes know of sites. */
+/** Data of the fake site inspector. */
 export interface SiteWorld {
+  /** Sites. */
   sites?: Partly<SiteRow>[]
 }
 

@@ -1,4 +1,4 @@
-/** The contract suite of an inspector of viewer streams. */
+/** Contract suite of the inspector of viewer streams. */
 import { SubscriptionFilter, type SubscriptionInspector, SubscriptionRow } from '../contract/subscriptions.js'
 import {
   CONTEXT,
@@ -15,7 +15,7 @@ import {
 } from './expect.js'
 import { listCases, type MakeInspector, UNKNOWN_ID, walk } from './lists.js'
 
-/** Holds an inspector of viewer streams to its contract. `make` gives one with the same streams each time. */
+/** Returns the contract suite of an inspector of viewer streams. `make` creates one with the same streams each time. */
 export function subscriptionContract(make: MakeInspector<SubscriptionInspector>): ContractCase[] {
   return toCases([
     ...listCases<SubscriptionInspector, SubscriptionRow>(make, {
@@ -32,7 +32,7 @@ export function subscriptionContract(make: MakeInspector<SubscriptionInspector>)
 
 async function checkViewers(make: MakeInspector<SubscriptionInspector>): Promise<void> {
   const subscriptions = await make()
-  if (!subscriptions?.countViewers) return notTested('there is no countViewers')
+  if (!subscriptions?.countViewers) return notTested('countViewers is not implemented')
   const rows = await walk<SubscriptionRow>(
     (page, ctx) => subscriptions.listSubscriptions({}, page, ctx),
     100,
@@ -40,7 +40,7 @@ async function checkViewers(make: MakeInspector<SubscriptionInspector>): Promise
   )
   const sessions = [...new Set(rows.map(({ session_id }) => session_id)).values()].slice(0, 100).concat(UNKNOWN_ID)
   const counts = await subscriptions.countViewers(sessions, CONTEXT)
-  checkEqual(counts.length, sessions.length, 'countViewers must answer for each session that it was asked about')
+  checkEqual(counts.length, sessions.length, 'countViewers must return a count for each requested session')
   for (const [i, session_id] of sessions.entries()) {
     const viewers = rows.filter((row) => row.session_id === session_id).length
     if (counts[i] !== null) checkEqual(counts[i], viewers, `countViewers of ${session_id}`)
@@ -48,8 +48,9 @@ async function checkViewers(make: MakeInspector<SubscriptionInspector>): Promise
   await checkEnds((ctx) => subscriptions.countViewers?.(sessions, ctx), 'countViewers')
 }
 
-/** What the fakes know of viewer streams. */
+/** Data of the fake inspector of viewer streams. */
 export interface SubscriptionWorld {
+  /** Viewer streams. */
   subscriptions?: Partly<SubscriptionRow>[]
 }
 

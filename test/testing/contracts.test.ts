@@ -67,7 +67,7 @@ it('says of what is absent that it was not tested, and tells the runner so', asy
     expect(run).toHaveLength(0)
     expect(await run({ skip: (reason) => reasons.push(reason) })).toBe('not tested')
   }
-  expect(reasons).toContain('not tested: there is no listConnections')
+  expect(reasons).toContain('not tested: listConnections is not implemented')
   const { registry } = createFakeInspectors(createWorld())
   const outcomes = new Set<string>()
   for (const { name, run } of inspectorContract(() => ({ registry })))
@@ -134,7 +134,7 @@ describe('a failure', () => {
         if (page) return page
         throw new RangeError('no such page')
       }),
-      `listContexts for the token "" threw RangeError: no such page: to say no, throw new Refusal('invalid_cursor') of relayscope; anything else is a 500`,
+      `listContexts for the cursor "" threw RangeError: no such page: to reject a request, throw new Refusal('invalid_cursor') of relayscope; any other error becomes a 500`,
     ],
     [
       'names the order in which actions are',
@@ -190,7 +190,7 @@ describe('an inspector that breaks a promise is told which', () => {
     [
       'repeats its token for ever',
       broken('registry', 'listConnections', () => ({ items: [], next_cursor: 'again', has_more: true })),
-      /the same token twice/,
+      /the same cursor twice/,
     ],
     [
       'never ends',
@@ -212,7 +212,7 @@ describe('an inspector that breaks a promise is told which', () => {
         'listPending',
         everyPage((page) => ({ ...page, next_cursor: null })),
       ),
-      /must have a well-formed next_cursor/,
+      /next_cursor must be well-formed/,
     ],
     [
       'hands out a token that is too long',
@@ -221,7 +221,7 @@ describe('an inspector that breaks a promise is told which', () => {
         'listTenants',
         everyPage((page) => ({ ...page, next_cursor: page.next_cursor && 'é'.repeat(181) })),
       ),
-      /of 362 bytes, at most 360/,
+      /of 362 bytes, more than the maximum of 360/,
     ],
     [
       'shows an entry twice',
@@ -255,7 +255,7 @@ describe('an inspector that breaks a promise is told which', () => {
         'listBrowserWindows',
         everyPage((page) => ({ ...page, items: page.items.map((item) => ({ ...item, status: 'ajar' })) })),
       ),
-      /listBrowserWindows: win-1 is not what its schema says/,
+      /listBrowserWindows: win-1 does not match its schema/,
     ],
     [
       'answers another record than it lists',
@@ -282,7 +282,7 @@ describe('an inspector that breaks a promise is told which', () => {
           (page?: Page) => page ?? { items: [context({ context_id: 'ghost' })], next_cursor: null, has_more: false },
         ),
       ),
-      /must not make an entry of a token/,
+      /must not create an entry from a cursor/,
     ],
     [
       'leaves an action out',
@@ -291,7 +291,7 @@ describe('an inspector that breaks a promise is told which', () => {
         'listActions',
         everyPage((page) => ({ ...page, items: page.items.filter((item) => item.name !== 'print') })),
       ),
-      /leaves out print/,
+      /does not return print/,
     ],
     [
       'reads the oldest messages instead of the newest',
@@ -304,7 +304,7 @@ describe('an inspector that breaks a promise is told which', () => {
     [
       'hides that a sample was cut',
       broken('history', 'readMessages', (given: object) => ({ ...given, truncated: false })),
-      /must say truncated/,
+      /truncated must be true/,
     ],
     [
       'says current of every instance',
@@ -314,13 +314,13 @@ describe('an inspector that breaks a promise is told which', () => {
     [
       'counts beyond its capacity',
       broken('deduplicator', 'summary', (given: object) => ({ ...given, entries: 101 })),
-      /101 entries and a capacity of/,
+      /101 entries, more than its capacity of/,
     ],
     ['knows every user', broken('deduplicator', 'userSummary', () => whole.deduplicator.users?.[0]), /does not exist/],
     [
       'carries a payload in its evidence',
       broken('delivery', 'status', (given: object | null) => given && { ...given, payload: { secret: 1 } }),
-      /carries what its schema does not name/,
+      /has fields that are not in its schema/,
     ],
     [
       'carries a payload in its list of commands',
@@ -329,7 +329,7 @@ describe('an inspector that breaks a promise is told which', () => {
         'listCommands',
         everyPage((page) => ({ ...page, items: page.items.map((item) => ({ ...item, payload: 1 })) })),
       ),
-      /listCommands: .*carries what its schema does not name/,
+      /listCommands: .*has fields that are not in its schema/,
     ],
     [
       'says of a command that it stands elsewhere',
@@ -338,7 +338,7 @@ describe('an inspector that breaks a promise is told which', () => {
         'listCommands',
         everyPage((page) => ({ ...page, items: page.items.map((item) => ({ ...item, state: 'waiting' })) })),
       ),
-      /where cmd-1 stands/,
+      /state of cmd-1/,
     ],
     [
       'takes a scope for none',
@@ -359,7 +359,7 @@ describe('an inspector that breaks a promise is told which', () => {
       broken('registry', 'listConnections', (page: object, [, , ctx]: [unknown, unknown, { signal: AbortSignal }]) =>
         ctx.signal.aborted ? new Promise(() => {}) : page,
       ),
-      /had not ended/,
+      /did not settle/,
     ],
     [
       'counts wrongly',

@@ -1,4 +1,4 @@
-/** All live objects of one process, wired to each other. */
+/** All facilities of one process, connected to each other. */
 
 import { type CloseResult, endTogether } from '../../async/ending.js'
 import type { FacilityName } from '../../contract/families.js'
@@ -19,49 +19,61 @@ import { createMessageHistory, MessageHistoryOptions } from '../history/facility
 import { createMemorySpillStore } from '../history/spill-store.js'
 import { createRpcCorrelator, RpcCorrelatorOptions } from '../rpc/facility.js'
 
+/** Options of `createMemoryFacilities`. */
 export const MemoryFacilitiesOptions = defineOptions({
-  /** Epoch ms, for all of them. @default Date.now */
+  /** Clock of all facilities: returns epoch ms. @default Date.now */
   now: func<() => number>().default(() => Date.now),
-  /** Ids of connections, sessions and spilled payloads. @default crypto.randomUUID */
+  /** Creates ids of connections, sessions and spilled payloads. @default crypto.randomUUID */
   newId: func<() => string>().default(() => randomUuid),
-  /** What connections and delivery records say of the node; one process needs no name. */
+  /** Id of the node in connections and delivery records; a single process needs none. @default none */
   nodeId: text().optional(),
-  /** Where payloads go that are too large for their message; the default takes 64 MiB of them in this process. @default createMemorySpillStore() */
+  /**
+   * Store for payloads that are too large for their message. The default keeps up to 64 MiB of them in this process.
+   * @default createMemorySpillStore()
+   */
   spill: SPILL_STORE.optional(),
+  /** Options of the connection registry. */
   connections: optionsOf<ConnectionRegistryOptions>(ConnectionRegistryOptions),
+  /** Options of the message history. */
   history: optionsOf<MessageHistoryOptions>(MessageHistoryOptions),
+  /** Options of the RPC correlator. */
   rpc: optionsOf<RpcCorrelatorOptions>(RpcCorrelatorOptions),
+  /** Options of the deduplicator. */
   deduplicator: optionsOf<DeduplicatorOptions>(DeduplicatorOptions),
+  /** Options of the command dispatcher. */
   dispatcher: optionsOf<CommandDispatcherOptions>(CommandDispatcherOptions),
+  /** Options of the context registry. */
   contexts: optionsOf<ContextRegistryOptions>(ContextRegistryOptions),
+  /** Options of the browser-window registry. */
   browserWindows: optionsOf<BrowserWindowRegistryOptions>(BrowserWindowRegistryOptions),
-  /** The event bus of cooperative sites. */
+  /** Options of the event bus of cooperative sites. */
   bus: optionsOf<CooperativeSiteEventBusOptions>(CooperativeSiteEventBusOptions),
-  /** The registry of cooperative sites, which knows the bus. */
+  /** Options of the registry of cooperative sites, which uses the bus. */
   sites: optionsOf<SiteRegistryOptions>(SiteRegistryOptions),
-  /** The registry of their sessions, which asks them for the owner of a site. */
+  /** Options of the session registry, which looks up the owner of a site in the site registry. */
   sessions: optionsOf<SessionRegistryOptions>(SessionRegistryOptions),
 })
+/** Options of `createMemoryFacilities`. */
 export interface MemoryFacilitiesOptions extends Input<typeof MemoryFacilitiesOptions> {}
 
-/** The live objects of one process: what a host writes to, and what `memoryComposition` looks through at. */
+/** The facilities of one process, to which a host writes, and whose inspectors `memoryComposition` returns. */
 export type MemoryFacilities = ReturnType<typeof createMemoryFacilities>
 
-/** Bytes of large payloads in the process itself: half of what its store takes, so that the history alone decides who goes. */
+/**
+ * Maximum size of large payloads in the process, in bytes: half of what the spill store accepts, so that only the
+ * history evicts.
+ */
 const SPILLED_BYTES = 64 * 1_048_576
 
 const spilling = (spill: SpillStore | undefined) =>
   spill === undefined ? { spill: createMemorySpillStore(), maxSpilledBytes: SPILLED_BYTES } : { spill }
 
 /**
- * All facilities of one process. The correlator and the dispatcher know the connections, so that both tell a current
- * instance from a fenced one; `ingest` fences, deduplicates and retains a message; the sites know the bus, and so their last
- * events. `close()` ends the dispatcher's loop and every subscription of the bus, and rejects every pending call.
+ * Creates all facilities of one process. The correlator and the dispatcher use the connections, so that both reject
+ * outdated instances; `ingest` checks the instance, deduplicates and retains a message; the sites show the last events
+ * of the bus. `close()` ends the dispatcher's loop and every subscription of the bus, and rejects every pending call.
  *
- * @example
- * const facilities = createMemoryFacilities()
- * const { connections } = facilities // only what your host writes to
- * const router = createDiagnosticsRouter({ ...memoryComposition({ connections }), auth: apiKeyAuth(key) })
+ * @example const facilities = createMemoryFacilities()
  */
 export function createMemoryFacilities(options: MemoryFacilitiesOptions = {}) {
   const { now, newId, nodeId } = readOptions(MemoryFacilitiesOptions, options)
@@ -91,7 +103,7 @@ export function createMemoryFacilities(options: MemoryFacilitiesOptions = {}) {
     sessions,
     subscriptions,
     ingest,
-    /** Waits for nobody. */
+    /** Ends all facilities. Does not wait for callers. */
     async close(): Promise<CloseResult> {
       const [ending] = await Promise.all([endTogether([dispatcher.close(), rpc.close()]), bus.close()])
       return ending

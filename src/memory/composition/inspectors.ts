@@ -1,4 +1,4 @@
-/** From live objects of this process to what a router is built from. */
+/** Inspectors of this process's facilities, for a router. */
 
 import type { DeliveryInspector } from '../../contract/delivery.js'
 import { FAMILIES, INSPECTOR_OPTIONS, type Inspectors } from '../../contract/families.js'
@@ -6,26 +6,39 @@ import type { Deployment } from '../../contract/inspectors.js'
 import { custom, defineOptions, type Input, readOptions, type Schema, textOrNull } from '../../contract/options.js'
 import type { InspectionContext } from '../../contract/page.js'
 
-/** A facility, as far as it is looked at; absent is an absent inspector. */
+/** A facility with its inspector; `undefined` if it is not used. */
 export type InspectedBy<Inspector> = { readonly inspector: NonNullable<Inspector> } | undefined
 
-/** Any of the facilities, each with its inspector. Written out, because a declaration cannot name the table of families. */
+/**
+ * Any of the facilities, each with its inspector. Listed explicitly, because a declaration cannot refer to the table of
+ * families.
+ */
 export interface InspectedFacilities {
+  /** Connection registry. */
   connections?: InspectedBy<Inspectors['registry']>
+  /** Context registry. */
   contexts?: InspectedBy<Inspectors['contextRegistry']>
+  /** Browser-window registry. */
   browserWindows?: InspectedBy<Inspectors['browserWindowRegistry']>
+  /** RPC correlator. */
   rpc?: InspectedBy<Inspectors['rpc']>
+  /** Message history. */
   history?: InspectedBy<Inspectors['history']>
+  /** Deduplicator. */
   deduplicator?: InspectedBy<Inspectors['deduplicator']>
+  /** Command dispatcher. */
   dispatcher?: InspectedBy<Inspectors['delivery']>
+  /** Registry of cooperative sites. */
   sites?: InspectedBy<Inspectors['sites']>
+  /** Session registry. */
   sessions?: InspectedBy<Inspectors['sessions']>
+  /** Registry of viewer streams. */
   subscriptions?: InspectedBy<Inspectors['subscriptions']>
 }
 
 const anything = custom<unknown>('any value', () => true).optional()
 
-/** The facilities, and what else `createMemoryFacilities` returns. */
+/** The facilities, and the other members that `createMemoryFacilities` returns. */
 const Facilities = defineOptions({
   ...Object.fromEntries(
     Object.entries(FAMILIES).map(([name, { facility }]) => [facility, facilityWith(INSPECTOR_OPTIONS[name] as Schema)]),
@@ -43,20 +56,21 @@ function facilityWith(inspector: Schema): Schema {
   return custom('a facility with an inspector', hasInspector).optional()
 }
 
+/** Options of `memoryComposition`. */
 export const MemoryCompositionOptions = defineOptions({
-  /** Deployment id that responses carry; `null` for none. @default null */
+  /** Deployment id in responses; `null` for none. @default null */
   deploymentId: textOrNull().default(null),
 })
+/** Options of `memoryComposition`. */
 export interface MemoryCompositionOptions extends Input<typeof MemoryCompositionOptions> {}
 
 /**
- * Returns the inspectors of exactly these objects, and the deployment in direct mode. Give it only what your host
- * writes to: a family that is left out is `null` and 501 in the answers, one that nobody writes to is a false zero.
- * Nothing is copied: mounted in another process it would be a view of other objects. `deploymentId` is the routing identity
- * that answers carry, `null` for none.
+ * Returns the inspectors of the given facilities, and the deployment in direct mode. Pass only facilities that your
+ * host writes to: a missing family is `null` in responses and its routes return 501, but an unused one shows zeros that
+ * are wrong. Nothing is copied: the inspectors only see this process. `deploymentId` is the deployment id in responses,
+ * `null` for none.
  *
- * @example
- * createDiagnosticsRouter({ ...memoryComposition({ connections, history }), auth })
+ * @example createDiagnosticsRouter({ ...memoryComposition({ connections, history }), auth })
  */
 export function memoryComposition(
   facilities: InspectedFacilities,
@@ -74,11 +88,11 @@ export function memoryComposition(
   }
 }
 
-/** `delivery` whose summary names the composition's deployment, so that one answer does not contradict another. */
+/** Returns `delivery` with the composition's deployment id in its summary, so that responses are consistent. */
 function withDeployment(delivery: DeliveryInspector, deployment_id: string | null): DeliveryInspector {
   if (deployment_id === null) return delivery
   const summary = async (ctx: InspectionContext) => ({ ...(await delivery.summary(ctx)), deployment_id })
-  // Whatever else it offers it offers itself: a host's may be an instance of a class.
+  // All other members are forwarded: a custom inspector may be an instance of a class.
   return new Proxy(delivery, {
     get(target, name) {
       if (name === 'summary') return summary

@@ -1,4 +1,4 @@
-/** Which actions are offered by how many, kept as connections come and go, for the action list of the registry. */
+/** The actions that connected clients offer, counted as connections open and end, for the list of actions. */
 import type { ActionDescriptor, ActionFilter, ActionObservation, Connection } from '../../contract/connections.js'
 import { ClientType } from '../../contract/connections.js'
 import { compareIds } from '../../contract/ids.js'
@@ -8,14 +8,17 @@ import { OrderedIndex } from '../table/ordered-index.js'
 
 type PerType = Record<ClientType, number>
 
-/** An action as a set of connections offers it. */
+/** An action with the number of connections that offer it. */
 interface Offer {
   readonly name: string
   latest: ActionDescriptor
   readonly connections: PerType
 }
 
-/** An action as everybody offers it. `users`: distinct ones per client type; `user_count`: distinct ones at all. */
+/**
+ * An action across all users. `users`: number of distinct users per client type; `user_count`: number of distinct
+ * users.
+ */
 interface CommonOffer extends Offer {
   readonly users: PerType
   user_count: number
@@ -26,10 +29,10 @@ const sum = (counts: PerType) => counts.browser + counts.console + counts.mobile
 const nameOf = (offer: Offer) => offer.name
 const offers = <T extends Offer>() => new OrderedIndex<string, T>(nameOf, compareIds)
 
-/** Counts the actions of connections with status `connected`. */
+/** Creates an index of the actions of connections with status `connected`. */
 export function createActionIndex() {
   const common = offers<CommonOffer>()
-  /** The same by their names: every connection that comes or goes asks for each of its own. */
+  /** The same offers by name: every connection that opens or ends looks up all of its actions. */
   const byName = new Map<string, CommonOffer>()
   const byUser = new Map<string, OrderedIndex<string, Offer>>()
 
@@ -76,7 +79,7 @@ export function createActionIndex() {
       if (own.size === 0) byUser.delete(user_id)
     },
 
-    /** Actions after `page.cursor` in the order of their names; of a filter that finds few, `bound` are examined. */
+    /** Returns the actions after `page.cursor`, ordered by name, examining at most `bound`. */
     list({ user_id, client_type }: ActionFilter, page: PageQuery, bound: number): Page<ActionObservation> {
       const items: ActionObservation[] = []
       let last = page.cursor
@@ -101,7 +104,7 @@ export function createActionIndex() {
       return { items, next_cursor: null, has_more: false, examined }
     },
 
-    /** The first 100 names that the user's connections offer, and whether there are more. */
+    /** Returns the first 100 names that the user's connections offer, and whether there are more. */
     namesOf(userId: string): { names: string[]; cut: boolean } {
       const own = byUser.get(userId)
       const names: string[] = []

@@ -1,4 +1,4 @@
-/** What came and went in each of the last minutes of one process, counted as it happens. */
+/** Connections of one process that opened and ended in each of the last minutes, counted as it happens. */
 
 import type { ClientType } from '../../contract/connections.js'
 import {
@@ -12,7 +12,7 @@ import {
 } from '../../contract/connections.js'
 import { toTimestamp } from '../../contract/ids.js'
 
-/** What happened so often: `reason` is absent for a connection that was made. */
+/** A count; `reason` is `undefined` for opened connections. */
 interface Counted {
   readonly type: ClientType
   readonly reason: string | undefined
@@ -21,12 +21,12 @@ interface Counted {
 
 export type Churn = ReturnType<typeof createChurn>
 
-/** The process itself watches every minute from now on. */
+/** Creates the counts, which start with the current minute. */
 export function createChurn(now: () => number) {
   const since = minuteOf(now())
   const minutes = new Map<number, Map<string, Counted>>()
 
-  /** The counts of `minute`, or of the present one where that is none of those that are told of. */
+  /** Returns the counts of `minute`, or of the current minute if `minute` is not reported. */
   function countsOf(minute: number): Map<string, Counted> {
     const present = minuteOf(now())
     const oldest = Math.max(since, present - CHURN_MINUTES + 1)
@@ -52,7 +52,7 @@ export function createChurn(now: () => number) {
     opened: (type: ClientType, at: number) => add(type, undefined, at),
     ended: (type: ClientType, reason: string | null, at: number) => add(type, reason ?? UNSPECIFIED, at),
 
-    /** The minutes that have been watched, those of a type alone where one is given. */
+    /** Returns the counted minutes, with the counts of the client types that `admits` accepts. */
     read(admits: (type: ClientType) => boolean): ChurnMinute[] {
       const present = minuteOf(now())
       const first = Math.max(Math.min(since, present), present - CHURN_MINUTES + 1)

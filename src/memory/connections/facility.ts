@@ -1,4 +1,4 @@
-/** The live connection registry of one process, with instance fencing. */
+/** The connection registry of one process, which rejects outdated instances. */
 
 import { createClock } from '../../async/clock.js'
 import {
@@ -20,19 +20,20 @@ import { bounded, boundedMetadata } from './input.js'
 import { createConnectionInspector } from './inspector.js'
 import { createConnectionLifecycle } from './lifecycle.js'
 
+/** Options of `createConnectionRegistry`. */
 export const ConnectionRegistryOptions = withClock(ConnectionOptions)
+/** Options of `createConnectionRegistry`. */
 export interface ConnectionRegistryOptions extends ConnectionOptions, Clocked {}
 
 /**
- * A connection registry in memory. One connection at most is current per (user, client): connecting with another
- * `instance_id` ends the one before as `superseded`, reason `new_instance`; connecting again with the same one ends it
- * as `disconnected`, reason `reconnected`. Silence and retention are worked out when somebody looks; there is no timer.
+ * Creates a connection registry in memory. At most one connection per (user, client) is current: connecting with
+ * another `instance_id` ends the previous one as `superseded`, reason `new_instance`; connecting again with the same
+ * one ends it as `disconnected`, reason `reconnected`. Heartbeat timeouts and retention are computed on access; there
+ * is no timer.
  *
- * @throws RangeError for a bound that is not a whole number from 1.
+ * @throws RangeError for a limit that is not an integer of at least 1.
  *
- * @example
- * const connections = createConnectionRegistry()
- * await connections.connect({ user_id: 'u', client_id: 'c', instance_id: 'i', client_type: 'console' })
+ * @example const connections = createConnectionRegistry()
  */
 export function createConnectionRegistry(
   options: ConnectionRegistryOptions = {},
@@ -43,22 +44,22 @@ export function createConnectionRegistry(
   const churn = createChurn(clock.now)
   const lifecycle = createConnectionLifecycle(read, churn)
 
-  /** What is shown as the time of what happens now. */
+  /** Returns the current time as a timestamp. */
   const stamp = () => toTimestamp(clock.now())
 
-  /** The steady time, with everything swept that has come due by then; `isSwept` is false while that lags behind. */
+  /** Sweeps due entries and returns the steady time; `isSwept` is false while some remain. */
   function sweep() {
     const time = clock.steady()
     return { time, isSwept: lifecycle.sweep(time), view: lifecycle.view(time) }
   }
 
-  /** The entry of that id as it is now. */
+  /** Returns the entry with that id as of now. */
   function find(id: string) {
     const { time } = sweep()
     return { time, entry: lifecycle.find(id, time) }
   }
 
-  /** The instance that holds (user, client). */
+  /** Returns the instance that holds (user, client). */
   const current = (client: ClientOfUser) => {
     const { status, instance_id } = lifecycle.latestOf(client, sweep().time)?.record ?? {}
     return status === 'connected' ? (instance_id ?? null) : null
@@ -76,9 +77,9 @@ export function createConnectionRegistry(
       const latest = lifecycle.latestOf(input, time)
       const previous = latest?.record.status === 'connected' ? latest : undefined
       if (!previous && lifecycle.connectedOf(user_id) >= maxConnectionsPerUser)
-        throw new Refusal('capacity_exceeded', `${maxConnectionsPerUser} connections of one user`)
+        throw new Refusal('capacity_exceeded', `maximum of ${maxConnectionsPerUser} connections per user reached`)
       if (!previous && lifecycle.connectedCount() >= maxConnections)
-        throw new Refusal('capacity_exceeded', `${maxConnections} connections`)
+        throw new Refusal('capacity_exceeded', `maximum of ${maxConnections} connections reached`)
       const isSuperseding = previous !== undefined && previous.record.instance_id !== instance_id
       const superseded_count = (latest?.record.superseded_count ?? 0) + Number(isSuperseding)
       if (previous?.record.instance_id === instance_id)
@@ -110,7 +111,7 @@ export function createConnectionRegistry(
       if (entry?.record.status !== 'connected') return false
       const now = stamp()
       const { last_seen_at: before } = entry.record
-      // A clock that was set back takes no sign of life back.
+      // If the clock was set back, keep the later time.
       lifecycle.heartbeat(entry, time, { last_seen_at: now > before ? now : before, ...(metadata && { metadata }) })
       return true
     },

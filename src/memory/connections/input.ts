@@ -1,4 +1,4 @@
-/** What a connecting client says of itself, bounded and cut loose from the caller's objects. */
+/** The data that a connecting client reports, limited in size and copied. */
 import type { ActionDescriptor, ConnectInput } from '../../contract/connections.js'
 import { parseInput } from '../../contract/input.js'
 import { deepFreeze, type JsonObject, JsonRecord, toJson } from '../../contract/json.js'
@@ -6,16 +6,19 @@ import { RECORD_BYTES } from '../../contract/limits.js'
 
 const NO_METADATA: JsonObject = Object.freeze({})
 
-/** What a client says of itself: ids and times of the record take less than the kibibyte that is set aside for each of them. */
+/** Maximum size of the client's own data in bytes. The rest of a record is reserved for ids and times. */
 const SAID_BYTES = RECORD_BYTES - 4_096
 
-/** Actions that need no measuring: this many names of 256 bytes, each escaped, stay well below the record bound. */
+/**
+ * Up to this many actions need no measuring: names of 256 bytes, each escaped, stay well below the size limit of a
+ * record.
+ */
 const FEW_ACTIONS = 64
 
 /**
- * The descriptors, each name once and its last description, and the metadata, cut loose from the caller's objects.
+ * Returns a copy of the descriptors, without duplicate names (the last one wins), and of the metadata.
  *
- * @throws Refusal `payload_too_large` when they make a record too large, `invalid_input` for what is not JSON.
+ * @throws Refusal `payload_too_large` if the record would be too large, `invalid_input` if they are not JSON.
  */
 export function bounded({ actions, metadata }: ReturnType<typeof ConnectInput.parse>): {
   descriptors: ActionDescriptor[]
@@ -35,7 +38,7 @@ export function bounded({ actions, metadata }: ReturnType<typeof ConnectInput.pa
   return deepFreeze(JSON.parse(text))
 }
 
-/** What a client says of itself now, cut loose from the caller's object. @throws Refusal as `bounded`. */
+/** Returns a copy of new metadata. @throws Refusal as `bounded`. */
 export function boundedMetadata(given: unknown): JsonObject {
   const { text } = toJson(parseInput(JsonRecord, given), SAID_BYTES)
   return deepFreeze(JSON.parse(text))

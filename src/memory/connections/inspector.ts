@@ -1,4 +1,4 @@
-/** Reads the connections of one process as they are now, whether or not what is due has been swept. */
+/** Reads the connections of one process as of now, even if due entries have not been swept. */
 import {
   type ClientOfUser,
   ClientType,
@@ -14,14 +14,14 @@ import { observeEach, observeKnown } from '../table/users.js'
 import type { Churn } from './churn.js'
 import { type ConnectionLifecycle, eventsOf, type LivingConnection } from './lifecycle.js'
 
-/** How the registry looks at its connections at this moment. */
+/** How the registry reads its connections now. */
 interface Look {
-  /** `isSwept`: nothing that has come due is left. */
+  /** `isSwept`: no due entries remain. */
   sweep(): { isSwept: boolean; view: ReturnType<ConnectionLifecycle['view']> }
   find(id: string): { entry: LivingConnection | undefined }
-  /** The instance that holds a client. */
+  /** Returns the instance that holds a client. */
   current(client: ClientOfUser): string | null
-  /** What is shown as the time of now. */
+  /** Returns the current time as a timestamp. */
   stamp(): string
 }
 
@@ -33,7 +33,7 @@ export function createConnectionInspector(
 ): RegistryInspector {
   const { table, actions } = lifecycle
 
-  /** The filter without the node, which all of them are at; `null` for another node. */
+  /** Returns the filter without the node, because all connections are on this one; `null` for another node. */
   function own<F extends ConnectionFilter>({ node_id, ...filter }: F): Omit<F, 'node_id'> | null {
     return node_id === undefined || node_id === nodeId ? filter : null
   }
@@ -44,7 +44,7 @@ export function createConnectionInspector(
       const filter = own(others)
       if (filter === null) return { items: [], next_cursor: null, has_more: false, examined: 0 }
       if (isSwept) return table.list({ ...filter, ended_reason }, page, view, scanLimit(ctx))
-      // The index of reasons lacks whoever has been lost and not been swept.
+      // The index of reasons lacks connections that timed out but were not swept.
       const gone = (entry: LivingConnection) => {
         const record = view(entry)
         return ended_reason === undefined || record?.ended_reason === ended_reason ? record : undefined
@@ -61,7 +61,7 @@ export function createConnectionInspector(
       const has_more = after + items.length < events.length
       return { items, next_cursor: has_more ? String(after + items.length) : null, has_more, examined: items.length }
     },
-    // The index over actions counts whoever has fallen silent until that is swept: until then it says nothing.
+    // The index of actions still counts connections that timed out but were not swept, so it is not used until then.
     listActions: (filter, page, ctx) => (sweep().isSwept ? actions.list(filter, page, scanLimit(ctx)) : null),
     version: () => (sweep().isSwept ? table.version() : null),
     currentInstances: (clients) => clients.map(current),
@@ -88,7 +88,7 @@ export function createConnectionInspector(
     },
   }
 
-  /** What the indexes know of a user, where everything is swept. */
+  /** Returns a user's part from the indexes, if everything is swept. */
   function toPart(user_id: string): UserPart {
     const counts = table.count({ user_id, status: 'connected' }, sweep().view, true, 0) as ConnectionCounts
     const { names, cut } = actions.namesOf(user_id)
@@ -103,7 +103,7 @@ export function createConnectionInspector(
     }
   }
 
-  /** What the user's own records say, where some have not been swept. */
+  /** Returns a user's part from the records, if some are not swept. */
   const partOf = (user_id: string, records: readonly Connection[]): UserPart => ({
     user_id,
     ...foldAll(foldConnection, records),

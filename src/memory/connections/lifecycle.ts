@@ -1,6 +1,6 @@
 /**
- * The lifecycle of connections: who is current, who has fallen silent, who has left, for the connection registry. Every
- * `time` is one of the steady clock; what is shown is the wall's, as kept in the records.
+ * The lifecycle of connections (connected, timed out, ended, deleted), for the connection registry. Every `time` is one
+ * of the steady clock; records have timestamps of the wall clock.
  */
 import {
   type ActionDescriptor,
@@ -37,7 +37,7 @@ type Client = Pick<Connection, 'user_id' | 'client_id'>
 
 export type ConnectionLifecycle = ReturnType<typeof createConnectionLifecycle>
 
-/** The connections that there are, connected or kept after their end, with everything that is counted of them. */
+/** Creates the set of connections, connected or retained after their end, with all their counts and indexes. */
 export function createConnectionLifecycle(
   { heartbeatTimeoutMs, retentionMs, maxDisconnected }: ConnectionLifecycleOptions,
   churn: Churn,
@@ -59,7 +59,7 @@ export function createConnectionLifecycle(
 
   const lostAt = ({ last_seen_at }: Connection) => toTimestamp(Date.parse(last_seen_at) + heartbeatTimeoutMs)
 
-  /** Ends an entry that has left the queue of the connected. */
+  /** Ends an entry that was removed from the queue of connected ones. */
   function close(entry: LivingConnection, life: Lifecycle, time: number, disconnected_at: string): void {
     Object.assign(entry.state, life)
     churn.ended(entry.record.client_type, life.reason, Date.parse(disconnected_at))
@@ -89,7 +89,7 @@ export function createConnectionLifecycle(
     if (!table.users.knowsUser(user_id)) lastSeen.delete(user_id)
   }
 
-  /** Sweeps one entry, where the sweep has not come to it; `undefined` when it is gone. */
+  /** Sweeps one entry if it is due; returns `undefined` if it was deleted. */
   function sweepOne(entry: LivingConnection | undefined, time: number): LivingConnection | undefined {
     if (!entry) return undefined
     if (isLost(entry, time)) {
@@ -111,13 +111,13 @@ export function createConnectionLifecycle(
     table,
     actions,
 
-    /** Sweeps what has come due; false when more is due than one call should pay for. */
+    /** Sweeps due entries. Returns false if there are more than one call should process. */
     sweep(time: number): boolean {
       const silent = connected.sweep(time - heartbeatTimeoutMs, expire, ({ record }) => record.actions.length)
       return disconnected.sweep(time - retentionMs, remove) && silent
     },
 
-    /** What an entry reads as, swept or not. */
+    /** Returns the record as of `time`, even if the entry was not swept. */
     view: (time: number) => (entry: LivingConnection) => {
       if (isLost(entry, time)) {
         const ended_reason = LifecycleReason.enum.heartbeat_lost
@@ -127,10 +127,10 @@ export function createConnectionLifecycle(
       return gone ? undefined : entry.record
     },
 
-    /** The entry of that id as it is now, swept in any case. */
+    /** Returns the entry with that id as of now, and sweeps it. */
     find: (id: string, time: number) => sweepOne(table.get(id), time),
 
-    /** The entry that holds (user, client), connected, or held it last. */
+    /** Returns the entry that holds (user, client), or held it last. */
     latestOf: (client: Client, time: number): LivingConnection | undefined =>
       sweepOne(latest.get(clientKey(client)), time),
 
@@ -140,7 +140,7 @@ export function createConnectionLifecycle(
 
     lastSeenOf: (userId: string) => lastSeen.get(userId) ?? null,
 
-    /** @param now By the wall, in epoch ms. */
+    /** @param now Time of the wall clock in epoch ms. */
     begin(record: Connection, descriptors: readonly ActionDescriptor[], time: number, now: number): void {
       const entry = table.add(record.connection_id, record, { end: 'disconnected', reason: null })
       connected.push(entry, time)
@@ -169,7 +169,7 @@ export function createConnectionLifecycle(
   }
 }
 
-/** The life of a connection in order: how it began, and how it ended when it did. */
+/** Returns the events of a connection in order: when it connected, and how it ended if it has. */
 export function eventsOf({ id: connection_id, record, state }: LivingConnection): ConnectionEvent[] {
   const events: ConnectionEvent[] = [{ connection_id, event: 'connected', at: record.connected_at, reason: null }]
   if (record.disconnected_at !== null)

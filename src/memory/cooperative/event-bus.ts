@@ -1,4 +1,4 @@
-/** The event bus of one process: topics that count from 1, live fan-out, nothing retained for later. */
+/** The event bus of one process: topics that count from 1 and deliver live events; nothing is retained for later. */
 import {
   EventBusOptions,
   type LastEvents,
@@ -13,30 +13,31 @@ import { Holders } from '../../fair-share/holders.js'
 import { Refusal } from '../../refusal.js'
 import { createLastEvents } from './last-events.js'
 
-// How long a topic without readers keeps its position: long enough for a viewer to come back and learn what it missed.
+// How long a topic without readers keeps its position, in ms: long enough for a viewer to reconnect and learn what it
+// missed.
 const UNREAD_MS = 600_000
-// An unread topic is its name and two numbers: ten thousand of them are a few megabytes at most. Beyond, the user who has
-// most of them loses its longest untouched one.
+// Maximum number of topics without readers: ten thousand take a few megabytes. Above it, the user with most of them
+// loses the least recently used one.
 const UNREAD_MAX = 10_000
 
-/** Whose topic it is: for sites, of the user in the canonical stream. */
+/** Returns the user of a topic; for sites, the user in the canonical stream. */
 const userOf = (topic: string) => /^users\/([^/]+)\//.exec(topic)?.[1] ?? ''
 
+/** Options of `createCooperativeSiteEventBus`. */
 export const CooperativeSiteEventBusOptions = withClock(EventBusOptions)
+/** Options of `createCooperativeSiteEventBus`. */
 export interface CooperativeSiteEventBusOptions extends EventBusOptions, Clocked {}
 
 /**
- * The event bus of one process. A topic counts whether anybody reads or not; unread it keeps its position for ten
- * minutes after its last event or reader, then it starts a new epoch at 1.
+ * Creates the event bus of one process. A topic counts events even without readers. Without readers it keeps its
+ * position for ten minutes after its last event or reader, then it starts a new epoch at 1.
  *
- * @example
- * const bus = createCooperativeSiteEventBus()
- * for await (const delivery of bus.subscribe('users/alice/sites/notes/events', { signal })) refetch(delivery)
+ * @example const bus = createCooperativeSiteEventBus()
  */
 export function createCooperativeSiteEventBus(options: CooperativeSiteEventBusOptions = {}): SiteEventBus & LastEvents {
   const { now, newId, queueSize } = readOptions(CooperativeSiteEventBusOptions, options)
   const topics = new Map<string, Topic>()
-  // Unread topics, the longest untouched first, with the time of their last event or reader.
+  // Topics without readers, least recently used first, with the time of their last event or reader.
   const unread = new Map<string, number>()
   // The same by user, each in the same order.
   const unreadOf = new Map<string, Set<string>>()

@@ -1,4 +1,4 @@
-/** The idempotency keys that there are, with what each viewer holds of them, for the store of one process. */
+/** The idempotency keys of one process, with the share of each viewer. */
 
 import { utf8Length } from '../../contract/ids.js'
 import type { Invocation } from '../../contract/invocations.js'
@@ -9,32 +9,32 @@ import { Refusal } from '../../refusal.js'
 export interface Entry extends Pick<IdempotencyClaim, 'user_id' | 'session_id' | 'fingerprint' | 'attempt'> {
   id: string
   at: number
-  /** Until when it may be under way. */
+  /** When the lease of the call ends, in epoch ms. */
   until: number
-  /** `undefined` while it runs. */
+  /** `undefined` while the call runs. */
   answer: Invocation | null | undefined
   bytes: number
 }
 
-/** What one viewer holds, in the order of the claims. */
+/** The entries of one viewer, ordered by claim. */
 interface Holder {
   bytes: number
   entries: Set<Entry>
-  /** Those of which an answer is kept, in the order in which that came. */
+  /** Entries with a stored answer, in the order of the answers. */
   answered: Set<Entry>
   sessions: Map<string, Set<Entry>>
 }
 
-// What an entry costs beside its texts.
+// Size of an entry without its texts, in bytes.
 const ENTRY_BYTES = 512
 
 const idOf = ({ session_id, user_id, key }: IdempotencyClaim) => JSON.stringify([session_id, user_id, key])
 
-/** The viewers who hold something, and who of them holds most: a crowd of one's own costs nobody else. */
+/** Creates the index of viewers by the size of their share: a viewer with many entries evicts only its own. */
 function createHolders() {
   const holders = new Map<string, Holder>()
   const byKeys = new MaxHeap<Holder>()
-  /** Those alone who have an answer to give up. */
+  /** Only viewers with an answer that can be dropped. */
   const byBytes = new MaxHeap<Holder>()
   return {
     get: (user: string) => holders.get(user),
@@ -43,7 +43,7 @@ function createHolders() {
       holders.set(user, holder)
       return holder
     },
-    /** Whoever holds other entries, or of another weight, than before. */
+    /** Updates a viewer's place after its entries or their size have changed. */
     changed(user: string, holder: Holder): void {
       byKeys.weigh(holder, holder.entries.size)
       byBytes.weigh(holder, holder.answered.size > 0 ? holder.bytes : 0)
@@ -62,7 +62,7 @@ interface EntriesOptions {
 }
 
 export function createIdempotencyEntries({ keysPerViewer, maxKeys, maxBytes, now }: EntriesOptions) {
-  // In the order of the claims.
+  // Ordered by claim.
   const entries = new Map<string, Entry>()
   const holders = createHolders()
   let bytes = 0
@@ -113,16 +113,16 @@ export function createIdempotencyEntries({ keysPerViewer, maxKeys, maxBytes, now
     const own = holders.get(user_id)?.sessions.get(session_id)
     if (own && own.size >= keysPerViewer) {
       const ended = firstEnded(own)
-      if (!ended) throw new Refusal('capacity_exceeded', `${own.size} calls with keys are under way`)
+      if (!ended) throw new Refusal('capacity_exceeded', `${own.size} calls with keys are in progress`)
       drop(ended)
     }
     if (entries.size < maxKeys) return
     const ended = firstEnded(holders.mostKeys()?.entries)
-    if (!ended) throw new Refusal('capacity_exceeded', `${entries.size} calls with keys are under way`)
+    if (!ended) throw new Refusal('capacity_exceeded', `${entries.size} calls with keys are in progress`)
     drop(ended)
   }
 
-  /** Forgets answers, the oldest of whoever holds most, until all that is kept fits. Their keys stay. */
+  /** Drops the oldest answers of the largest share until the rest fits. Their keys stay. */
   function shed(): void {
     while (bytes > maxBytes) {
       const [entry] = holders.mostBytes()?.answered ?? []
@@ -141,7 +141,7 @@ export function createIdempotencyEntries({ keysPerViewer, maxKeys, maxBytes, now
 
     find: (claim: IdempotencyClaim) => entries.get(idOf(claim)),
 
-    /** Enters a claim that is new. @throws Refusal `capacity_exceeded` where all that would have to go is under way. */
+    /** Adds a new claim. @throws Refusal `capacity_exceeded` if all entries that could be evicted are still running. */
     open(claim: IdempotencyClaim): Entry {
       makeRoom(claim)
       const { user_id, session_id, fingerprint, attempt, leaseMs } = claim
@@ -150,7 +150,7 @@ export function createIdempotencyEntries({ keysPerViewer, maxKeys, maxBytes, now
       return add({ ...entry, answer: undefined })
     },
 
-    /** Keeps what a call came to, as long as there is room for it. */
+    /** Stores the outcome of a call as long as there is room for it. */
     keep(entry: Entry, answer: Invocation | null): void {
       entry.answer = answer
       if (answer) {

@@ -3,28 +3,32 @@ import { IDEMPOTENCY_KEYS_MAX, type IdempotencyClaim, type IdempotencyStore } fr
 import { count, defineOptions, func, type Input, readOptions } from '../../contract/options.js'
 import { createIdempotencyEntries } from './idempotency-entries.js'
 
+/** Options of `createIdempotencyStore`. */
 export const IdempotencyStoreOptions = defineOptions({
-  /** Keys of one viewer in one session. @default 1000 */
+  /** Maximum number of keys per viewer and session. @default 1000 */
   keysPerViewer: count(IDEMPOTENCY_KEYS_MAX),
-  /** Keys in all; beyond, whoever holds most loses its oldest that has ended. @default 100000 */
+  /** Maximum number of keys. Above it, the largest share loses its oldest ended key. @default 100000 */
   maxKeys: count(100_000),
-  /** Bytes of all that is kept; beyond, whoever holds most loses its oldest answers, not their keys. @default 67108864 */
+  /**
+   * Maximum size of all entries in bytes. Above it, the largest share loses its oldest answers, but not their keys.
+   * @default 67108864
+   */
   maxBytes: count(67_108_864),
-  /** Epoch ms. @default a clock that no wall clock moves */
+  /** Returns the current time in epoch ms. @default a clock that ignores changes of the wall clock */
   now: func<() => number>().default(() => steadyNow),
 })
+/** Options of `createIdempotencyStore`. */
 export interface IdempotencyStoreOptions extends Input<typeof IdempotencyStoreOptions> {}
 
-/** Whose wall clock is set back or ahead must not run a call twice. */
+/** Changes of the wall clock must not cause a call to run twice. */
 const steadyNow = () => performance.timeOrigin + performance.now()
 
 /**
- * Keys in memory. A key that has been claimed stands for its call for ten minutes; its answer may be forgotten earlier
- * where too much is kept, and then the outcome reads as unknown: the call never runs twice for want of memory.
+ * Creates an idempotency store in memory. A claimed key identifies its call for ten minutes. Its answer may be dropped
+ * earlier for lack of space; the outcome is reported as unknown then. A call never runs twice for lack of memory.
  *
- * @throws RangeError for a bound that is not a whole number from 1.
- * @example
- * createCooperativeSiteRouter({ ...ports, idempotency: createIdempotencyStore({ maxBytes: 16_777_216 }) })
+ * @throws RangeError for a limit that is not an integer of at least 1.
+ * @example createCooperativeSiteRouter({ ...ports, idempotency: createIdempotencyStore({ maxBytes: 16_777_216 }) })
  */
 export function createIdempotencyStore(options: IdempotencyStoreOptions = {}): IdempotencyStore {
   const entries = createIdempotencyEntries(readOptions(IdempotencyStoreOptions, options))

@@ -1,9 +1,12 @@
-/** The newest event of each topic, for the event bus of one process: what the sites of a relay are asked about. */
+/** The newest event of each topic of one process, for the list of sites. */
 import type { LastEvent, LastEvents, SiteEvent } from '../../contract/event-bus.js'
 import { FairShare, type Place } from '../../fair-share/fair-share.js'
 import { createVersion } from '../table/version.js'
 
-/** Topics remembered: a name and three values each, some megabytes in all. Beyond, whoever has most loses its oldest. */
+/**
+ * Maximum number of remembered topics: a name and three values each, some megabytes in all. Above it, the largest share
+ * loses its oldest.
+ */
 const REMEMBERED = 10_000
 
 interface Noted {
@@ -14,7 +17,7 @@ interface Noted {
 }
 
 interface LastEventLog extends Required<LastEvents> {
-  /** The topic of `user` has had `event` in `epoch`. */
+  /** Remembers `event` as the newest event of the user's topic. */
   note(user: string, topic: string, epoch: string, event: SiteEvent): void
 }
 
@@ -28,7 +31,7 @@ export function createLastEvents(): LastEventLog {
     note(user, topic, epoch, { seq, published_at: at }) {
       version.raise()
       const known = noted.get(topic)
-      // Of the event nothing but this: what it carries is for its readers alone.
+      // Only its position: the contents of an event are for its readers.
       if (known) {
         known.at = at
         known.epoch = epoch

@@ -1,20 +1,20 @@
-/** When sessions have changed, by a write or by an instant that has passed, for whoever asks only for that. */
+/** Detects changes of sessions, by writes or by the passing of time, for inspectors' versions. */
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
 import { createVersion } from '../table/version.js'
 
-/** What has a next instant at which it reads differently. */
+/** An entry that will change at a known time. */
 interface Changing {
   readonly sequence: number
-  /** Epoch ms, or endless. Changes only in here. */
+  /** Time of the next change in epoch ms, or Infinity. Only set here. */
   changesAt: number
 }
 
-/** Instants that one question works off: a millisecond or so. */
+/** Maximum number of changes that one call processes: about a millisecond. */
 const PASSED_MAX = 1_000
 
 const byInstant = (a: Changing, b: Changing) => byNumber(a.changesAt, b.changesAt) || byNumber(a.sequence, b.sequence)
 
-/** @param nextOf The first instant after `time` at which an entry reads differently. */
+/** @param nextOf Returns the first instant after `time` at which an entry changes. */
 export function createSessionChanges<E extends Changing>(
   nextOf: (entry: E, time: number) => number,
   now: () => number,
@@ -36,24 +36,24 @@ export function createSessionChanges<E extends Changing>(
   }
 
   return {
-    /** A write has changed `entry`, or added it. */
+    /** Records that a write has changed or added `entry`. */
     changed(entry: E): void {
       version.raise()
       all.add(entry)
       plan(entry, now())
     },
 
-    /** `entry` is not there any more. */
+    /** Records that `entry` was deleted. */
     gone(entry: E): void {
       version.raise()
       all.delete(entry)
       forget(entry)
     },
 
-    /** Another text after every change; `null` where more instants have passed than one call should pay for. */
+    /** Returns a new text after every change, or `null` if there are more changes than one call should process. */
     version(): string | null {
       const time = now()
-      // What had run out has not, by a clock that was set back: every answer may be another one.
+      // The clock was set back: expired entries are valid again, so any record may have changed.
       if (time < seenAt) {
         version.raise()
         for (const entry of all) plan(entry, time)

@@ -1,4 +1,4 @@
-/** The sessions that there are, under way or ended, with the share of each owner, for the registry of one process. */
+/** The sessions of one process, open or ended, with the share of each owner. */
 
 import { FINAL_KEPT_MS, type Session, type SessionShare } from '../../contract/sessions.js'
 import type { SiteKey } from '../../contract/sites.js'
@@ -8,20 +8,20 @@ import { createListing } from '../table/listing.js'
 import { createSessionChanges } from './session-changes.js'
 
 export interface SessionEntry {
-  /** Its place in the order in which sessions were opened. */
+  /** Position in the order in which sessions were opened. */
   readonly sequence: number
   session: Session
-  /** Epoch ms, or endless. */
+  /** Epoch ms, or Infinity. */
   readonly expiresAt: number
   /** Epoch ms, once it has ended. */
   endedAt: number
-  /** When it next reads differently by itself: epoch ms, or endless. */
+  /** When it next changes without a write: epoch ms, or Infinity. */
   changesAt: number
   readonly shares: Map<string, SessionShare>
   readonly watchers: Set<() => void>
 }
 
-/** A session that has just been opened. */
+/** Returns the entry of a session that was just opened. */
 export const entryOf = (session: Session, expiresAt: number, sequence: number): SessionEntry => ({
   sequence,
   session,
@@ -42,7 +42,7 @@ export type SessionEntries = ReturnType<typeof createSessionEntries>
 
 type Entries = Map<string, SessionEntry>
 
-/** Entries by id, and those of each owner by themselves; both in the order in which they came. */
+/** Creates an index of entries by id, and by owner, both in the order in which they were added. */
 function createIndex() {
   const all: Entries = new Map()
   const byOwner = new Map<string, Entries>()
@@ -67,7 +67,7 @@ function createIndex() {
 
 const NONE: ReadonlySet<SessionEntry> = new Set()
 
-/** Entries by site and owner. */
+/** Creates an index of entries by site and owner. */
 function createSiteIndex() {
   const bySite = new Map<string, Set<SessionEntry>>()
   const keyOf = ({ owner, site_id }: SiteKey) => `${owner}\n${site_id}`
@@ -89,14 +89,14 @@ function createSiteIndex() {
 const expired = (session: Session): Session =>
   Object.freeze({ ...session, state: 'expired', updated_at: session.expires_at as string })
 
-/** The session as it reads at `time`, without writing that down; `undefined` for one that should be forgotten. */
+/** Returns the session as of `time`, without storing that; `undefined` if its retention is over. */
 function sessionAt({ session, expiresAt, endedAt }: SessionEntry, time: number): Session | undefined {
   const isOver = session.state === 'closed' || session.state === 'expired'
   if ((isOver ? endedAt : expiresAt) + FINAL_KEPT_MS <= time) return undefined
   return isOver || expiresAt > time ? session : expired(session)
 }
 
-/** The first instant after `time` at which the entry reads differently, or one of its shares runs out. */
+/** Returns the first instant after `time` at which the entry changes or one of its shares expires. */
 function nextChange({ session, expiresAt, endedAt, shares }: SessionEntry, time: number): number {
   const isOver = session.state === 'closed' || session.state === 'expired'
   let next = Number.POSITIVE_INFINITY
@@ -138,7 +138,7 @@ export function createSessionEntries({ maxSessions, maxSessionsPerUser, now }: S
     listing.remove(entry)
   }
 
-  /** Those whose hour is over go first, then the oldest of whoever has most of them. */
+  /** Deletes sessions that ended an hour ago, then the oldest of the owner with most of them. */
   function forgetEnded(): void {
     for (const entry of ended.all.values()) {
       if (entry.endedAt + FINAL_KEPT_MS > now()) break
@@ -161,40 +161,41 @@ export function createSessionEntries({ maxSessions, maxSessionsPerUser, now }: S
     forgetEnded()
   }
 
-  /** Expiry needs no timer, only somebody who looks. */
+  /** Expiry is computed on access; there is no timer. */
   function expire(entry: SessionEntry): void {
     if (entry.expiresAt <= now()) finish(entry, expired(entry.session), entry.expiresAt)
   }
 
   return {
     finish,
-    /** To be told of each change of a session or its shares that is no end. */
+    /** Records a change of a session or its shares, other than its end. */
     changed: changes.changed,
     version: changes.version,
 
-    /** The entry as it is now. */
+    /** Returns the entry as of now. */
     find(sessionId: string): SessionEntry | undefined {
       const underWay = live.all.get(sessionId)
       if (underWay) expire(underWay)
       else forgetEnded()
       const entry = underWay ?? ended.all.get(sessionId)
-      // One whose hour is over may just have been forgotten, or stand behind one that ended later.
+      // A session that ended an hour ago may have been deleted just now, or come after one that ended later.
       return entry && sessionAt(entry, now()) ? entry : undefined
     },
 
-    /** @throws Refusal `capacity_exceeded` when the owner's share, or the registry, is full of sessions under way. */
+    /** @throws Refusal `capacity_exceeded` if the owner's share or the registry is full of open sessions. */
     requireRoom(owner: string): void {
       const own = () => live.of(owner)?.size ?? 0
       if (own() >= maxSessionsPerUser) for (const entry of [...(live.of(owner) ?? new Map()).values()]) expire(entry)
       if (own() >= maxSessionsPerUser)
-        throw new Refusal('capacity_exceeded', `${maxSessionsPerUser} sessions of one owner`)
+        throw new Refusal('capacity_exceeded', `maximum of ${maxSessionsPerUser} sessions per owner reached`)
       if (live.all.size >= maxSessions) for (const entry of [...live.all.values()]) expire(entry)
-      if (live.all.size >= maxSessions) throw new Refusal('capacity_exceeded', `${maxSessions} sessions`)
+      if (live.all.size >= maxSessions)
+        throw new Refusal('capacity_exceeded', `maximum of ${maxSessions} sessions reached`)
     },
 
     add(entry: SessionEntry): void {
       const { session } = entry
-      // A host may use an id again.
+      // A host may reuse an id.
       const before = live.all.get(session.session_id)
       const over = ended.all.get(session.session_id)
       if (over) forget(over)
@@ -215,7 +216,7 @@ export function createSessionEntries({ maxSessions, maxSessionsPerUser, now }: S
 
     view: (entry: SessionEntry) => sessionAt(entry, now()),
 
-    /** How many sessions of a site have not ended, if no more than `most` have to be looked at. */
+    /** Returns the number of open sessions of a site, or `null` if more than `most` would have to be examined. */
     countAt: (site: SiteKey, most: number) => countOpen(atSite.of(site), now(), most),
   }
 }

@@ -1,14 +1,14 @@
-/** Reads the sessions of one process as they are now, whether or not anybody has written down what has expired. */
+/** Reads the sessions of one process as of now, even if expired ones have not been swept. */
 import { scanLimit } from '../../contract/page.js'
 import type { SessionInspector, SessionRow } from '../../contract/sessions.js'
 import type { SessionEntries, SessionEntry } from './session-entries.js'
 
-/** @param hasPassed Whether an instant is over; none is `null`. */
+/** @param hasPassed Whether an instant has passed; `null` never does. */
 export function createSessionInspector(
   entries: SessionEntries,
   hasPassed: (instant: string | null) => boolean,
 ): SessionInspector {
-  /** What others than the registry know is theirs to say. */
+  /** Fields that the registry does not know are `null`. */
   function rowOf(entry: SessionEntry): SessionRow | undefined {
     const session = entries.view(entry)
     if (!session) return undefined

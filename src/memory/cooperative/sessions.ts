@@ -1,4 +1,4 @@
-/** The sessions of one process, their states and who they are shared with. */
+/** The sessions of one process, their states and their shares. */
 import { guardErrorHook, guardHook } from '../../async/hook.js'
 import { toReason, toTimestamp } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
@@ -19,10 +19,12 @@ import { Refusal } from '../../refusal.js'
 import { createSessionEntries, entryOf, type SessionEntry } from './session-entries.js'
 import { createSessionInspector } from './session-inspector.js'
 
+/** Options of `createSessionRegistry`. */
 export const SessionRegistryOptions = withClock(SessionOptions)
+/** Options of `createSessionRegistry`. */
 export interface SessionRegistryOptions extends SessionOptions, Clocked {}
 
-/** A session as it begins at `at`. Instants are epoch ms. */
+/** Returns a session that opens at `at`. Times are epoch ms. */
 const opened = (
   session_id: string,
   input: Pick<Session, 'site_id' | 'owner' | 'connector'>,
@@ -39,7 +41,7 @@ const opened = (
     close_reason: null,
   })
 
-/** The share of a user as it holds now. */
+/** Returns the share of a user if it is valid now. */
 function shareIn(
   entry: SessionEntry | undefined,
   userId: string,
@@ -50,9 +52,9 @@ function shareIn(
 }
 
 /**
- * A registry of sessions in memory. What a watcher throws goes to the console.
+ * Creates a session registry in memory. Exceptions in watchers are logged to the console.
  *
- * @throws RangeError for a bound that is not a whole number from 1.
+ * @throws RangeError for a limit that is not an integer of at least 1.
  */
 export function createSessionRegistry(
   options: SessionRegistryOptions = {},
@@ -117,7 +119,7 @@ export function createSessionRegistry(
       const entry = known(sessionId)
       for (const [userId, { expires_at }] of entry.shares) if (hasPassed(expires_at)) entry.shares.delete(userId)
       if (!entry.shares.has(share.user_id) && entry.shares.size >= SHARES_MAX)
-        throw new Refusal('capacity_exceeded', `${SHARES_MAX} shares`)
+        throw new Refusal('capacity_exceeded', `maximum of ${SHARES_MAX} shares reached`)
       entry.shares.set(share.user_id, share)
       changed(entry)
       return share
@@ -135,8 +137,8 @@ export function createSessionRegistry(
     },
     watch(sessionId, notify) {
       const watchers = find(sessionId)?.watchers
-      // One entry per call, so that the same function can watch twice and end once. What it throws is no business of
-      // those who watch beside it, nor of whoever made the change.
+      // One entry per call, so that the same function can be added twice and removed once. An exception in it must not
+      // affect other watchers, nor the author of the change.
       const own = guardHook(notify, onError)
       watchers?.add(own)
       return () => {

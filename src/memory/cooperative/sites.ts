@@ -25,22 +25,24 @@ import { createListing } from '../table/listing.js'
 import { createVersion } from '../table/version.js'
 
 const OfBus = defineOptions({
-  /** The bus of the sites' events, which `/sites` asks for the last one of each. Without it that is `null`. */
+  /** The bus of the sites' events, for the last event of each site in `/sites`. @default none: it is `null` */
   bus: having<LastEvents>('lastEvent').optional(),
 })
+/** Options of `createSiteRegistry`. */
 export const SiteRegistryOptions = defineOptions({ ...SiteOptions.shape, ...OfBus.shape, ...Clocked.shape })
+/** Options of `createSiteRegistry`. */
 export interface SiteRegistryOptions extends SiteOptions, Input<typeof OfBus>, Clocked {}
 
-/** A site and its place in the order of declarations. */
+/** A site and its position in the order of declarations. */
 interface Entry {
   readonly sequence: number
   site: Site
 }
 
 /**
- * A registry of sites in memory. Records are frozen: what was handed out is what was declared then.
+ * Creates a site registry in memory. Records are frozen.
  *
- * @throws RangeError for a bound that is not a whole number from 1.
+ * @throws RangeError for a limit that is not an integer of at least 1.
  */
 export function createSiteRegistry(options: SiteRegistryOptions = {}): Inspected<SiteRegistry, SiteInspector> {
   const { now, bus, maxSites, maxSitesPerUser } = readOptions(SiteRegistryOptions, options)
@@ -50,11 +52,11 @@ export function createSiteRegistry(options: SiteRegistryOptions = {}): Inspected
 
   function requireRoom(owner: string): void {
     if (sitesOf.of(owner) >= maxSitesPerUser)
-      throw new Refusal('capacity_exceeded', `${maxSitesPerUser} sites of one owner`)
-    if (sites.size >= maxSites) throw new Refusal('capacity_exceeded', `${maxSites} sites`)
+      throw new Refusal('capacity_exceeded', `maximum of ${maxSitesPerUser} sites per owner reached`)
+    if (sites.size >= maxSites) throw new Refusal('capacity_exceeded', `maximum of ${maxSites} sites reached`)
   }
 
-  /** What is known of its sessions only their registry can say. */
+  /** Returns the row of a site. The number of its sessions is added elsewhere. */
   const rowOf = ({ site }: Entry): SiteRow => {
     const last = bus?.lastEvent(siteStream(site.owner, site.site_id))
     return { ...site, sessions: null, ...lastEventFields(last ?? null) }

@@ -1,4 +1,4 @@
-/** The viewer streams of one process, looked through at as they stand. */
+/** The viewer streams of one process. */
 import type { Inspected } from '../../contract/inspectors.js'
 import { readOptions } from '../../contract/options.js'
 import { scanLimit } from '../../contract/page.js'
@@ -12,21 +12,19 @@ import {
 import { createListing } from '../table/listing.js'
 import { createVersion } from '../table/version.js'
 
-/** How many streams are asked how they stand, to say whether any stands otherwise; of more a page is read. */
+/** Maximum number of streams whose state is part of the version; with more of them there is no version. */
 const STATES_MAX = 100
 
-/** A stream and its place in the order in which streams were opened. */
+/** A stream and its position in the order in which streams were opened. */
 interface Entry {
   readonly sequence: number
   readonly stream: ViewerStream
 }
 
 /**
- * A registry of viewer streams in memory, for the relay router. It holds what the router has open, and nothing longer.
+ * Creates a registry of viewer streams in memory, for the relay router. It only has streams that are open.
  *
- * @example
- * const subscriptions = createSubscriptionRegistry()
- * const relay = createCooperativeSiteRouter({ ...ports, subscriptions })
+ * @example const subscriptions = createSubscriptionRegistry()
  */
 export function createSubscriptionRegistry(
   options: SubscriptionOptions = {},

@@ -1,4 +1,4 @@
-/** How a connection comes to wait at the mailbox of its client, in place of whoever did. */
+/** Attaches a connection to the mailbox of its client, replacing the previous one. */
 import type { Clock } from '../../async/clock.js'
 import { type ConnectionRegistry, Instance } from '../../contract/connections.js'
 import type { CommandDispatcher } from '../../contract/delivery-dispatch.js'
@@ -34,7 +34,7 @@ export function createAttach(options: AttachOptions): CommandDispatcher['attach'
       throw new Refusal('stale_instance')
     if (loop.closed) throw new Refusal('closed')
     const former = store.mailboxes.get(clientKey(instance))?.waiter
-    // A later attach was answered sooner: this one was replaced while it was still asking.
+    // A later attach finished earlier: this one was replaced while it looked up the instance.
     if (former && former.sequence > sequence) {
       if (former.instance_id !== instance.instance_id) throw new Refusal('stale_instance')
       return { async detach() {} }

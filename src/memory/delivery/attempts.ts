@@ -1,4 +1,4 @@
-/** The attempts to hand a command over: what becomes of each, the pause before the next, and the end of the command. */
+/** Attempts to deliver a command: their outcome, the pause before the next one, and the end of the command. */
 
 import type { Clock } from '../../async/clock.js'
 import type { RecoveryReason, TerminalState } from '../../contract/delivery.js'
@@ -15,9 +15,9 @@ interface DeliveryAttemptsOptions {
   clock: Clock
   nodeId: string
   ackTimeoutMs: number
-  /** Told when something is to be done in `delayMs`. */
+  /** Called when there will be work in `delayMs`. */
   nudge: (delayMs: number) => void
-  /** Told of a mailbox from which another command may be handed over now. */
+  /** Called with a mailbox from which another command can be delivered now. */
   kick: (mailbox: Mailbox) => void
 }
 
@@ -31,7 +31,7 @@ export function createDeliveryAttempts(options: DeliveryAttemptsOptions) {
     nudge(delayMs)
   }
 
-  /** Ends a tracked command at its deadline; whether it was over. */
+  /** Ends a tracked command if its deadline has passed. Returns whether it had. */
   function expire(command: TrackedCommand): boolean {
     if (command.deadlineAt > clock.now()) return false
     end(command, 'expired', 'deadline_passed', command.deadlineAt)
@@ -49,7 +49,7 @@ export function createDeliveryAttempts(options: DeliveryAttemptsOptions) {
     if (state === 'cancelled') controller?.abort(new Refusal('cancelled'))
   }
 
-  /** After an attempt that led to nothing: another one after a pause, or the end. */
+  /** After a failed attempt: schedules another one after a pause, or ends the command. */
   function recover(command: TrackedCommand, reason: 'ack_timeout' | 'deliver_rejected' | 'deliver_timed_out') {
     if (command.attempts >= command.maxAttempts) return end(command, 'failed', 'attempts_exhausted')
     command.recoveries++
@@ -59,7 +59,7 @@ export function createDeliveryAttempts(options: DeliveryAttemptsOptions) {
     wakeIn(backoffMs(command.attempts), command, 'backoff')
   }
 
-  /** The patience for an attempt is over: with `deliver` still out, or handed over and not acknowledged. */
+  /** Handles the timeout of an attempt: `deliver` is still running, or there was no acknowledgement. */
   function giveUp(command: TrackedCommand) {
     const mailbox = command.mailbox as Mailbox
     const reason = latestAttempt(command)?.outcome === null ? 'deliver_timed_out' : 'ack_timeout'
@@ -82,7 +82,10 @@ export function createDeliveryAttempts(options: DeliveryAttemptsOptions) {
     store.count('other', `attempt_${outcome}`)
   }
 
-  /** `deliver` has ended. What comes after the end, after the patience or after a later attempt changes nothing. */
+  /**
+   * Handles the end of `deliver`. After the end of the command, after the timeout or after a later attempt it has no
+   * effect.
+   */
   function handOverEnded(command: TrackedCommand, attempt: number, outcome: 'handed_over' | 'rejected') {
     if (command.terminal || command.attempts !== attempt || latestAttempt(command)?.outcome !== null)
       return store.count('other', 'late_outcome')
@@ -95,7 +98,7 @@ export function createDeliveryAttempts(options: DeliveryAttemptsOptions) {
     kick(mailbox)
   }
 
-  /** Hands `command` to the one that waits at its mailbox. */
+  /** Delivers `command` to the connection that waits at its mailbox. */
   function handOver(mailbox: Mailbox, command: TrackedCommand, { deliver, instance_id }: Waiter) {
     const number = addAttempt(command, clock.now(), nodeId, instance_id)
     command.controller ??= new AbortController()
@@ -118,10 +121,10 @@ export function createDeliveryAttempts(options: DeliveryAttemptsOptions) {
     expire,
     giveUp,
 
-    /** The next attempt is to begin in `delayMs` at the earliest. */
+    /** Schedules the next attempt in `delayMs` at the earliest. */
     pause: (command: TrackedCommand, delayMs: number) => wakeIn(delayMs, command, 'backoff'),
 
-    /** A pause is over: the command waits for its turn again. */
+    /** Ends a pause: the command waits for its turn again. */
     ready(command: TrackedCommand) {
       store.move(command, 'ready')
       kick(command.mailbox as Mailbox)

@@ -1,4 +1,4 @@
-/** The calls of the dispatcher: what a host and a client say about a command, checked, fenced and entered. */
+/** The dispatcher's calls about commands: input is validated, the instance checked, and the result recorded. */
 
 import type { Clock } from '../../async/clock.js'
 import type { ConnectionRegistry } from '../../contract/connections.js'
@@ -41,7 +41,7 @@ type Calls = Pick<CommandDispatcher, 'dispatch' | 'acknowledge' | 'settle' | 'ca
 
 const lastInstanceOf = (command: TrackedCommand | undefined) => command && latestAttempt(command)?.instance_id
 
-/** Whether `instance_id` is the client's current instance: by the registry, else the one attached or last attempted. */
+/** Whether `instance_id` is the client's current instance: by the registry, else the attached or last attempted one. */
 async function isCurrent(
   key: CommandKey,
   instance_id: string,
@@ -52,13 +52,13 @@ async function isCurrent(
   return (waiter?.instance_id ?? lastInstanceOf(store.tracked.get(commandKey(key)))) === instance_id
 }
 
-/** Whether somebody is attached who still speaks for the client. */
+/** Whether a current instance of the client is attached. */
 async function isWaitedFor(client: CommandKey, { store, connections }: DeliveryCallsOptions): Promise<boolean> {
   const waiter = store.mailboxes.get(clientKey(client))?.waiter
   return waiter != null && (!connections || (await connections.currentInstance(client)) === waiter.instance_id)
 }
 
-/** Why a new command cannot be admitted; without a reason it holds its reservation. */
+/** Returns why a new command cannot be admitted, or `undefined` after reserving its place. */
 function admissionRefusal(command: TrackedCommand, options: DeliveryCallsOptions): string | undefined {
   const { store } = options
   const payloadBytes = store.totals.payloadBytes + command.payloadBytes
@@ -67,7 +67,7 @@ function admissionRefusal(command: TrackedCommand, options: DeliveryCallsOptions
   return store.reservations.reserve(command.scope_id, command, command.admittedAt) ? undefined : 'capacity_exceeded'
 }
 
-/** The record under `key`; one that is past its deadline is brought to its end first. */
+/** Returns the record under `key`, after ending it if it is past its deadline. */
 function current(key: CommandKey, { store, attempts }: DeliveryCallsOptions): TrackedCommand | undefined {
   const command = store.find(commandKey(key))
   if (command && !command.terminal) attempts.expire(command)
@@ -77,7 +77,7 @@ function current(key: CommandKey, { store, attempts }: DeliveryCallsOptions): Tr
 export function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
   const { store, clock, attempts, mailboxes, loop } = options
 
-  /** The command under `key` while it is not terminal. */
+  /** Returns the command under `key` unless it is terminal. */
   function tracked(key: CommandKey): TrackedCommand | undefined {
     const command = current(key, options)
     return command?.terminal ? undefined : command
@@ -89,10 +89,10 @@ export function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
       requireIdentity(input)
       const { text, bytes } = toJson(input.payload, RECORD_BYTES)
       const payload: Json = JSON.parse(text)
-      // What is compared is what travels: two spellings of one JSON value are one payload.
+      // Compares canonical JSON: two spellings of the same value are the same payload.
       const fingerprint = digest64(`${input.action}\n${canonicalJson(payload)}`)
       const waitedFor = !input.requireWaiter || (await isWaitedFor(input, options))
-      // From here to the end nothing waits, so that two equal calls cannot both find the key free.
+      // Nothing is awaited from here, so that two equal calls cannot both find the key unused.
       if (loop.closed) throw new Refusal('closed')
       const known = current(input, options)
       if (known && known.terminal?.state !== 'rejected') {

@@ -1,4 +1,4 @@
-/** One command and the mailbox it lies in, as the memory dispatcher keeps them; what leaves is a `DeliveryStatus`. */
+/** A command and its mailbox, as the memory dispatcher stores them; callers get a `DeliveryStatus`. */
 
 import type {
   Attempt,
@@ -19,41 +19,43 @@ import type { Indexed } from '../table/field-index.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
 
 /**
- * Where a command stands: `ready` for an attempt, `attempted` (a timer waits for its acknowledgement), in `backoff`
- * before the next attempt, `acknowledged`, or `ended`.
+ * Phase of a command: `ready` for an attempt, `attempted` (a timer waits for its acknowledgement), in `backoff` before
+ * the next attempt, `acknowledged`, or `ended`.
  */
 export type Phase = 'ready' | 'attempted' | 'backoff' | 'acknowledged' | 'ended'
 
-/** What orders commands by an instant: equal instants follow admission. */
+/** Fields for ordering commands by an instant; equal instants are ordered by admission. */
 export interface Scheduled {
   readonly sequence: number
   wakeAt: number
   deadlineAt: number
 }
 
-/** A place behind all commands whose deadline has passed at `now`, in the order of deadlines. */
+/** Returns the position after all commands whose deadline has passed at `now`, ordered by deadline. */
 export const afterOverdue = (now: number): Scheduled => ({
   deadlineAt: now,
   sequence: Number.POSITIVE_INFINITY,
   wakeAt: 0,
 })
 
-/** One attempt; instants are epoch ms. */
+/** One attempt. Times are epoch ms. */
 interface MadeAttempt {
   number: number
   at: number
   node_id: string
   instance_id: string
-  /** `null` while it is under way. */
+  /** `null` while it is in progress. */
   outcome: AttemptOutcome | null
   endedAt: number | null
   reason: RecoveryReason | null
 }
 
-/** What a command has before its first attempt: most of those that wait. */
+/** Shared by all commands without attempts, which are most of the waiting ones. */
 const NO_ATTEMPTS: readonly MadeAttempt[] = Object.freeze([])
 
-/** A command with its evidence. Instants are epoch ms, but for `queuedAt` and `wakeAt`, on the steady clock. */
+/**
+ * A command with its evidence. Times are epoch ms, except for `queuedAt` and `wakeAt`, which are of the steady clock.
+ */
 export interface TrackedCommand extends CommandKey, Scheduled, Queued, Indexed {
   key: string
   /** The state under which it is listed. */
@@ -63,7 +65,7 @@ export interface TrackedCommand extends CommandKey, Scheduled, Queued, Indexed {
   admittedAt: number
   queuedAt: number
   maxAttempts: number
-  /** `null` for a rejected one; it lies in no mailbox. */
+  /** `null` for a rejected command, which is in no mailbox. */
   mailbox: Mailbox | null
   phase: Phase
   action: string
@@ -74,7 +76,7 @@ export interface TrackedCommand extends CommandKey, Scheduled, Queued, Indexed {
   handedOverAt: number | null
   /** The latest attempts, oldest first. */
   made: readonly MadeAttempt[]
-  /** Whether it is counted among those whose call of `deliver` is open. */
+  /** Whether it is counted as a command whose `deliver` is in progress. */
   isDelivering: boolean
   acknowledged: 'none' | 'acknowledged' | 'refused'
   acknowledgedAt: number | null
@@ -86,7 +88,7 @@ export interface TrackedCommand extends CommandKey, Scheduled, Queued, Indexed {
   controller: AbortController | null
 }
 
-/** The connection that waits at a mailbox; `sequence` is greater than that of every attach that was begun before. */
+/** The connection that waits at a mailbox; `sequence` is greater than that of every attach that started earlier. */
 export interface Waiter extends Indexed {
   instance_id: string
   mailbox: Mailbox
@@ -94,18 +96,18 @@ export interface Waiter extends Indexed {
   deliver: Deliver
 }
 
-/** The commands of one client of one user, and who waits for them. */
+/** The commands of one client of one user, and the connection that waits for them. */
 export interface Mailbox {
   key: string
   user_id: string
   client_id: string
   waiter: Waiter | null
-  /** The commands whose call of `deliver` is open. */
+  /** The commands whose `deliver` is in progress. */
   handovers: Set<TrackedCommand>
   ready: OrderedIndex<number, TrackedCommand>
-  /** Commands that are not terminal. */
+  /** Number of commands that are not terminal. */
   tracked: number
-  /** Whether a drain is under way. */
+  /** Whether a drain is in progress. */
   draining: boolean
 }
 
@@ -115,7 +117,7 @@ export function createMailbox(user_id: string, client_id: string): Mailbox {
   return { key, user_id, client_id, waiter: null, handovers: new Set(), ready, tracked: 0, draining: false }
 }
 
-/** What a command is at its admission, beyond what it was dispatched with. */
+/** The fields of a command that are set at its admission. */
 type Admission = Pick<
   TrackedCommand,
   'sequence' | 'admittedAt' | 'queuedAt' | 'deadlineAt' | 'maxAttempts' | 'fingerprint' | 'payload' | 'payloadBytes'
@@ -131,7 +133,7 @@ export function createTrackedCommand(input: DispatchInput, admission: Admission)
     scope_id,
     ...admission,
     ...unqueued(),
-    // Lists of commands are not counted by anything.
+    // Not used: lists of commands have no counts.
     cell: 0,
     key: commandKey(input),
     listedAs: 'waiting',
@@ -154,7 +156,7 @@ export function createTrackedCommand(input: DispatchInput, admission: Admission)
   }
 }
 
-/** Adds an attempt to those of `command`. */
+/** Adds an attempt to `command` and returns its number. */
 export function addAttempt(command: TrackedCommand, at: number, node_id: string, instance_id: string): number {
   const number = ++command.attempts
   const attempt = { number, at, node_id, instance_id, outcome: null, endedAt: null, reason: null }
@@ -164,7 +166,7 @@ export function addAttempt(command: TrackedCommand, at: number, node_id: string,
 
 export const latestAttempt = ({ made }: TrackedCommand): MadeAttempt | undefined => made.at(-1)
 
-/** Where `command` stands now. */
+/** Returns the current state of `command`. */
 export const stateOf = ({ terminal, acknowledged, attempts }: TrackedCommand): CommandState =>
   terminal?.state ?? (acknowledged !== 'none' ? 'acknowledged' : attempts > 0 ? 'attempted' : 'waiting')
 
@@ -180,7 +182,7 @@ const toAttempt = ({ number, at, node_id, instance_id, outcome, endedAt, reason 
   reason,
 })
 
-/** The evidence about `command` as written on the wire. */
+/** Returns the evidence of `command` in its wire format. */
 export function toDeliveryStatus(command: TrackedCommand): DeliveryStatus {
   const { user_id, client_id, command_id, scope_id, terminal } = command
   const rejected = terminal?.state === 'rejected'
@@ -218,7 +220,7 @@ export function toDeliveryStatus(command: TrackedCommand): DeliveryStatus {
   }
 }
 
-/** Where the delivery of `command` stands, for what it waits for. */
+/** Returns the step of the delivery of `command`, from which `waits_for` is derived. */
 export const stepOf = ({ phase, mailbox }: TrackedCommand): DeliveryStep => ({
   step: phase === 'ready' || phase === 'attempted' ? phase : phase === 'backoff' ? 'pause' : null,
   isAttached: mailbox === null ? null : mailbox.waiter !== null,

@@ -1,4 +1,4 @@
-/** Every command of the dispatcher and each move that it can make; the attempts, the loop and the inspector stand on it. */
+/** The commands of the dispatcher and all their transitions; used by the attempts, the loop and the inspector. */
 
 import type { Clock } from '../../async/clock.js'
 import type { CounterKind, CounterName, TerminalState } from '../../contract/delivery.js'
@@ -37,20 +37,20 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
   const tracked = new Map<string, TrackedCommand>()
   const mailboxes = new Map<string, Mailbox>()
   const reservations = createReservations(capacity)
-  /** Not acknowledged, in the order of admission. */
+  /** Commands without acknowledgement, in the order of admission. */
   const queued = new OrderedIndex<number, TrackedCommand>((command) => command.sequence, byNumber)
   const deadlines = new OrderedIndex<Scheduled, TrackedCommand>(itself, byDeadline)
-  /** Attempted: when the patience for an acknowledgement ends. */
+  /** Attempted commands, by when their acknowledgement times out. */
   const attempted = new OrderedIndex<Scheduled, TrackedCommand>(itself, byWake)
-  /** In backoff: when the next attempt may begin. */
+  /** Commands in backoff, by when the next attempt may start. */
   const backoff = new OrderedIndex<Scheduled, TrackedCommand>(itself, byWake)
   const lists = createCommandLists()
-  /** Connections that are attached, in the order in which they began to, and those of each user. */
+  /** Attached connections, in the order in which they attached, and those of each user. */
   const attached = new OrderedIndex<number, Waiter>((waiter) => waiter.sequence, byNumber)
   const attachedOf = new FieldIndex<Waiter>()
   const version = createVersion()
   const ended = createRetention(maxRetained, retentionMs, clock, gone)
-  // Apart from the others: a flood of refused admissions must not push out the evidence about admitted commands.
+  // Separate from the others: many refused admissions must not evict the evidence of admitted commands.
   const rejected = createRetention(maxRetained, retentionMs, clock, gone)
   const counters: Record<CounterKind, Record<string, number>> = {
     recovery: {},
@@ -60,7 +60,9 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
   }
   const trackedOf = createTally()
   const waitersOf = createTally()
-  /** `readyAttached`: those of `ready` whose client is attached; `delivering`: attempted, with `deliver` under way. */
+  /**
+   * `readyAttached`: ready commands whose client is attached; `delivering`: attempted ones with `deliver` in progress.
+   */
   const totals = { ready: 0, readyAttached: 0, delivering: 0, payloadBytes: 0, waiters: 0, drainers: 0 }
   let sequence = 0
 
@@ -93,7 +95,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
     if (mailbox.waiter) totals.readyAttached += step
   }
 
-  /** Takes a command from where it waits to where it waits next. Its sort keys change only here, in between. */
+  /** Moves a command from one waiting list to the next. Its sort keys change only here, in between. */
   function move(command: TrackedCommand, phase: Phase, wakeAt = 0) {
     version.raise()
     const mailbox = command.mailbox as Mailbox
@@ -114,7 +116,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
     countReady(mailbox, 1)
   }
 
-  /** How many tracked commands are past their deadline at `now`. */
+  /** Returns the number of tracked commands past their deadline at `now`. */
   const overdue = (now: number) => deadlines.rank(afterOverdue(now))
 
   return {
@@ -142,18 +144,19 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
     nextSequence: () => ++sequence,
 
     /**
-     * Another text after every change of a command or scope: each is moved or counted within the step that changes it. A
-     * deadline passes by itself. `null` where more has come due than one call should pay for.
+     * Returns a new text after every change of a command or scope: every transition is counted. The number of overdue
+     * commands is part of it, because a deadline passes without a write. Returns `null` if more records are due than
+     * one call should process.
      */
     version(): string | null {
       const isSwept = ended.sweep() && rejected.sweep()
       return isSwept ? `${version.text()}.${overdue(clock.now())}` : null
     },
 
-    /** The record under `key`, tracked or retained, as long as its retention is not over. */
+    /** Returns the record under `key`, tracked or retained, until its retention ends. */
     find: (key: string) => tracked.get(key) ?? ended.get(key) ?? rejected.get(key),
 
-    /** The mailbox of a client; made when it is not there. */
+    /** Returns the mailbox of a client, and creates it if there is none. */
     openMailbox(user_id: string, client_id: string): Mailbox {
       const key = clientKey({ user_id, client_id })
       const mailbox = mailboxes.get(key) ?? createMailbox(user_id, client_id)
@@ -176,12 +179,12 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
       }
       version.raise()
       mailbox.waiter = waiter
-      // What the former waiter has in hand is left to its timer: a newcomer does not wait for it.
+      // Commands in progress at the previous waiter are left to their timers: the new one does not wait for them.
       for (const command of [...mailbox.handovers]) endHandover(mailbox, command)
       closeIfEmpty(mailbox)
     },
 
-    /** Enters a command that holds its reservation. */
+    /** Adds a command that has a reservation. */
     admit(command: TrackedCommand, mailbox: Mailbox) {
       command.mailbox = mailbox
       mailbox.tracked++
@@ -217,7 +220,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
       move(command, 'acknowledged')
     },
 
-    /** Brings a tracked command to its one terminal state: out of every index, its reservation and payload released. */
+    /** Ends a tracked command: removes it from every index and releases its reservation and payload. */
     end(command: TrackedCommand, state: TerminalState, reason: string | null, at: number) {
       const mailbox = command.mailbox as Mailbox
       command.terminal = { state, at, reason }

@@ -19,31 +19,30 @@ import { createDeliveryLoop, type DeliveryLoop } from './loop.js'
 import { createMailboxes, type Mailboxes } from './mailboxes.js'
 
 const OfProcess = defineOptions({
-  /** Shown in the summary. @default null */
+  /** Deployment id in the summary; `null` for none. @default null */
   deploymentId: textOrNull().default(null),
-  // As many bytes as 4,096 payloads of the greatest size.
-  /** Most bytes of the payloads of all commands that are not terminal. @default 268435456 */
+  // The size of 4,096 payloads of the maximum size.
+  /** Maximum size of the payloads of all commands that are not terminal, in bytes. @default 268435456 */
   maxPayloadBytes: count(268_435_456),
 })
+/** Options of `createCommandDispatcher`. */
 export const CommandDispatcherOptions = defineOptions({
   ...DispatcherOptions.shape,
   ...OfProcess.shape,
   ...Clocked.shape,
 })
+/** Options of `createCommandDispatcher`. */
 export interface CommandDispatcherOptions extends DispatcherOptions, Input<typeof OfProcess>, Clocked {}
 
 /**
- * The dispatcher of one process, with its loop started; the loop keeps no process alive. Delivery is at least once to
- * the connection until the client acknowledges; a record stays for `retentionMs` after the command's end. When the clock
- * goes back, deadlines move with it; retries and retention do not.
+ * Creates the dispatcher of one process and starts its loop, which does not keep the process alive. A command is
+ * delivered at least once, until the client acknowledges it; its record is retained for `retentionMs` after its end. If
+ * the clock is set back, deadlines move with it; retries and retention do not.
  *
- * `reconcile()` does at once what the loop would do by now.
+ * `reconcile()` immediately does all work of the loop that is due.
  *
- * @throws RangeError for a bound that is not a whole number from 1, and for a deadline over 24 h.
- * @example
- * const dispatcher = createCommandDispatcher()
- * await dispatcher.attach({ user_id: 'u', client_id: 'c', instance_id: 'i' }, (command) => socket.send(command))
- * await dispatcher.dispatch({ user_id: 'u', client_id: 'c', command_id: '1', action: 'refresh' })
+ * @throws RangeError for a limit that is not an integer of at least 1, and for a deadline over 24 h.
+ * @example const dispatcher = createCommandDispatcher()
  */
 export function createCommandDispatcher(
   options: CommandDispatcherOptions = {},
@@ -51,7 +50,7 @@ export function createCommandDispatcher(
   return assembleDispatcher(options).dispatcher
 }
 
-/** The dispatcher together with the store beneath it, for tests that look whether anything is left behind. */
+/** Creates the dispatcher with its store, for tests that check for leftovers. */
 export function assembleDispatcher(options: CommandDispatcherOptions) {
   const read = readOptions(CommandDispatcherOptions, options)
   const { now, nodeId = 'local', deploymentId, metadata: given } = read

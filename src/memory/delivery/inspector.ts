@@ -1,6 +1,6 @@
 /**
- * Reads the memory dispatcher: counts, its one node, its scopes and single records, never a payload. What is past its
- * deadline counts for nothing, whether or not the loop has come by, and nothing is ended by being looked at.
+ * Reads the memory dispatcher: counts, its one node, its scopes and single records, never a payload. Commands past
+ * their deadline do not count, even if the loop has not run; reading ends no command.
  */
 
 import type { Clock } from '../../async/clock.js'
@@ -47,7 +47,10 @@ import type { DeliveryStore } from './commands.js'
 import type { DeliveryLoop } from './loop.js'
 import { heldAt, type ReservedScope } from './reservations.js'
 
-/** Overdue commands that one summary looks at one by one: more are there only where the loop is far behind. */
+/**
+ * Maximum number of overdue commands that one summary examines individually; there are more only if the loop is far
+ * behind.
+ */
 const OVERDUE_MAX = 1_000
 
 interface DeliveryInspectorOptions {
@@ -56,11 +59,11 @@ interface DeliveryInspectorOptions {
   loop: DeliveryLoop
   nodeId: string
   deploymentId: string | null
-  /** What the host says of the node. */
+  /** Metadata of the node, from the host. */
   metadata: JsonObject | undefined
 }
 
-/** All commands under `filter` behind a place, and more: the shortest list, or those that are overdue where they are few. */
+/** Returns candidates for `filter` after a position: the shortest list, or the overdue commands if there are few. */
 function candidates(
   store: DeliveryStore,
   filter: CommandFilter,
@@ -81,7 +84,7 @@ function candidates(
   return { examined: late - commands.length, commands }
 }
 
-/** The overdue commands of the store, as many as may be looked at. */
+/** Yields overdue commands, at most `OVERDUE_MAX`. */
 function* someOverdue({ deadlines }: DeliveryStore, now: number): Generator<TrackedCommand, void, void> {
   let left = OVERDUE_MAX
   for (const command of deadlines.after(null)) {
@@ -91,14 +94,16 @@ function* someOverdue({ deadlines }: DeliveryStore, now: number): Generator<Trac
   }
 }
 
-/** How many commands within their deadline have their next attempt now or earlier, by whether their client is attached. */
+/**
+ * Returns the number of commands within their deadline whose next attempt is due, by whether their client is attached.
+ */
 function dueAt(store: DeliveryStore, now: number, steady: number): { attached: number; away: number } {
   const { ready, readyAttached } = store.totals
   const due = { attached: readyAttached, away: ready - readyAttached }
   const add = ({ mailbox }: TrackedCommand, step: number) => {
     due[mailbox?.waiter ? 'attached' : 'away'] += step
   }
-  // Those whose pause is over: the loop is about to move them.
+  // Commands whose pause is over: the loop is about to move them.
   for (const command of store.backoff.after(null)) {
     if (command.wakeAt > steady) break
     add(command, 1)
@@ -110,7 +115,10 @@ function dueAt(store: DeliveryStore, now: number, steady: number): { attached: n
 
 type Counted<Name extends 'by_state' | 'by_reason' | 'waits_for'> = DeliverySummary[Name]
 
-/** Retained commands by state, and ended ones by reason; `null` where more records are over than one call takes out. */
+/**
+ * Returns retained commands by state, and ended ones by reason; `null` if more records have expired than one call
+ * removes.
+ */
 function retainedBy({ ended, rejected, lists }: DeliveryStore): Pick<DeliverySummary, 'by_state' | 'by_reason'> {
   const isSwept = [ended, rejected].every((retention) => retention.sweep())
   if (!isSwept) return { by_state: null, by_reason: null }
@@ -121,7 +129,7 @@ function retainedBy({ ended, rejected, lists }: DeliveryStore): Pick<DeliverySum
   }
 }
 
-/** Commands that have not ended by what they wait for. */
+/** Returns the numbers of commands that have not ended, by what they wait for. */
 function waitingFor(store: DeliveryStore, now: number): NonNullable<Counted<'waits_for'>> {
   const { totals, attempted, backoff, lists, tracked } = store
   const counts = Object.fromEntries(WaitsFor.options.map((name) => [name, 0])) as NonNullable<Counted<'waits_for'>>
@@ -141,7 +149,10 @@ function waitingFor(store: DeliveryStore, now: number): NonNullable<Counted<'wai
   return counts
 }
 
-/** How long ago the oldest command that has not ended was admitted; `null` for none within the bound. */
+/**
+ * Returns the time since the oldest command that has not ended was admitted, in ms; `null` if there is none within the
+ * limit.
+ */
 function oldestOpenAge({ lists }: DeliveryStore, now: number, steady: number): number | null {
   const ages = TRACKED_STATES.flatMap((state) => {
     let left = OVERDUE_MAX
@@ -154,7 +165,7 @@ function oldestOpenAge({ lists }: DeliveryStore, now: number, steady: number): n
   return ages.length === 0 ? null : Math.max(...ages)
 }
 
-/** The age of the oldest of the commands that were admitted first, and how many of them were looked at. */
+/** Returns the age of the oldest of the commands that were admitted first, and how many of them were examined. */
 function sampleAges({ queued }: DeliveryStore, now: number, steady: number): { sampled: number; oldest: number } {
   let sampled = 0
   let oldest = 0
@@ -170,7 +181,7 @@ function sampleAges({ queued }: DeliveryStore, now: number, steady: number): { s
   return { sampled, oldest }
 }
 
-/** What the summary counts, by the wall's clock and the steady one. */
+/** Returns the counts of the summary, by the wall clock and the steady clock. */
 function countsOf(store: DeliveryStore, now: number, steady: number) {
   const tracked = store.tracked.size - store.overdue(now)
   const { attached, away } = dueAt(store, now, steady)
@@ -191,7 +202,7 @@ function countsOf(store: DeliveryStore, now: number, steady: number) {
   }
 }
 
-/** A scope as it is at `now`; `undefined` where all its reservations have run out. */
+/** Returns a scope as of `now`; `undefined` if all its reservations have expired. */
 function toTenant(scope: ReservedScope, now: number): DeliveryTenant | undefined {
   const [oldest] = scope.commands.after(afterOverdue(now))
   if (!oldest) return undefined
@@ -203,7 +214,7 @@ function toTenant(scope: ReservedScope, now: number): DeliveryTenant | undefined
   }
 }
 
-/** The attached connections behind a place, in the shortest list that has all under the filter. */
+/** Returns the attached connections after a position, from the shortest list that contains all under the filter. */
 function attachedIn(
   { attached, attachedOf, mailboxes }: DeliveryStore,
   user_id: string | undefined,
@@ -264,7 +275,7 @@ export function createDeliveryInspector(options: DeliveryInspectorOptions): Deli
     },
 
     listNodes(page) {
-      // There is one node and so one page: no token was ever handed out.
+      // There is one node and so one page: no cursor was ever issued.
       if (page.cursor !== null) throw new Refusal('invalid_cursor')
       const staleness_ms = clock.steady() - loop.lastPass.steady
       const stale = staleness_ms > STALE_MS
@@ -272,7 +283,7 @@ export function createDeliveryInspector(options: DeliveryInspectorOptions): Deli
       const node = {
         node_id: nodeId,
         mailbox_listener_alive: null,
-        // Nobody knows whether a loop that is silent still runs, and with it who is served.
+        // Whether a silent loop still runs, and which clients are served, is unknown.
         reconciliation_loop_alive: stale ? null : !loop.closed,
         active_drainers: stale ? null : store.totals.drainers,
         connection_waiters: stale ? null : store.totals.waiters,
@@ -302,7 +313,7 @@ export function createDeliveryInspector(options: DeliveryInspectorOptions): Deli
           return { items, next_cursor: String(last), has_more: true, examined }
         examined++
         last = command.sequence
-        // One whose time is over may not have been swept yet.
+        // An expired record may not be swept.
         if (store.find(command.key) !== command) continue
         const item = toDeliveryCommand(toDeliveryStatus(command), now, command.action, stepOf(command))
         if (admitsCommand(filter, item)) items.push(item)
@@ -336,7 +347,7 @@ export function createDeliveryInspector(options: DeliveryInspectorOptions): Deli
 
     status(key) {
       const read = CommandKey.safeParse(key)
-      if (!read.success) throw new Refusal('invalid_identity', 'no command can have these ids')
+      if (!read.success) throw new Refusal('invalid_identity', 'the ids of the command are malformed')
       requireIdentity(read.data)
       const command = store.find(commandKey(read.data))
       return command ? expiredAt(toDeliveryStatus(command), clock.now()) : null

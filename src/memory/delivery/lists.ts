@@ -14,7 +14,10 @@ export function createCommandLists() {
   const byScope = new FieldIndex<TrackedCommand>()
   const reasons = new Map<string, number>()
 
-  /** Counts the reason of an ended command by `step`: what was counted as `other` leaves it again when its own name is gone. */
+  /**
+   * Counts the reason of an ended command. A reason counted as `other` is subtracted from there once its own entry does
+   * not exist.
+   */
   function countReason({ terminal }: TrackedCommand, step: 1 | -1) {
     const name = terminal?.reason ?? NO_REASON
     const isOwn = reasons.has(name) || (step > 0 && reasons.size < REASONS_MAX - 1)
@@ -29,18 +32,18 @@ export function createCommandLists() {
       return all.size
     },
 
-    /** How many ended commands have each reason. */
+    /** Number of ended commands by reason. */
     get reasons(): ReadonlyMap<string, number> {
       return reasons
     },
 
-    /** To be told once of each command that has ended. */
+    /** Called once for each ended command. */
     ended: (command: TrackedCommand) => countReason(command, 1),
 
-    /** The commands in `state`, the first admitted first. */
+    /** Returns the commands in `state`, in the order of admission. */
     inState: (state: CommandState) => byState.after(state, 0),
 
-    /** How many commands are in `state`. */
+    /** Returns the number of commands in `state`. */
     sizeOf: (state: CommandState) => byState.size(state),
 
     add(command: TrackedCommand) {
@@ -51,7 +54,7 @@ export function createCommandLists() {
       byScope.add(command.scope_id, command)
     },
 
-    /** To be told after each move of `command`. */
+    /** Called after each transition of `command`. */
     move(command: TrackedCommand) {
       const state = stateOf(command)
       if (state === command.listedAs) return

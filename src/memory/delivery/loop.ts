@@ -1,4 +1,4 @@
-/** The reconciliation loop: expires deadlines, ends the patience for attempts, begins retries, drops old records. */
+/** The reconciliation loop: expires deadlines, times out attempts, starts retries, and deletes old records. */
 
 import type { Clock } from '../../async/clock.js'
 import { createAlarm, sleep } from '../../async/timer.js'
@@ -6,7 +6,7 @@ import { HEARTBEAT_MS } from '../../contract/delivery-rules.js'
 import type { DeliveryAttempts } from './attempts.js'
 import type { DeliveryStore } from './commands.js'
 
-/** Commands per pass: about a millisecond or two, after which requests get their turn. */
+/** Maximum number of commands per pass: one or two milliseconds, after which requests get their turn. */
 const PASS_MAX = 1_000
 
 export interface DeliveryLoopOptions {
@@ -22,7 +22,7 @@ export function createDeliveryLoop({ store, clock, attempts }: DeliveryLoopOptio
   let lastPass = { at: clock.now(), steady: clock.steady() }
   let closed = false
 
-  /** Does what is due now, within bounds; whether something is left. */
+  /** Does due work, within limits. Returns whether some remains. */
   function pass(): boolean {
     const steady = clock.steady()
     let left = PASS_MAX
@@ -62,16 +62,16 @@ export function createDeliveryLoop({ store, clock, attempts }: DeliveryLoopOptio
       try {
         alarm.advance(HEARTBEAT_MS)
       } catch {
-        // Workers allow no timer outside a request: there the first command starts the loop.
+        // Workers do not allow timers outside a request: there the first command starts the loop.
       }
     },
 
-    /** Brings the next pass forward when the loop would sleep longer than `delayMs`. */
+    /** Brings the next pass forward if the loop would sleep longer than `delayMs`. */
     nudge(delayMs: number) {
       if (!closed) alarm.advance(Math.min(HEARTBEAT_MS, Math.max(1, delayMs)))
     },
 
-    /** Everything that is due now; yields between passes. */
+    /** Does everything that is due now; yields between passes. */
     async reconcile() {
       while (pass()) await sleep(0)
     },
@@ -81,7 +81,7 @@ export function createDeliveryLoop({ store, clock, attempts }: DeliveryLoopOptio
       alarm.clear()
     },
 
-    /** When the loop last came by: on the wall's clock, for show, and on the steady one. */
+    /** Time of the last pass: of the wall clock, for display, and of the steady clock. */
     get lastPass() {
       return lastPass
     },

@@ -1,10 +1,10 @@
-/** How the mailboxes at which connections wait are drained: the waiter is handed their commands, a few at once. */
+/** Drains the mailboxes at which connections wait: delivers their commands, a few at the same time. */
 import type { ConnectionRegistry } from '../../contract/connections.js'
 import type { DeliveryAttempts } from './attempts.js'
 import type { Mailbox, Waiter } from './command.js'
 import type { DeliveryStore } from './commands.js'
 
-/** Pause before a registry that could not say who is current is asked again. */
+/** Delay before the registry is queried again after it failed, in ms. */
 const FENCE_RETRY_MS = 1_000
 
 export interface MailboxesOptions {
@@ -17,13 +17,13 @@ export interface MailboxesOptions {
 export type Mailboxes = ReturnType<typeof createMailboxes>
 
 export function createMailboxes({ store, attempts, connections, maxDeliveriesPerClient }: MailboxesOptions) {
-  /** Whether a command of `mailbox` can be handed over now. */
+  /** Whether a command of `mailbox` can be delivered now. */
   const canHandOver = ({ waiter, handovers, ready }: Mailbox) =>
     waiter !== null && handovers.size < maxDeliveriesPerClient && ready.size > 0
 
   /**
-   * Whether the waiter still speaks for its client; `null` where nobody says so now. A fenced one is released: its instance
-   * attaches again if it returns.
+   * Whether the waiter is the current instance of its client; `null` if that is unknown now. An outdated waiter is
+   * released: its instance attaches again if it returns.
    */
   async function isCurrent(mailbox: Mailbox, waiter: Waiter): Promise<boolean | null> {
     if (!connections) return true
@@ -47,19 +47,19 @@ export function createMailboxes({ store, attempts, connections, maxDeliveriesPer
     while (canHandOver(mailbox)) {
       const waiter = mailbox.waiter as Waiter
       const isOurs = await isCurrent(mailbox, waiter)
-      // One question for all that wait: the command that pauses is the first of them, and calls when it is over.
+      // One query for all waiting commands: the first one pauses, and triggers the next query when its pause is over.
       if (isOurs === null) break
       if (!isOurs) continue
       const command = mailbox.ready.first()
-      // Looked up after the wait: the command or the waiter may be gone by now.
+      // Read after the wait: the command or the waiter may have changed.
       if (!command || mailbox.waiter !== waiter || attempts.expire(command)) continue
       attempts.handOver(mailbox, command, waiter)
     }
-    // In the same step as the last look at the mailbox, or a kick in between would be lost.
+    // In the same step as the last check of the mailbox; otherwise a kick in between would be lost.
     mailbox.draining = false
   }
 
-  /** Sees to it that `mailbox` is drained, soon but never within the caller's own step. */
+  /** Schedules a drain of `mailbox`, soon but never within the caller's own step. */
   function kick(mailbox: Mailbox) {
     if (mailbox.draining || !canHandOver(mailbox)) return
     mailbox.draining = true

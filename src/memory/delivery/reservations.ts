@@ -3,31 +3,34 @@
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
 import { afterOverdue, type Scheduled } from './command.js'
 
-/** One scope with reservations; `seq` is its place in the list for as long as it has any. */
+/** A scope with reservations; `seq` is its position in the list as long as it has any. */
 export interface ReservedScope {
   seq: number
   scope_id: string
-  /** As the latest admission was held to. */
+  /** The capacity that applied to the latest admission. */
   capacity: number
   commands: OrderedIndex<Scheduled, Scheduled>
 }
 
-/** Order by deadline, then by admission. */
+/** Compares by deadline, then by admission. */
 export const byDeadline = (a: Scheduled, b: Scheduled) =>
   byNumber(a.deadlineAt, b.deadlineAt) || byNumber(a.sequence, b.sequence)
 
-/** How many reservations of a scope count at `now`: those past their deadline are free, whether or not the loop has come by. */
+/**
+ * Returns the number of valid reservations of a scope at `now`: those past their deadline are free, even if the loop
+ * has not run.
+ */
 export const heldAt = ({ commands }: ReservedScope, now: number): number =>
   commands.size - commands.rank(afterOverdue(now))
 
-/** @param capacity most reservations of a scope. */
+/** @param capacity Returns the maximum number of reservations of a scope. */
 export function createReservations(capacity: (scope_id: string) => number) {
   const scopes = new Map<string, ReservedScope>()
   const listed = new OrderedIndex<number, ReservedScope>((scope) => scope.seq, byNumber)
   let seq = 0
 
   return {
-    /** Whether `command` got its place at `now`. */
+    /** Reserves a place for `command` at `now`. Returns whether there was one. */
     reserve(scope_id: string, command: Scheduled, now: number): boolean {
       const known = scopes.get(scope_id)
       const most = capacity(scope_id)
@@ -56,7 +59,7 @@ export function createReservations(capacity: (scope_id: string) => number) {
 
     get: (scope_id: string) => scopes.get(scope_id),
 
-    /** Scopes after the place `after`, in the order in which they first reserved. */
+    /** Returns the scopes after the position `after`, in the order of their first reservation. */
     after: (after: number) => listed.after(after),
 
     get size() {

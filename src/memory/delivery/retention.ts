@@ -1,9 +1,9 @@
-/** Terminal records that are kept for a while, bounded in time and number, oldest out first. */
+/** Terminal records, retained for a limited time and in a limited number; the oldest are evicted first. */
 import type { Clock } from '../../async/clock.js'
 import { ExpiryQueue } from '../table/expiry-queue.js'
 import type { TrackedCommand } from './command.js'
 
-/** @param onGone told of each record that is kept no longer. */
+/** @param onGone Called with each record that is deleted. */
 export function createRetention(
   maxRecords: number,
   retentionMs: number,
@@ -28,7 +28,7 @@ export function createRetention(
   return {
     forget,
 
-    /** Keeps what has just ended, in place of an older record of the same command. */
+    /** Retains a command that has just ended, and replaces an older record of the same command. */
     keep(record: TrackedCommand): void {
       forget(record.key)
       records.set(record.key, record)
@@ -36,20 +36,20 @@ export function createRetention(
       if (queue.size > maxRecords && queue.oldest) forget(queue.oldest.key)
     },
 
-    /** The record under `key` while its time is not over, whether or not the loop has come by. */
+    /** Returns the record under `key` until it expires, even if the loop has not run. */
     get(key: string): TrackedCommand | undefined {
       const record = records.get(key)
       return record && record.touchedAt + retentionMs > steady() ? record : undefined
     },
 
-    /** Drops what is over; whether none is left behind. */
+    /** Deletes expired records. Returns whether none remains. */
     sweep: (): boolean => queue.sweep(steady() - retentionMs, drop),
 
     get size() {
       return records.size
     },
 
-    /** At most `most` records, the newest first. */
+    /** Returns at most `most` records, newest first. */
     newest(most: number): TrackedCommand[] {
       const found: TrackedCommand[] = []
       for (let next = queue.newest; next && found.length < most; next = next.older as TrackedCommand | null)

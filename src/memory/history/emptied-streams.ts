@@ -1,4 +1,4 @@
-/** The memory of streams whose messages have all left, so that their sequence numbers go on. */
+/** The last sequence numbers of streams without messages, so that their numbering continues. */
 import { FairShare, type Place } from '../../fair-share/fair-share.js'
 
 interface Emptied {
@@ -6,7 +6,7 @@ interface Emptied {
   readonly lastSequence: number
 }
 
-/** Bounded; what is forgotten is the oldest of whoever left most. */
+/** A bounded memory. It evicts the oldest entry of the largest share. */
 export class EmptiedStreams {
   readonly #places = new Map<string, Place<Emptied>>()
   readonly #shares: FairShare<Emptied>
@@ -25,7 +25,7 @@ export class EmptiedStreams {
     for (let left = this.#shares.excess(place); left; left = this.#shares.excess(place)) this.recall(left.stream)
   }
 
-  /** Takes out the last sequence number of a stream; 0 where there is none. */
+  /** Removes and returns the last sequence number of a stream; 0 if there is none. */
   recall(stream: string): number {
     const place = this.#places.get(stream)
     if (!place) return 0

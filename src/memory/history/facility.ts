@@ -1,4 +1,4 @@
-/** The live message history of one process. */
+/** The message history of one process. */
 
 import {
   AppendInput,
@@ -23,11 +23,11 @@ import { EmptiedStreams } from './emptied-streams.js'
 import { type Kept, type StreamName, type StreamState, toMessage } from './format.js'
 import { createHistoryInspector } from './inspector.js'
 
-// Unmistakable, because an id holds no line break.
+// Unambiguous, because ids contain no line break.
 const keyOf = ({ message_id, stream, user_id }: Pick<HistoryMessage, 'message_id' | 'stream' | 'user_id'>) =>
   `${message_id}\n${user_id}\n${stream}`
 
-/** What a message counts as, whose payload takes that many bytes here. */
+/** Returns the counted size of a message with a payload of `bytes` in memory. */
 const weigh = (input: Omit<HistoryMessage, 'sequence' | 'recorded_at' | 'payload'>, bytes: number) =>
   MESSAGE_BYTES +
   input.message_id.length +
@@ -37,16 +37,17 @@ const weigh = (input: Omit<HistoryMessage, 'sequence' | 'recorded_at' | 'payload
   input.instance_id.length +
   bytes
 
+/** Options of `createMessageHistory`. */
 export const MessageHistoryOptions = withClock(HistoryOptions)
+/** Options of `createMessageHistory`. */
 export interface MessageHistoryOptions extends HistoryOptions, Clocked {}
 
 /**
- * A message history in memory. A stream belongs to the user of its first message; what others append to it are messages of
- * their own. The message that `append` answers is the one retained: an externalised payload is `null` in it and is only brought
- * back on reading.
+ * Creates a message history in memory. A stream belongs to the user of its first message; messages that others append
+ * to it are separate messages. `append` returns the retained message: an externalised payload is `null` in it, and is
+ * loaded only when messages are read.
  *
- * @example
- * const history = createMessageHistory({ spill: createMemorySpillStore() })
+ * @example const history = createMessageHistory({ spill: createMemorySpillStore() })
  */
 export function createMessageHistory(
   options: MessageHistoryOptions = {},
@@ -124,9 +125,9 @@ export function createMessageHistory(
     if (!held.fits(size) || (!isInline && !spilled.fits(bytes)))
       throw new Refusal(
         'capacity_exceeded',
-        `${size} bytes and ${isInline ? 0 : bytes} spilled are more than one user may hold`,
+        `${size} bytes and ${isInline ? 0 : bytes} spilled exceed the maximum per user`,
       )
-    // Behind the bounds, as in a shared store: what no message may be is not one that is known.
+    // After the size checks, as in a shared store: a message that is too large is refused even if it is known.
     const before = known.get(keyOf(input))
     if (before) return { message: toMessage(before), isNew: false }
     if (ref === undefined) return { message: retain(message, text, size), isNew: true }

@@ -1,11 +1,11 @@
-/** How a message is kept in memory, and shown. */
+/** Format of a message in memory. */
 import type { HistoryMessage, HistoryStream } from '../../contract/history.js'
 import { deepFreeze, type Json } from '../../contract/json.js'
 import type { Place } from '../../fair-share/fair-share.js'
 import type { OrderedIndex } from '../table/ordered-index.js'
 import type { Entry } from '../table/table.js'
 
-/** A message as it is kept. Its payload is text, because what that text stands for can take forty times its room. */
+/** A retained message. Its payload is kept as text, because the parsed value can take forty times the memory. */
 export interface Kept {
   readonly message: HistoryMessage
   readonly text: string
@@ -14,7 +14,9 @@ export interface Kept {
   spilled?: Place<Kept>
 }
 
-/** What is kept of a stream that has messages. Its sequence numbers have no holes: the oldest always leave first. */
+/**
+ * The state of a stream with messages. Its sequence numbers have no gaps: the oldest messages are always evicted first.
+ */
 export interface StreamState {
   readonly messages: OrderedIndex<number, Kept>
   lastSequence: number
@@ -24,6 +26,6 @@ export interface StreamState {
 export type StreamName = Pick<HistoryStream, 'stream' | 'user_id'>
 export type Stream = Entry<StreamName, StreamState>
 
-/** The message with its payload, made anew each time. */
+/** Returns a new copy of the message with its payload. */
 export const toMessage = ({ message, text }: Kept): HistoryMessage =>
   deepFreeze({ ...message, payload: JSON.parse(text) as Json })

@@ -7,7 +7,7 @@ import type { createTable } from '../table/table.js'
 import type { EmptiedStreams } from './emptied-streams.js'
 import { type Kept, type Stream, type StreamName, type StreamState, toMessage } from './format.js'
 
-/** The newest messages of a stream, oldest first: at most `limit`, and no more text than one answer carries. */
+/** Returns the newest messages of a stream, oldest first: at most `limit`, within the size limit of a response. */
 function newestOf({ messages, lastSequence }: StreamState, limit: number): HistoryMessage[] {
   const newest = [...messages.after(lastSequence - limit)]
   let first = newest.length
@@ -18,7 +18,7 @@ function newestOf({ messages, lastSequence }: StreamState, limit: number): Histo
   return newest.slice(first).map(toMessage)
 }
 
-/** The stream as it is now, the same object until a message comes or goes. */
+/** Returns the stream as of now; the same object until a message is added or evicted. */
 function showStream({ record, state }: Stream): HistoryStream {
   state.shown ??= Object.freeze({
     ...record,
@@ -35,7 +35,7 @@ export function createHistoryInspector(
   { spill, hydrationMs }: { spill: SpillStore | undefined; hydrationMs: number },
 ): HistoryInspector {
   return {
-    // Of streams: a payload that its store has lost meanwhile is told by reading alone.
+    // Changes of streams only: a payload that was lost in its store is noticed only when it is read.
     version: table.version,
     async readMessages({ stream: name, limit }, { signal }) {
       const stream = table.get(name)

@@ -1,14 +1,16 @@
-/** A spill store in the memory of one process: large payloads by reference, bounded in bytes. */
+/** A spill store in the memory of one process: large payloads by reference, limited in bytes. */
 import type { SpillStore } from '../../contract/history.js'
 import { utf8Length } from '../../contract/ids.js'
 import { count, defineOptions, type Input, readOptions } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 import { ExpiryQueue, type Queued, unqueued } from '../table/expiry-queue.js'
 
+/** Options of `createMemorySpillStore`. */
 export const MemorySpillStoreOptions = defineOptions({
-  /** Bytes of all texts together, in UTF-8; beyond, the oldest leave first. @default 134217728 */
+  /** Maximum size of all texts together, in bytes of UTF-8. Above it, the oldest are evicted. @default 134217728 */
   maxBytes: count(134_217_728),
 })
+/** Options of `createMemorySpillStore`. */
 export interface MemorySpillStoreOptions extends Input<typeof MemorySpillStoreOptions> {}
 
 interface Text extends Queued {
@@ -18,10 +20,9 @@ interface Text extends Queued {
 }
 
 /**
- * A spill store in memory. A text that has left reads as `null`, and its message as `missing`.
+ * Creates a spill store in memory. An evicted text is `null` when read, and its message shows `missing`.
  *
- * @example
- * const history = createMessageHistory({ spill: createMemorySpillStore() })
+ * @example const history = createMessageHistory({ spill: createMemorySpillStore() })
  */
 export function createMemorySpillStore(options: MemorySpillStoreOptions = {}): SpillStore {
   const { maxBytes } = readOptions(MemorySpillStoreOptions, options)
@@ -38,7 +39,7 @@ export function createMemorySpillStore(options: MemorySpillStoreOptions = {}): S
   return {
     async put(ref, text) {
       const bytes = utf8Length(text)
-      if (bytes > maxBytes) throw new Refusal('payload_too_large', `${bytes} bytes, at most ${maxBytes}`)
+      if (bytes > maxBytes) throw new Refusal('payload_too_large', `${bytes} bytes exceed the maximum of ${maxBytes}`)
       const known = texts.get(ref)
       if (known) drop(known)
       while (total + bytes > maxBytes && queue.oldest) drop(queue.oldest)

@@ -1,4 +1,4 @@
-/** The calls of one process that wait, by their arrival and by their deadlines, and what became of all others. */
+/** The pending calls of one process, by arrival and by deadline, and counts of how all others ended. */
 import type { Clock } from '../../async/clock.js'
 import { toTimestamp } from '../../contract/ids.js'
 import type { CallCounters, PendingCall } from '../../contract/rpc.js'
@@ -6,24 +6,24 @@ import { Refusal } from '../../refusal.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
 import { createTable, type Entry } from '../table/table.js'
 
-/** Calls whose time is over that one opening takes away at most: more than it adds. */
+/** Maximum number of overdue calls that one opening removes: more than it adds. */
 const OVERDUE_MAX = 16
 
 export type Call = Omit<PendingCall, 'age_ms' | 'overdue'>
 export type CallEntry = Entry<Call, Waiting>
 export type Calls = ReturnType<typeof createCalls>
 
-/** Who waits for a call to end. */
+/** The caller that waits for a call. */
 export interface Waiting {
-  /** When its time is over, by the steady clock: a timer of a busy process may be late. */
+  /** Deadline by the steady clock: a timer of a busy process may be late. */
   readonly endsAt: number
   resolve(result: unknown): void
   reject(error: unknown): void
-  /** Ends the timer and the listening to the caller's signal. */
+  /** Clears the timer and the listener of the caller's signal. */
   release(): void
 }
 
-/** What calls are ordered by in their second index. */
+/** The key of the index by deadline. */
 interface Due {
   readonly sequence: number
   readonly state: Pick<Waiting, 'endsAt'>
@@ -68,7 +68,7 @@ export function createCalls({ now }: Clock) {
     count,
     counters: counters as Readonly<CallCounters>,
     since: () => since,
-    /** How many calls have not been ended although their time was over at `time`. */
+    /** Returns the number of calls that are past their deadline at `time` and have not been ended. */
     overdue: (time: number) => deadlines.rank({ sequence: Number.POSITIVE_INFINITY, state: { endsAt: time } }),
 
     add(call: Call, waiting: Waiting): CallEntry {
@@ -81,7 +81,10 @@ export function createCalls({ now }: Clock) {
     end,
     timeOut,
 
-    /** Ends calls whose time was over at `time`: their timers may be late, and go by another clock where the host has given one. */
+    /**
+     * Ends calls that are past their deadline at `time`: their timers may be late, and use another clock than an
+     * injected one.
+     */
     timeOutSome(time: number): void {
       for (let left = OVERDUE_MAX; left > 0; left--) {
         const first = deadlines.first()

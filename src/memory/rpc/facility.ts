@@ -1,4 +1,4 @@
-/** The live correlator of calls and replies of one process, and the inspector that looks through at it. */
+/** The RPC correlator of one process, and its inspector. */
 
 import { onAbort } from '../../async/abort.js'
 import { createClock } from '../../async/clock.js'
@@ -21,21 +21,23 @@ import { Refusal } from '../../refusal.js'
 import { type Call, createCalls } from './calls.js'
 import { createRpcInspector } from './inspector.js'
 
+/** Options of `createRpcCorrelator`. */
 export const RpcCorrelatorOptions = withClock(RpcOptions)
+/** Options of `createRpcCorrelator`. */
 export interface RpcCorrelatorOptions extends RpcOptions, Clocked {}
 
+/** An RPC correlator with counters, and `close()` for the end of its process. */
 export interface MemoryRpcCorrelator extends RpcCorrelator {
+  /** How calls have ended since the process started. */
   readonly counters: Readonly<RpcCounters>
-  /** Rejects every pending call with `Refusal` `closed`, and every later `open`. Waits for nobody. */
+  /** Rejects every pending call and every later `open` with `Refusal` `closed`. Does not wait for callers. */
   close(): Promise<CloseResult>
 }
 
 /**
- * A correlator in memory.
+ * Creates a correlator in memory.
  *
- * @example
- * const rpc = createRpcCorrelator()
- * const { correlation_id, result } = await rpc.open({ action: 'tabs.list', user_id: 'u', client_id: 'c', timeoutMs: 5_000 })
+ * @example const { result } = await createRpcCorrelator().open({ action: 'tabs.list', user_id: 'u', client_id: 'c' })
  */
 export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspected<MemoryRpcCorrelator, RpcInspector> {
   const read = readOptions(RpcCorrelatorOptions, options)
@@ -70,10 +72,11 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
       if (closed) throw new Refusal('closed')
       if (signal?.aborted) throw new Refusal('cancelled')
       calls.timeOutSome(clock.steady())
-      if (table.size >= maxPending) throw new Refusal('capacity_exceeded', `${maxPending} pending calls`)
+      if (table.size >= maxPending)
+        throw new Refusal('capacity_exceeded', `maximum of ${maxPending} pending calls reached`)
       const { action, user_id, client_id, instance_id = null, timeoutMs = defaultTimeoutMs } = input
       if (table.sizeOf('user_id', user_id) >= maxPendingPerUser)
-        throw new Refusal('capacity_exceeded', `${maxPendingPerUser} pending calls of one user`)
+        throw new Refusal('capacity_exceeded', `maximum of ${maxPendingPerUser} pending calls per user reached`)
       const { correlation_id = newId() } = input
       if (table.get(correlation_id)) throw new Refusal('command_conflict')
       const time = clock.now()
@@ -88,8 +91,8 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
       })
       const result = new Promise<unknown>((resolve, reject) => {
         const timer = setTimeout(() => timeOut(entry), timeoutMs)
-        // Whoever named an end may be waiting for it with nothing else to do, and must get it; a call that named none is
-        // no reason for a process to live.
+        // A caller that set a timeout may have nothing else to wait for, so the timer keeps the process alive; the
+        // default timeout does not.
         if (input.timeoutMs === undefined) unref(timer)
         const forget = onAbort(signal, () => {
           end(entry, 'cancelled').reject(new Refusal('cancelled'))
@@ -102,7 +105,7 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
         const entry = calls.add(call, { endsAt: startedAt + timeoutMs, resolve, reject, release })
         entry.touchedAt = startedAt
       })
-      // Nobody may be listening when a call ends; that is not a defect of the process.
+      // A rejection that the caller does not handle must not end the process.
       result.catch(() => {})
       return { correlation_id, result }
     },
@@ -142,7 +145,7 @@ function isForeign(call: Call, from: CallSender | undefined): boolean {
   return call.instance_id !== null && instance_id !== undefined && instance_id !== call.instance_id
 }
 
-/** 128 bits, where a UUID has 122. */
+/** Returns an id of 128 random bits; a UUID has 122. */
 function randomId(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }

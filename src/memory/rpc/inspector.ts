@@ -20,12 +20,12 @@ export function createRpcInspector(calls: Calls, clock: Clock, connections: RpcO
   const waiting = (time: number) => (entry: CallEntry) => (entry.state.endsAt <= time ? undefined : entry.record)
 
   const inspector: RpcInspector = {
-    // A call becomes overdue without being touched.
+    // A call becomes overdue without a write.
     version: () => `${table.version()}.${calls.overdue(steady())}`,
     listPending({ overdue = false, ...filter }, page, ctx) {
       const time = steady()
       parseSequence(page.cursor, page.order)
-      // Nearly always: its timer ends a call when its time is over.
+      // The usual case: a timer ends a call at its deadline.
       if (overdue && calls.overdue(time) === 0) return { items: [], next_cursor: null, has_more: false, examined: 0 }
       return table.list({ ...filter, overdue }, page, view(time), scanLimit(ctx))
     },

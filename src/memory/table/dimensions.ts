@@ -1,40 +1,40 @@
-/** Cross tabulation: how many records there are of each combination of a few enumerated fields, for exact counts. */
+/** Cross tabulation: the number of records for each combination of a few enumerated fields, for exact counts. */
 
 import { UNKNOWN } from '../../contract/counts.js'
 
-/** A field with few values; `null` reads as `unknown`. `of` reads one that is not a field of the record itself. */
+/** A field with few values; `null` counts as `unknown`. `of` computes a value that is not a field of the record. */
 export interface Dimension<R> {
   name: string
   values: readonly unknown[]
   of?: (record: R) => unknown
-  /** Whether counts are broken down by it; otherwise it only filters. @default false */
+  /** Whether counts have a breakdown by it; otherwise it is only a filter. @default false */
   counted?: boolean
 }
 
-/** Dimensions that counts are broken down by: the fields that a family is counted by. */
+/** Returns the dimensions for the fields that a family is counted by. */
 export const countedBy = (fields: Readonly<Record<string, { options: readonly string[] }>>) =>
   Object.entries(fields).map(([name, { options }]) => ({ name, values: options, counted: true }))
 
-/** Numbers of records by cell. A cell stands for one combination of values. */
+/** Numbers of records by cell. A cell is one combination of values. */
 export type Tally = Map<number, number>
 
-/** Counts as the wire has them: `total` and one `by_…` per counted dimension, every value present. */
+/** Counts in their wire format: `total` and one `by_…` per counted dimension, with every value present. */
 export type Counts = { total: number; [by: `by_${string}`]: Record<string, number> }
 
-/** Adds `by` to a cell; a cell without records leaves the tally. */
+/** Adds `by` to a cell; empty cells are removed. */
 export function tallyUp(tally: Tally, cell: number, by: 1 | -1): void {
   const count = (tally.get(cell) ?? 0) + by
   if (count === 0) tally.delete(cell)
   else tally.set(cell, count)
 }
 
-/** The cells of `dimensions`, and counts over them under the names that the family gives them, `C`. */
+/** Creates the cells of `dimensions`, and counts over them as the family's type `C`. */
 export function createCells<R extends object, C = Counts>(dimensions: readonly Dimension<R>[]) {
   const read = ({ name, of }: Dimension<R>, record: R) => (of ? of(record) : record[name as keyof R]) ?? UNKNOWN
   return {
     has: (name: string) => dimensions.some((dimension) => dimension.name === name),
 
-    /** The cell of a record, in mixed radix. */
+    /** Returns the cell of a record, in mixed radix. */
     cellOf(record: R): number {
       let cell = 0
       for (const dimension of dimensions)
@@ -42,7 +42,7 @@ export function createCells<R extends object, C = Counts>(dimensions: readonly D
       return cell
     },
 
-    /** Counts over `cells` of those that `filter` admits; of the filter, only dimensions are looked at. */
+    /** Returns the counts of the cells that match `filter`; only its dimensions are used. */
     count(cells: Iterable<readonly [number, number]>, filter: Readonly<Record<string, unknown>>): C {
       const counts: Counts = { total: 0 }
       for (const { name, values, counted } of dimensions)

@@ -1,20 +1,20 @@
-/** Entries in the order in which they were last touched, for every facility that lets things age without a timer. */
+/** Entries in the order in which they were last touched, for expiry without timers. */
 import { EXAMINED_MAX } from '../../contract/limits.js'
 
-/** A member of a queue, at most of one at a time. Its fields are the queue's. */
+/** A member of at most one queue. The queue sets its fields. */
 export interface Queued {
-  /** When it was last touched, in ms of a clock that never goes back. */
+  /** When it was last touched, in ms of a monotonic clock. */
   touchedAt: number
   older: Queued | null
   newer: Queued | null
 }
 
-/** The fields of an entry that is in no queue yet. */
+/** Returns the fields of an entry that is not in a queue. */
 export const unqueued = (): Queued => ({ touchedAt: 0, older: null, newer: null })
 
 /**
- * A linked list, oldest first: touching and leaving cost the same however many there are, which a `Map` in insertion
- * order does not hold to, since its iterator walks over every hole at the front.
+ * A linked list, oldest first. Touching and removing take constant time, unlike in a `Map` in insertion order, whose
+ * iterator visits every deleted slot at the front.
  */
 export class ExpiryQueue<E extends Queued> {
   #oldest: E | null = null
@@ -34,8 +34,8 @@ export class ExpiryQueue<E extends Queued> {
   }
 
   /**
-   * Adds an entry that is in no queue behind all that were touched at the same time or earlier. That is the end, but for
-   * the few that were looked at by themselves while the sweep lagged behind.
+   * Adds an entry after all that were touched at the same time or earlier. That is usually the end, except for a few
+   * entries that were accessed individually while the sweep lagged behind.
    */
   push(entry: E, at: number): void {
     let older = this.#newest
@@ -51,7 +51,7 @@ export class ExpiryQueue<E extends Queued> {
     this.#size++
   }
 
-  /** Takes out an entry that is in this queue. */
+  /** Removes an entry that is in this queue. */
   remove(entry: E): void {
     if (entry.older) entry.older.newer = entry.newer
     else this.#oldest = entry.newer as E | null
@@ -61,18 +61,18 @@ export class ExpiryQueue<E extends Queued> {
     this.#size--
   }
 
-  /** Moves an entry that is in this queue to where its new time belongs. */
+  /** Moves an entry that is in this queue to the position of its new time. */
   touch(entry: E, at: number): void {
     this.remove(entry)
     this.push(entry, at)
   }
 
   /**
-   * Takes out entries last touched at `until` or earlier and hands each to `expire`: at most 10,000 per call, so that
-   * no caller pays for a whole night. `costOf` says what an entry drags along, which counts as well; one entry goes
-   * whatever it drags.
+   * Removes entries last touched at `until` or earlier and passes each to `expire`: at most 10,000 per call, so that no
+   * caller pays for a long idle time. `costOf` returns the additional cost of an entry; at least one entry is removed
+   * whatever its cost.
    *
-   * @returns whether none was left behind
+   * @returns whether no due entries remain
    */
   sweep(until: number, expire: (entry: E) => void, costOf: (entry: E) => number = () => 0): boolean {
     for (let spent = 0; this.#oldest && this.#oldest.touchedAt <= until; ) {

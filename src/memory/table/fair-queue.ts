@@ -1,13 +1,13 @@
-/** Entries in the order of their times, and each user's by themselves, for what keeps a bounded number of all of them. */
+/** Entries in the order of their times, in all and per user, for collections with a limit. */
 import { Holders } from '../../fair-share/holders.js'
 import { ExpiryQueue, type Queued, unqueued } from './expiry-queue.js'
 
-/** An entry's place among those of its user: an entry itself can be in one queue only. */
+/** An entry's position in its user's queue, because an entry itself can be in only one queue. */
 interface Place<E> extends Queued {
   readonly entry: E
 }
 
-/** A queue that gives up, when there is too much in it, what is oldest of whoever has most. */
+/** A queue that evicts the oldest entry of the user with most entries. */
 export class FairQueue<E extends Queued> {
   readonly #all = new ExpiryQueue<E>()
   readonly #own = new Map<string, ExpiryQueue<Place<E>>>()
@@ -23,7 +23,7 @@ export class FairQueue<E extends Queued> {
     return this.#all.size
   }
 
-  /** What goes first when there is too much. */
+  /** The next entry to evict. */
   get surplus(): E | undefined {
     const { fullest } = this.#holders
     return fullest === undefined ? undefined : this.#own.get(fullest)?.oldest?.entry
@@ -40,13 +40,13 @@ export class FairQueue<E extends Queued> {
     this.#holders.add(user)
   }
 
-  /** Takes out an entry that is in this queue. */
+  /** Removes an entry that is in this queue. */
   remove(entry: E): void {
     this.#all.remove(entry)
     this.#leave(entry)
   }
 
-  /** As `ExpiryQueue.sweep`. */
+  /** Sweeps as `ExpiryQueue.sweep`. */
   sweep(until: number, expire: (entry: E) => void): boolean {
     return this.#all.sweep(until, (entry) => {
       this.#leave(entry)

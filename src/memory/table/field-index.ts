@@ -3,13 +3,13 @@ import type { Order } from '../../contract/page.js'
 import { type Tally, tallyUp } from './dimensions.js'
 import { byNumber, OrderedIndex } from './ordered-index.js'
 
-/** What an index needs of an entry: its place in the order of arrival, and the cell it is counted in. */
+/** The fields that an index uses: position in the order of arrival, and the cell of the counts. */
 export interface Indexed {
   readonly sequence: number
   cell: number
 }
 
-/** The entries of a sequence index that come after the sequence in `order`; `undefined` is the order of arrival. */
+/** Returns the entries after `sequence` in `order`; `undefined` means the order of arrival. */
 export const entriesFrom = <E>(
   index: OrderedIndex<number, E>,
   sequence: number,
@@ -33,7 +33,7 @@ export class Bucket<E extends Indexed> {
     tallyUp(this.tally, entry.cell, -1)
   }
 
-  /** Counts `entry` in `cell` from now on; called before the entry's own cell changes. */
+  /** Moves `entry` to `cell` in the tally; called before the entry's own cell changes. */
   retally(entry: E, cell: number): void {
     tallyUp(this.tally, entry.cell, -1)
     tallyUp(this.tally, cell, 1)
@@ -46,16 +46,22 @@ function bucketOf<E extends Indexed>(few: readonly E[]): Bucket<E> {
   return bucket
 }
 
-/** As many entries are a plain list: an index and a tally for each user would be most of what its connections take. */
+/**
+ * Up to this many entries are kept as a list: an index and a tally per user would take more memory than its
+ * connections.
+ */
 const FEW = 16
 
-/** `few` with `entry` in its place. A copy: an array that grows takes room for sixteen more. */
+/**
+ * Returns a copy of `few` with `entry` at its position. A copy, because an array that grows reserves memory for sixteen
+ * more.
+ */
 function inOrder<E extends Indexed>(few: readonly E[], entry: E): E[] {
   const after = few.filter(({ sequence }) => sequence > entry.sequence)
   return after.length === 0 ? [...few, entry] : [...few.slice(0, -after.length), entry, ...after]
 }
 
-/** Entries by value. A value with one entry holds that entry alone: most users and clients have no more than one. */
+/** Entries by value. A single entry is stored without a list: most users and clients have only one. */
 export class FieldIndex<E extends Indexed> {
   readonly #byValue = new Map<string, E | E[] | Bucket<E>>()
 
@@ -63,7 +69,7 @@ export class FieldIndex<E extends Indexed> {
     return this.#byValue.has(value)
   }
 
-  /** How many entries have `value`. */
+  /** Returns the number of entries with `value`. */
   size(value: string): number {
     const held = this.#byValue.get(value)
     if (held === undefined) return 0
@@ -91,13 +97,13 @@ export class FieldIndex<E extends Indexed> {
     if (held === entry || this.size(value) === 0) this.#byValue.delete(value)
   }
 
-  /** Counts `entry` in `cell` from now on; called before the entry's own cell changes. */
+  /** Moves `entry` to `cell` in the tally; called before the entry's own cell changes. */
   retally(value: string, entry: E, cell: number): void {
     const held = this.#byValue.get(value)
     if (held instanceof Bucket) held.retally(entry, cell)
   }
 
-  /** Entries with `value` that come after the sequence in `order`. */
+  /** Returns the entries with `value` after `sequence` in `order`. */
   from(value: string, sequence: number, order: Order | undefined): Iterable<E> {
     const held = this.#byValue.get(value)
     if (held === undefined) return []
@@ -109,12 +115,12 @@ export class FieldIndex<E extends Indexed> {
     return isNewest ? behind.reverse() : behind
   }
 
-  /** Entries with `value` later than the sequence, in order of arrival. */
+  /** Returns the entries with `value` after `sequence`, in order of arrival. */
   after(value: string, sequence: number): Iterable<E> {
     return this.from(value, sequence, 'oldest')
   }
 
-  /** How many entries with `value` there are in each cell. */
+  /** Returns the number of entries with `value` per cell. */
   cells(value: string): Iterable<readonly [number, number]> {
     const held = this.#byValue.get(value)
     if (held === undefined) return []

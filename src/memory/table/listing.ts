@@ -1,16 +1,19 @@
-/** Records in the order of their arrival, by fields that never change: paged lists for what is no record of one user. */
+/**
+ * Records in the order of arrival, with indexes of fields that never change: paged lists of records that do not belong
+ * to one user.
+ */
 import { matcherOf, type Page, type PageQuery, parseSequence } from '../../contract/page.js'
 import { entriesFrom } from './field-index.js'
 import { byNumber, OrderedIndex } from './ordered-index.js'
 
-/** What has a place in the order of arrival. */
+/** An entry with a position in the order of arrival. */
 export interface Sequenced {
   readonly sequence: number
 }
 
 type Index<E> = OrderedIndex<number, E>
 
-/** A listing of entries with an index for each of `fields`, which reads the field of an entry. */
+/** Creates a listing with an index for each of `fields`, whose functions return the field of an entry. */
 export function createListing<E extends Sequenced>(fields: Readonly<Record<string, (entry: E) => string>>) {
   const newIndex = (): Index<E> => new OrderedIndex(({ sequence }: E) => sequence, byNumber)
   const all = newIndex()
@@ -30,10 +33,10 @@ export function createListing<E extends Sequenced>(fields: Readonly<Record<strin
   }
 
   return {
-    /** The place of the next entry. */
+    /** Returns the position of the next entry. */
     arrive: (): number => ++arrivals,
 
-    /** How many entries have `value` in a field. */
+    /** Returns the number of entries with `value` in a field. */
     sizeOf: (field: string, value: string): number => indexes.get(field)?.get(value)?.size ?? 0,
 
     add(entry: E): void {
@@ -57,8 +60,8 @@ export function createListing<E extends Sequenced>(fields: Readonly<Record<strin
     },
 
     /**
-     * A page of what `view` makes of entries under `filter`, of which at most `bound` are examined; `undefined` is passed
-     * over. Oldest first unless the page says otherwise. `view` must change nothing here.
+     * Returns a page of the records that `view` returns for entries under `filter`, examining at most `bound`;
+     * `undefined` is skipped. Oldest first by default. `view` must not change the listing.
      *
      * @throws Refusal `invalid_cursor`.
      */

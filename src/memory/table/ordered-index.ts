@@ -1,15 +1,15 @@
-/** A sorted index in chunks, for every list, page and due time that the memory facilities serve. */
+/** A sorted index in chunks, for the lists, pages and deadlines of the memory facilities. */
 
-/** Values per chunk: moving half of it at an insert stays below the cost of finding the place. */
+/** Maximum number of values per chunk: moving half of them for an insert costs less than finding the position. */
 const CHUNK = 512
 
-/** Natural order of numbers: sequence numbers, instants. */
+/** Compares numbers: sequence numbers, instants. */
 export const byNumber = (a: number, b: number): number => (a < b ? -1 : a > b ? 1 : 0)
 
 /**
- * Values in the order of their keys; each key occurs once, and a value's key must not change while it is in here.
- * Every operation is a binary search and a move within one chunk, wherever in a million values it happens.
- * A class, because there are millions of small ones: one per user and per client.
+ * Values ordered by unique keys; the key of a value must not change while it is in the index. Every operation is a
+ * binary search and a move within one chunk, even with a million values. A class, because there are millions of small
+ * ones: one per user and per client.
  */
 export class OrderedIndex<K, V> {
   #chunks: V[][] = []
@@ -26,12 +26,12 @@ export class OrderedIndex<K, V> {
     return this.#size
   }
 
-  /** The value with the smallest key. */
+  /** Returns the value with the smallest key. */
   first(): V | undefined {
     return this.#chunks[0]?.[0]
   }
 
-  /** The value with the greatest key. */
+  /** Returns the value with the greatest key. */
   last(): V | undefined {
     return this.#chunks.at(-1)?.at(-1)
   }
@@ -65,7 +65,7 @@ export class OrderedIndex<K, V> {
     if (chunk.length > CHUNK) this.#chunks.splice(at + 1, 0, chunk.splice(CHUNK >> 1))
   }
 
-  /** Whether a value with this key was here. */
+  /** Deletes the value with this key. Returns whether it existed. */
   delete(key: K): boolean {
     const at = this.#chunkOf(key)
     const chunk = this.#chunks[at]
@@ -78,7 +78,7 @@ export class OrderedIndex<K, V> {
     return true
   }
 
-  /** How many keys are at most `key`. Sums chunk lengths: microseconds at a million. */
+  /** Returns the number of keys up to `key`. Sums the lengths of chunks: microseconds with a million values. */
   rank(key: K): number {
     const at = this.#chunkOf(key)
     let rank = 0
@@ -89,7 +89,10 @@ export class OrderedIndex<K, V> {
     return rank + place + (this.#compare(this.#keyOf(chunk[place] as V), key) === 0 ? 1 : 0)
   }
 
-  /** The values with keys greater than `key` in order; all of them for `null`. Change nothing while iterating. */
+  /**
+   * Yields the values with keys greater than `key`, in order; all of them for `null`. Do not change the index while
+   * iterating.
+   */
   *after(key: K | null): Generator<V, void, void> {
     let at = key === null ? 0 : this.#chunkOf(key)
     let place = 0
@@ -104,7 +107,10 @@ export class OrderedIndex<K, V> {
     }
   }
 
-  /** The values with keys less than `key`, the greatest first; all of them for `null`. Change nothing while iterating. */
+  /**
+   * Yields the values with keys less than `key`, greatest first; all of them for `null`. Do not change the index while
+   * iterating.
+   */
   *before(key: K | null): Generator<V, void, void> {
     let at = key === null ? this.#chunks.length : this.#chunkOf(key)
     let place = key === null || at === this.#chunks.length ? 0 : this.#placeIn(this.#chunks[at] as V[], key)
@@ -118,7 +124,7 @@ export class OrderedIndex<K, V> {
     return this.#keyOf(chunk[chunk.length - 1] as V)
   }
 
-  /** The first chunk whose last key is at least `key`; the number of chunks when there is none. */
+  /** Returns the first chunk whose last key is at least `key`, or the number of chunks. */
   #chunkOf(key: K): number {
     let low = 0
     let high = this.#chunks.length
@@ -130,7 +136,7 @@ export class OrderedIndex<K, V> {
     return low
   }
 
-  /** The first place in `chunk` whose key is at least `key`. */
+  /** Returns the first position in `chunk` whose key is at least `key`. */
   #placeIn(chunk: V[], key: K): number {
     let low = 0
     let high = chunk.length
@@ -142,7 +148,7 @@ export class OrderedIndex<K, V> {
     return low
   }
 
-  /** Joins a shrunken chunk with its successor, so that deleting leaves no trail of almost empty chunks. */
+  /** Joins a small chunk with the next one, so that deletions do not leave many almost empty chunks. */
   #mergeInto(at: number): void {
     const chunk = this.#chunks[at] as V[]
     const next = this.#chunks[at + 1]

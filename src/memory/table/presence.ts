@@ -1,4 +1,7 @@
-/** Records that live by being reported: stale after one silence, gone after a second. Serves contexts and windows. */
+/**
+ * Records that expire unless they are reported: stale after one interval, deleted after another. For contexts and
+ * windows.
+ */
 
 import { createClock } from '../../async/clock.js'
 import type { PresenceOptions } from '../../contract/contexts.js'
@@ -17,13 +20,16 @@ interface Presence {
 }
 
 interface PresenceTableOptions<R> extends TableOptions<R>, Read<typeof PresenceOptions> {
-  /** Epoch ms. Records age on the steady clock over it. */
+  /** Returns the current time in epoch ms. Records age on a steady clock derived from it. */
   now: () => number
 }
 
 type Filter = Readonly<Record<string, unknown>>
 
-/** A table whose records turn `stale` after `ttlMs` without a report; `stale` and `closed` ones leave after another. */
+/**
+ * Creates a table whose records become `stale` after `ttlMs` without a report; `stale` and `closed` ones are deleted
+ * after another `ttlMs`.
+ */
 export function createPresenceTable<R extends Presence, C extends object>(options: PresenceTableOptions<R>) {
   const { ttlMs, maxEntries, maxEntriesPerUser } = options
   const { steady } = createClock(options.now)
@@ -39,13 +45,13 @@ export function createPresenceTable<R extends Presence, C extends object>(option
     stale.push(entry, entry.touchedAt + ttlMs)
   }
 
-  /** Sweeps what has come due; false when more is due than one call should pay for. */
+  /** Sweeps due entries. Returns false if there are more than one call should process. */
   function sweep(time: number): boolean {
     const isSwept = live.sweep(time - ttlMs, goStale)
     return stale.sweep(time - ttlMs, table.remove) && closed.sweep(time - ttlMs, table.remove) && isSwept
   }
 
-  /** What an entry reads as before it has been swept. */
+  /** Returns the record as of `time`, even if the entry was not swept. */
   const view = (time: number) => (entry: Entry<R>) => {
     const { record, touchedAt } = entry
     const isLive = queueOf(entry) === live
@@ -53,7 +59,7 @@ export function createPresenceTable<R extends Presence, C extends object>(option
     return isLive && touchedAt + ttlMs <= time ? { ...record, status: 'stale' } : record
   }
 
-  /** The entry of that id as it is now, swept in any case. */
+  /** Returns the entry with that id as of now, and sweeps it. */
   function get(id: string): Entry<R> | undefined {
     const time = steady()
     sweep(time)
@@ -78,7 +84,7 @@ export function createPresenceTable<R extends Presence, C extends object>(option
     get,
 
     /**
-     * Inserts or updates what `toRecord` makes of the record known before.
+     * Inserts or updates a record. `toRecord` gets the existing record, if any.
      *
      * @throws Refusal `identity_conflict`, `capacity_exceeded`.
      */
@@ -86,8 +92,8 @@ export function createPresenceTable<R extends Presence, C extends object>(option
       const known = get(id)
       if (!known) {
         if (table.sizeOf('user_id', owner.user_id) >= maxEntriesPerUser)
-          throw new Refusal('capacity_exceeded', `${maxEntriesPerUser} entries of one user`)
-        if (table.size >= maxEntries) throw new Refusal('capacity_exceeded', `${maxEntries} entries`)
+          throw new Refusal('capacity_exceeded', `maximum of ${maxEntriesPerUser} entries per user reached`)
+        if (table.size >= maxEntries) throw new Refusal('capacity_exceeded', `maximum of ${maxEntries} entries reached`)
         const entry = table.add(id, Object.freeze(toRecord(undefined)), undefined)
         live.push(entry, steady())
         return entry.record
@@ -97,16 +103,18 @@ export function createPresenceTable<R extends Presence, C extends object>(option
       return put(known, toRecord(known.record))
     },
 
-    /** Replaces the record with one of the same status, without a sign of life: the entry keeps its place in the queue. */
+    /**
+     * Replaces the record with one of the same status, without renewing it: the entry keeps its position in the queue.
+     */
     amend(entry: Entry<R>, record: R): R {
       table.replace(entry, Object.freeze(record))
       return entry.record
     },
 
-    /** Replaces the record with its closed one, which stays for one `ttlMs`. */
+    /** Replaces the record with a closed one, which is retained for `ttlMs`. */
     close: put,
 
-    /** As `version` of a table; `null` where more has come due than one call should pay for. */
+    /** Returns the version of the table, or `null` if more entries are due than one call should process. */
     version: () => (sweep(steady()) ? table.version() : null),
 
     list(filter: Filter, page: PageQuery, bound: number): Page<R> {
@@ -126,7 +134,10 @@ export function createPresenceTable<R extends Presence, C extends object>(option
       return table.users.userIds(page, view(time), sweep(time), bound)
     },
 
-    /** A part of each user that there is, from exact counts of all records or of those with a status; the clients that their records name are added. */
+    /**
+     * Returns a part for each existing user, from exact counts of all records or of those with one status. The client
+     * ids of the records are added.
+     */
     observe(
       userIds: readonly string[],
       ctx: InspectionContext,
@@ -152,7 +163,10 @@ export function createPresenceTable<R extends Presence, C extends object>(option
       })
     },
 
-    /** For several counts at one time, of at most `bound` entries in all: each is `null` where that did not suffice. */
+    /**
+     * Returns a counter for several counts as of now, which together examine at most `bound` entries: a count is `null`
+     * if that is not enough.
+     */
     counter(bound: number) {
       const time = steady()
       const isSwept = sweep(time)

@@ -1,4 +1,4 @@
-/** Indexed records: paged lists, exact counts and users without a scan, for every family that keeps records in memory. */
+/** Indexed records: paged lists, exact counts and users without a scan, for all families in memory. */
 import {
   admitsValue,
   type Examined,
@@ -16,7 +16,7 @@ import { Bucket, entriesFrom, FieldIndex } from './field-index.js'
 import { createTableUsers, type Owned } from './users.js'
 import { createVersion } from './version.js'
 
-/** A record with its place in the order of arrival, and what its facility keeps beside it. */
+/** A record with its position in the order of arrival, and additional state of its facility. */
 export interface Entry<R, S = undefined> extends Queued {
   readonly id: string
   readonly sequence: number
@@ -25,21 +25,21 @@ export interface Entry<R, S = undefined> extends Queued {
   readonly state: S
 }
 
-/** What an entry reads as now, or `undefined` when it should be gone already. Filters look at this. */
+/** Returns the record of an entry as of now, or `undefined` if it has expired. Filters apply to the result. */
 export type View<R, S, T = R> = (entry: Entry<R, S>) => T | undefined
 
 export interface TableOptions<R> {
-  /** Fields that are filtered by and have many values; `user_id` is always among them. */
+  /** Filter fields with many values, with an index each; `user_id` is always included. */
   fields: readonly (keyof R & string)[]
-  /** The same for what is not a field of the record itself; what `of` makes of a record never changes but with its fields. */
+  /** The same for computed values; the result of `of` must depend only on the record's fields. */
   derived?: readonly { name: string; of(record: R): string | null }[]
-  /** Fields that are filtered by and counted, and have few values. */
+  /** Filter fields with few values, which are also counted. */
   dimensions?: readonly Dimension<R>[]
 }
 
 /**
- * A table of records, each by its id. The cursor of a list is the sequence number of the last entry that was examined:
- * it survives deletion, and a page costs the same wherever it starts. An updated record keeps its place.
+ * Creates a table of records by id. The cursor of a list is the sequence number of the last examined entry: it stays
+ * valid after deletions, and a page costs the same wherever it starts. An updated record keeps its position.
  */
 export function createTable<R extends Owned, S = undefined, C extends object = Counts>(options: TableOptions<R>) {
   const byId = new Map<string, Entry<R, S>>()
@@ -60,7 +60,7 @@ export function createTable<R extends Owned, S = undefined, C extends object = C
     return of ? of(record) : (record[field as keyof R] as string | null)
   }
 
-  /** The index with the fewest entries that all entries under `filter` are in. */
+  /** Returns the smallest index that contains all entries under `filter`. */
   function narrowest(filter: Filter) {
     let size = all.entries.size
     let from = (sequence: number, order?: Order): Iterable<Entry<R, S>> => entriesFrom(all.entries, sequence, order)
@@ -78,14 +78,14 @@ export function createTable<R extends Owned, S = undefined, C extends object = C
       return byId.size
     },
     get: (id: string) => byId.get(id),
-    /** The entry that came first. */
+    /** Returns the oldest entry. */
     first: (): Entry<R, S> | undefined => all.entries.first(),
-    /** All entries, for an end that concerns every one of them. */
+    /** Returns all entries, for example to end them all. */
     entries: () => [...byId.values()],
 
-    /** What a facility keeps beside a record has changed, and is shown with it. */
+    /** Raises the version after a change of additional state that is part of the result. */
     raise: version.raise,
-    /** Another text after every change of a record. */
+    /** Returns a new text after every change of a record. */
     version: version.text,
 
     add(id: string, record: R, state: S): Entry<R, S> {
@@ -103,7 +103,7 @@ export function createTable<R extends Owned, S = undefined, C extends object = C
       return entry
     },
 
-    /** Puts another record in the place of the entry's. Its id and user are the same. */
+    /** Replaces the record of an entry. Its id and user must be the same. */
     replace(entry: Entry<R, S>, record: R): void {
       version.raise()
       const before = entry.record
@@ -137,8 +137,8 @@ export function createTable<R extends Owned, S = undefined, C extends object = C
     },
 
     /**
-     * A page under `filter`, of which at most `bound` entries are examined, the dead among them; oldest first unless the
-     * page says otherwise.
+     * Returns a page under `filter`, examining at most `bound` entries, including expired ones; oldest first by
+     * default.
      *
      * @throws Refusal `invalid_cursor`.
      */
@@ -160,8 +160,8 @@ export function createTable<R extends Owned, S = undefined, C extends object = C
     },
 
     /**
-     * Exact counts under `filter`, or `null` where neither a tally nor `bound` entries can tell. `isSwept`: no entry's
-     * view differs from its record, so tallies hold.
+     * Returns exact counts under `filter`, or `null` if that needs more than `bound` entries. `isSwept`: every entry's
+     * view equals its record, so tallies are correct.
      */
     count(filter: Filter, view: View<R, S>, isSwept: boolean, bound: number): (C & Examined) | null {
       const others = Object.keys(filter).filter((name) => filter[name] !== undefined && !cells.has(name))
@@ -185,14 +185,14 @@ export function createTable<R extends Owned, S = undefined, C extends object = C
       return withMetadata(cells.count(found, filter), { examined: size })
     },
 
-    /** Counts of these records alone. */
+    /** Returns the counts of these records only. */
     tally: (records: readonly R[]): C =>
       cells.count(
         records.map((record) => [cells.cellOf(record), 1]),
         {},
       ),
 
-    /** How many entries have `value` in an indexed field. */
+    /** Returns the number of entries with `value` in an indexed field. */
     sizeOf: (field: string, value: string) => fields.get(field)?.size(value) ?? 0,
 
     users,

@@ -1,4 +1,4 @@
-/** The users of a table: who there is, of which clients, and with which records while some of these have died. */
+/** The users of a table: which users exist, their clients, and their records while some are expired but not swept. */
 import { mapInTurns } from '../../async/turns.js'
 import { compareIds } from '../../contract/ids.js'
 import { OBSERVED_MAX } from '../../contract/limits.js'
@@ -7,7 +7,7 @@ import { type IdPageQuery, type InspectionContext, scanLimit, withMetadata } fro
 import type { FieldIndex, Indexed } from './field-index.js'
 import { OrderedIndex } from './ordered-index.js'
 
-/** What every record says: whose it is, and of which client unless it is the user's alone. */
+/** The fields of every record: its user, and its client unless it belongs to the user only. */
 export interface Owned {
   user_id: string
   client_id?: string
@@ -15,7 +15,7 @@ export interface Owned {
 
 type Read<R, E> = (entry: E) => R | undefined
 
-/** The users in `ofUser`, which the table keeps: what is added here is in it, what is removed has left it. */
+/** Creates the users of the records in `ofUser`, an index that the table maintains. */
 export function createTableUsers<R extends Owned, E extends Indexed>(ofUser: FieldIndex<E>) {
   const userIds = new OrderedIndex<string, string>((id) => id, compareIds)
   const clientsOf = new Map<string, Map<string, number>>()
@@ -40,7 +40,7 @@ export function createTableUsers<R extends Owned, E extends Indexed>(ofUser: Fie
     }
   }
 
-  /** Whether the user has a record, looking at no more than its first `bound` entries; `null` where that did not tell. */
+  /** Whether the user has a record, examining at most `bound` entries; `null` if that was not enough. */
   function checkPresence(
     userId: string,
     read: Read<R, E>,
@@ -56,13 +56,13 @@ export function createTableUsers<R extends Owned, E extends Indexed>(ofUser: Fie
   }
 
   return {
-    /** Called before the record is in `ofUser`. */
+    /** Called before the record is added to `ofUser`. */
     add(record: R): void {
       if (!ofUser.has(record.user_id)) userIds.insert(record.user_id)
       countClient(record, 1)
     },
 
-    /** Called after the record has left `ofUser`. */
+    /** Called after the record was removed from `ofUser`. */
     remove(record: R): void {
       countClient(record, -1)
       if (!ofUser.has(record.user_id)) userIds.delete(record.user_id)
@@ -71,9 +71,9 @@ export function createTableUsers<R extends Owned, E extends Indexed>(ofUser: Fie
     knowsUser: (userId: string) => ofUser.has(userId),
 
     /**
-     * Users with a record, in the order of the UTF-8 bytes of their ids; at most `bound` entries are examined, those of
-     * the index of users among them. Without `isSwept`, records have died that are still in the index, and every user
-     * is looked at by `read`.
+     * Returns users with a record, ordered by the UTF-8 bytes of their ids, examining at most `bound` entries,
+     * including those of the index of users. Without `isSwept` the index may contain expired records, so every user is
+     * checked with `read`.
      */
     userIds({ after, limit, prefix }: IdPageQuery, read: Read<R, E>, isSwept: boolean, bound: number): UserIds {
       const ids: string[] = []
@@ -87,14 +87,14 @@ export function createTableUsers<R extends Owned, E extends Indexed>(ofUser: Fie
         const found = isSwept ? { examined: 0, isPresent: true } : checkPresence(id, read, bound - examined)
         examined += found.examined
         if (found.isPresent) ids.push(id)
-        // More dead entries than may be looked at: nobody knows, and the next page goes on behind this user.
+        // More expired entries than may be examined: unknown, and the next page continues after this user.
         if (found.isPresent === null) truncated = true
         reached = id
       }
       return withMetadata(ids, { examined, truncated })
     },
 
-    /** The user's records as `read` shows them; `null` where there are more than `bound` entries. */
+    /** Returns the user's records as `read` returns them; `null` if there are more than `bound` entries. */
     recordsOf(userId: string, read: Read<R, E>, bound: number): { records: R[] | null; examined: number } {
       const examined = ofUser.size(userId)
       if (examined > bound) return { records: null, examined: 0 }
@@ -103,8 +103,8 @@ export function createTableUsers<R extends Owned, E extends Indexed>(ofUser: Fie
     },
 
     /**
-     * Clients that the user's records name, sorted; of more than 100, any 101. An answer that shows the list cuts it and
-     * says so; one that does not show it is complete.
+     * Returns the ids of the user's clients, sorted; if there are more than 100, any 101 of them. A response that shows
+     * the list cuts it and marks it as truncated; one that does not is complete.
      */
     clientIds(userId: string): string[] {
       const ids: string[] = []
@@ -114,7 +114,10 @@ export function createTableUsers<R extends Owned, E extends Indexed>(ofUser: Fie
   }
 }
 
-/** A part of each user that `isKnown`, from numbers that are kept. In slices: users who come and go meanwhile may be missed. */
+/**
+ * Returns a part for each user that `isKnown`, from maintained counts. It yields to other events in between, so users
+ * that come and go may be missed.
+ */
 export async function observeKnown(
   userIds: readonly string[],
   ctx: InspectionContext,
@@ -126,8 +129,8 @@ export async function observeKnown(
 }
 
 /**
- * A part of each user who has records, of as many entries in all as may be examined: of a user who was not reached nothing
- * is known but that more entries would have to be looked at. In slices.
+ * Returns a part for each user with records, within the scan limit for all users. A user that was not reached gets a
+ * part that is only marked as truncated. It yields to other events in between.
  */
 export async function observeEach<R>(
   userIds: readonly string[],

@@ -1,15 +1,15 @@
-/** A counter of changes, for inspectors that say when they have changed. */
+/** A counter of changes, for the versions of inspectors. */
 
 export interface Version {
-  /** Something that an inspector shows is another. */
+  /** Records a change of the inspector's data. */
   raise(): void
-  /** Another text after every change, and in every other process. */
+  /** Returns a new text after every change, and a different one in every process. */
   text(): string
 }
 
 export function createVersion(): Version {
   let changes = 0
-  // Made when it is first asked for: some runtimes have no random numbers before their first request.
+  // Created on first use: some runtimes have no random numbers before their first request.
   let epoch: string | undefined
   return {
     raise() {
