@@ -30,7 +30,9 @@ const EITHER = [false, true, UNKNOWN]
  * Creates a browser-window registry in memory. Its counts are the client's own snapshot. Staleness and expiry are
  * computed on access; there is no timer.
  *
- * @example const browserWindows = createBrowserWindowRegistry()
+ * @example
+ * const browserWindows = createBrowserWindowRegistry()
+ * await browserWindows.report({ window_id: 'w1', user_id: 'u', client_id: 'c', tab_count: 3 })
  */
 export function createBrowserWindowRegistry(
   options: BrowserWindowRegistryOptions = {},

@@ -45,7 +45,9 @@ function countWindow(
  * Creates a context registry in memory. Closing a context releases its task. Staleness and expiry are computed on
  * access; there is no timer.
  *
- * @example const contexts = createContextRegistry()
+ * @example
+ * const contexts = createContextRegistry()
+ * await contexts.report({ context_id: 't1', user_id: 'u', client_id: 'c', client_type: 'browser', status: 'idle' })
  */
 export function createContextRegistry(
   options: ContextRegistryOptions = {},

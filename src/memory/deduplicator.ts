@@ -32,7 +32,9 @@ interface Owner {
 /**
  * Creates a deduplicator in memory. A claim is valid for `ttlMs`; a duplicate does not extend it.
  *
- * @example const isFirst = await createDeduplicator().claim({ user_id: 'u', message_id: 'm' })
+ * @example
+ * const deduplicator = createDeduplicator()
+ * await deduplicator.claim({ user_id: 'u', message_id: 'm' }) // true, then false
  */
 export function createDeduplicator(options: DeduplicatorOptions = {}): Inspected<Deduplicator, DeduplicatorInspector> {
   const { ttlMs, capacity, now } = readOptions(DeduplicatorOptions, options)

@@ -90,7 +90,8 @@ const KITS: { [Name in FamilyName]: Kit<Present[Name]> } = {
  * Returns the contract suites of all inspectors that `make` returns; cases of missing ones resolve to `not tested`. The
  * suites accept any entries, as long as these do not change during a case.
  *
- * @example for (const { name, run } of inspectorContract(() => myInspectors)) test(name, run)
+ * @example
+ * for (const { name, run } of inspectorContract(() => myInspectors)) test(name, run)
  */
 export function inspectorContract(make: () => Awaitable<Inspectors>, known: KnownEntries = {}): ContractCase[] {
   function suiteOf<Name extends FamilyName>(family: Name): ContractCase[] {
@@ -110,8 +111,9 @@ export function inspectorContract(make: () => Awaitable<Inspectors>, known: Know
  * requests.
  *
  * @throws TypeError for an unknown key or a wrong type in `world`.
- * @example const router = createDiagnosticsRouter({ inspectors: createFakeInspectors({ connections: [{ user_id: 'ada'
- * }] }), auth: noopAuth() })
+ * @example
+ * const inspectors = createFakeInspectors({ connections: [{ user_id: 'ada' }], delivery: {} })
+ * const router = createDiagnosticsRouter({ inspectors, auth: noopAuth() })
  */
 export function createFakeInspectors(world: FakeWorld = {}): Inspectors {
   checkOptions(world, WORLD)

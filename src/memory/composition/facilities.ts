@@ -73,7 +73,10 @@ const spilling = (spill: SpillStore | undefined) =>
  * outdated instances; `ingest` checks the instance, deduplicates and retains a message; the sites show the last events
  * of the bus. `close()` ends the dispatcher's loop and every subscription of the bus, and rejects every pending call.
  *
- * @example const facilities = createMemoryFacilities()
+ * @example
+ * const facilities = createMemoryFacilities()
+ * const { connections } = facilities // only what your host writes to
+ * const router = createDiagnosticsRouter({ ...memoryComposition({ connections }), auth: apiKeyAuth(key) })
  */
 export function createMemoryFacilities(options: MemoryFacilitiesOptions = {}) {
   const { now, newId, nodeId } = readOptions(MemoryFacilitiesOptions, options)

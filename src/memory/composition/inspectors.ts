@@ -70,7 +70,8 @@ export interface MemoryCompositionOptions extends Input<typeof MemoryComposition
  * are wrong. Nothing is copied: the inspectors only see this process. `deploymentId` is the deployment id in responses,
  * `null` for none.
  *
- * @example createDiagnosticsRouter({ ...memoryComposition({ connections, history }), auth })
+ * @example
+ * createDiagnosticsRouter({ ...memoryComposition({ connections, history }), auth })
  */
 export function memoryComposition(
   facilities: InspectedFacilities,

@@ -33,7 +33,9 @@ export interface ConnectionRegistryOptions extends ConnectionOptions, Clocked {}
  *
  * @throws RangeError for a limit that is not an integer of at least 1.
  *
- * @example const connections = createConnectionRegistry()
+ * @example
+ * const connections = createConnectionRegistry()
+ * await connections.connect({ user_id: 'u', client_id: 'c', instance_id: 'i', client_type: 'console' })
  */
 export function createConnectionRegistry(
   options: ConnectionRegistryOptions = {},

@@ -32,7 +32,9 @@ export interface CooperativeSiteEventBusOptions extends EventBusOptions, Clocked
  * Creates the event bus of one process. A topic counts events even without readers. Without readers it keeps its
  * position for ten minutes after its last event or reader, then it starts a new epoch at 1.
  *
- * @example const bus = createCooperativeSiteEventBus()
+ * @example
+ * const bus = createCooperativeSiteEventBus()
+ * for await (const delivery of bus.subscribe('users/alice/sites/notes/events', { signal })) refetch(delivery)
  */
 export function createCooperativeSiteEventBus(options: CooperativeSiteEventBusOptions = {}): SiteEventBus & LastEvents {
   const { now, newId, queueSize } = readOptions(CooperativeSiteEventBusOptions, options)

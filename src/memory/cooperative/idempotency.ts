@@ -28,7 +28,8 @@ const steadyNow = () => performance.timeOrigin + performance.now()
  * earlier for lack of space; the outcome is reported as unknown then. A call never runs twice for lack of memory.
  *
  * @throws RangeError for a limit that is not an integer of at least 1.
- * @example createCooperativeSiteRouter({ ...ports, idempotency: createIdempotencyStore({ maxBytes: 16_777_216 }) })
+ * @example
+ * createCooperativeSiteRouter({ ...ports, idempotency: createIdempotencyStore({ maxBytes: 16_777_216 }) })
  */
 export function createIdempotencyStore(options: IdempotencyStoreOptions = {}): IdempotencyStore {
   const entries = createIdempotencyEntries(readOptions(IdempotencyStoreOptions, options))

@@ -24,7 +24,9 @@ interface Entry {
 /**
  * Creates a registry of viewer streams in memory, for the relay router. It only has streams that are open.
  *
- * @example const subscriptions = createSubscriptionRegistry()
+ * @example
+ * const subscriptions = createSubscriptionRegistry()
+ * const relay = createCooperativeSiteRouter({ ...ports, subscriptions })
  */
 export function createSubscriptionRegistry(
   options: SubscriptionOptions = {},

@@ -42,7 +42,10 @@ export interface CommandDispatcherOptions extends DispatcherOptions, Input<typeo
  * `reconcile()` immediately does all work of the loop that is due.
  *
  * @throws RangeError for a limit that is not an integer of at least 1, and for a deadline over 24 h.
- * @example const dispatcher = createCommandDispatcher()
+ * @example
+ * const dispatcher = createCommandDispatcher()
+ * await dispatcher.attach({ user_id: 'u', client_id: 'c', instance_id: 'i' }, (command) => socket.send(command))
+ * await dispatcher.dispatch({ user_id: 'u', client_id: 'c', command_id: '1', action: 'refresh' })
  */
 export function createCommandDispatcher(
   options: CommandDispatcherOptions = {},

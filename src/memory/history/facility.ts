@@ -47,7 +47,8 @@ export interface MessageHistoryOptions extends HistoryOptions, Clocked {}
  * to it are separate messages. `append` returns the retained message: an externalised payload is `null` in it, and is
  * loaded only when messages are read.
  *
- * @example const history = createMessageHistory({ spill: createMemorySpillStore() })
+ * @example
+ * const history = createMessageHistory({ spill: createMemorySpillStore() })
  */
 export function createMessageHistory(
   options: MessageHistoryOptions = {},

@@ -22,7 +22,8 @@ interface Text extends Queued {
 /**
  * Creates a spill store in memory. An evicted text is `null` when read, and its message shows `missing`.
  *
- * @example const history = createMessageHistory({ spill: createMemorySpillStore() })
+ * @example
+ * const history = createMessageHistory({ spill: createMemorySpillStore() })
  */
 export function createMemorySpillStore(options: MemorySpillStoreOptions = {}): SpillStore {
   const { maxBytes } = readOptions(MemorySpillStoreOptions, options)

@@ -37,7 +37,9 @@ export interface MemoryRpcCorrelator extends RpcCorrelator {
 /**
  * Creates a correlator in memory.
  *
- * @example const { result } = await createRpcCorrelator().open({ action: 'tabs.list', user_id: 'u', client_id: 'c' })
+ * @example
+ * const rpc = createRpcCorrelator()
+ * const { correlation_id, result } = await rpc.open({ action: 'tabs.list', user_id: 'u', client_id: 'c', timeoutMs: 5_000 })
  */
 export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspected<MemoryRpcCorrelator, RpcInspector> {
   const read = readOptions(RpcCorrelatorOptions, options)

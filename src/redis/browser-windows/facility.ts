@@ -18,7 +18,8 @@ export type RedisBrowserWindowRegistryOptions = StoreOptions & PresenceOptions
 /**
  * Creates a browser-window registry in Redis. Its counts are the client's own snapshot.
  *
- * @example const browserWindows = createRedisBrowserWindowRegistry({ client, deploymentId: 'prod' })
+ * @example
+ * const browserWindows = createRedisBrowserWindowRegistry({ client, deploymentId: 'prod' })
  */
 export function createRedisBrowserWindowRegistry(
   options: RedisBrowserWindowRegistryOptions,

@@ -88,7 +88,8 @@ export type RedisFacilities = ReturnType<typeof createRedisFacilities>
  * Creates all facilities of one node. They share one limit on unanswered commands. `close()` ends the node's loops and
  * connections; your client stays open, and the data stays in the store.
  *
- * @example const facilities = createRedisFacilities({ client, deploymentId: 'prod', nodeId: 'a' })
+ * @example
+ * const facilities = createRedisFacilities({ client, deploymentId: 'prod', nodeId: 'a' })
  */
 export function createRedisFacilities(options: RedisFacilitiesOptions) {
   const store = createStore(options, inStore(OfNode))

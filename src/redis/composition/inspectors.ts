@@ -39,7 +39,8 @@ export interface RedisCompositionOptions extends StoreOptions, Input<typeof OfOb
  * works, and `/capabilities` responds, while the store is down.
  *
  * @throws RangeError for an invalid `deploymentId`, TypeError for an unsupported client.
- * @example createDiagnosticsRouter({ ...redisComposition({ client, deploymentId: 'prod' }), auth })
+ * @example
+ * createDiagnosticsRouter({ ...redisComposition({ client, deploymentId: 'prod' }), auth })
  */
 export function redisComposition(options: RedisCompositionOptions): { inspectors: Inspectors; deployment: Deployment } {
   const store = createStore(options, inStore(OfObserver))

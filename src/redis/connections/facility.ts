@@ -27,7 +27,8 @@ export type RedisConnectionRegistryOptions = StoreOptions & ConnectionOptions
  * Creates a connection registry in Redis. At most one connection per (user, client) is current in the whole deployment,
  * whichever node the client connects to.
  *
- * @example const connections = createRedisConnectionRegistry({ client, deploymentId: 'prod', nodeId: 'a' })
+ * @example
+ * const connections = createRedisConnectionRegistry({ client, deploymentId: 'prod', nodeId: 'a' })
  */
 export function createRedisConnectionRegistry(
   options: RedisConnectionRegistryOptions,

@@ -21,7 +21,8 @@ export type RedisContextRegistryOptions = StoreOptions & PresenceOptions
 /**
  * Creates a context registry in Redis. Closing a context releases its task.
  *
- * @example const contexts = createRedisContextRegistry({ client, deploymentId: 'prod' })
+ * @example
+ * const contexts = createRedisContextRegistry({ client, deploymentId: 'prod' })
  */
 export function createRedisContextRegistry(
   options: RedisContextRegistryOptions,

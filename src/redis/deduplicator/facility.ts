@@ -15,7 +15,8 @@ export type RedisDeduplicatorOptions = StoreOptions & ClaimOptions
 /**
  * Creates a deduplicator in Redis: a claim is valid on every node. A duplicate does not extend it.
  *
- * @example const deduplicator = createRedisDeduplicator({ client, deploymentId: 'prod' })
+ * @example
+ * const deduplicator = createRedisDeduplicator({ client, deploymentId: 'prod' })
  */
 export function createRedisDeduplicator(
   options: RedisDeduplicatorOptions,

@@ -36,7 +36,9 @@ const RedisEventBusOptions = defineOptions({ ...StoreOptions.omit({ now: true })
  * share.
  *
  * @throws RangeError if `queueSize` is not an integer of at least 1.
- * @example const bus = createRedisEventBus({ client, deploymentId: 'prod' })
+ * @example
+ * const bus = createRedisEventBus({ client, deploymentId: 'prod' })
+ * await bus.publish('users/alice/sites/notes/events', event)
  */
 export function createRedisEventBus(options: RedisEventBusOptions): Required<SiteEventBus> {
   return eventBusOn(createStore(options, RedisEventBusOptions), options)

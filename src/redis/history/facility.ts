@@ -154,7 +154,8 @@ export type RedisMessageHistoryOptions = StoreOptions & HistoryOptions
 /**
  * Creates a message history in Redis. Payloads that are too large for it go to a spill store.
  *
- * @example const history = createRedisMessageHistory({ client, deploymentId: 'prod', spill })
+ * @example
+ * const history = createRedisMessageHistory({ client, deploymentId: 'prod', spill })
  */
 export function createRedisMessageHistory(
   options: RedisMessageHistoryOptions,

@@ -29,8 +29,8 @@ export interface RedisIdempotencyStoreOptions extends StoreOptions, Input<typeof
  * its user id, and only that viewer can evict them.
  *
  * @throws RangeError for a limit that is not an integer of at least 1.
- * @example createCooperativeSiteRouter({ ...ports, idempotency: createRedisIdempotencyStore({ client, deploymentId:
- * 'prod' }) })
+ * @example
+ * createCooperativeSiteRouter({ ...ports, idempotency: createRedisIdempotencyStore({ client, deploymentId: 'prod' }) })
  */
 export function createRedisIdempotencyStore(options: RedisIdempotencyStoreOptions): IdempotencyStore {
   const store = createStore(options, inStore(OfKeys))

@@ -40,7 +40,8 @@ export interface RedisRpcCorrelator extends RpcCorrelator {
  * Creates a correlator in Redis. From the first call to `close()` it uses the subscriber connection that all listeners
  * of the client share.
  *
- * @example const rpc = createRedisRpcCorrelator({ client, deploymentId: 'prod' })
+ * @example
+ * const rpc = createRedisRpcCorrelator({ client, deploymentId: 'prod' })
  */
 export function createRedisRpcCorrelator(
   options: RedisRpcCorrelatorOptions,

@@ -104,7 +104,8 @@ export type RedisSessionRegistry = Inspected<Required<SessionRegistry>, SessionI
  *
  * @throws RangeError for a limit that is not an integer of at least 1.
  *
- * @example const sessions = createRedisSessionRegistry({ client, deploymentId: 'prod', sites })
+ * @example
+ * const sessions = createRedisSessionRegistry({ client, deploymentId: 'prod', sites })
  */
 export function createRedisSessionRegistry(options: RedisSessionRegistryOptions): RedisSessionRegistry {
   return sessionRegistryOn(createStore(options, inStore(SessionOptions)), options)

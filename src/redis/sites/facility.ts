@@ -28,7 +28,8 @@ export type RedisSiteRegistryOptions = StoreOptions & SiteOptions
  *
  * @throws RangeError for a limit that is not an integer of at least 1.
  *
- * @example const sites = createRedisSiteRegistry({ client, deploymentId: 'prod' })
+ * @example
+ * const sites = createRedisSiteRegistry({ client, deploymentId: 'prod' })
  */
 export function createRedisSiteRegistry(options: RedisSiteRegistryOptions): Inspected<SiteRegistry, SiteInspector> {
   return siteRegistryOn(createStore(options, inStore(SiteOptions)), options)

@@ -47,7 +47,9 @@ interface Nodes {
  * than their timeout.
  *
  * @throws TypeError for a client that is not of node-redis, RangeError for an invalid `silentMs`.
- * @example watchLink(client)
+ * @example
+ * const client = createClient({ url })
+ * watchLink(client)
  */
 export function watchLink(client: NodeRedisClient, options: WatchLinkOptions = {}): void {
   const { silentMs } = readOptions(WatchLinkOptions, options)

@@ -52,7 +52,8 @@ interface Held {
  *
  * @throws RangeError for a limit that is not an integer of at least 1.
  *
- * @example const subscriptions = createRedisSubscriptionRegistry({ client, deploymentId: 'prod', nodeId: 'a' })
+ * @example
+ * const subscriptions = createRedisSubscriptionRegistry({ client, deploymentId: 'prod', nodeId: 'a' })
  */
 export function createRedisSubscriptionRegistry(options: RedisSubscriptionRegistryOptions): RedisSubscriptionRegistry {
   return subscriptionRegistryOn(createStore(options, inStore(Options)), options)
