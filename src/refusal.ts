@@ -52,7 +52,8 @@ export interface RefusalOptions extends ErrorOptions {
  * `detail` is for logs and hooks only: no route sends it to a client, so an inspector may put a diagnosis there.
  * Absence is `null`, never a `Refusal`.
  *
- * @example throw new Refusal('unavailable', 'the store did not answer within 200 ms')
+ * @example
+ * throw new Refusal('unavailable', 'the store did not answer within 200 ms')
  */
 export class Refusal extends Error {
   override readonly name = 'Refusal'

@@ -98,8 +98,8 @@ const isComplete = (page: WatchedRow) =>
  * and starts with a snapshot.
  *
  * @throws WatchRefused if the router refuses the watch.
- * @example await watch('/ops/diagnostics/watch', { views: ['/connections'], headers: { 'x-admin-key': key }, onChange:
- * draw })
+ * @example
+ * await watch('/ops/diagnostics/watch', { views: ['/connections'], headers: { 'x-admin-key': key }, onChange: draw })
  */
 export async function watch(url: string, options: WatchOptions): Promise<void> {
   const { views, headers, onChange, signal, fetch = globalThis.fetch } = options

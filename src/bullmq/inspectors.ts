@@ -47,8 +47,9 @@ function checkQueues(queues: readonly BullmqQueue[]): void {
  * @returns `delivery` only: the store does not record who waits for the result of a job.
  * @throws TypeError or RangeError that names the option.
  *
- * @example const inspectors = createBullmqInspectors({ queues: [emails, reports] }) const router =
- * createDiagnosticsRouter({ inspectors, auth: resolveAdminAuth() })
+ * @example
+ * const inspectors = createBullmqInspectors({ queues: [emails, reports] })
+ * const router = createDiagnosticsRouter({ inspectors, auth: resolveAdminAuth() })
  */
 export function createBullmqInspectors(options: BullmqOptions): { delivery: DeliveryInspector } {
   const { queues: given, identify, deploymentId, timeoutMs, now } = readOptions(BullmqOptions, options)

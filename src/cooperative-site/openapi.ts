@@ -21,7 +21,8 @@ export interface CooperativeSiteOpenApiOptions extends Input<typeof CooperativeS
  * by `authenticateHost`, `viewer` by `authenticateViewer`; both are shown as bearer tokens.
  *
  * @throws TypeError for an invalid prefix.
- * @example const document = cooperativeSiteOpenApi({ prefix: '/relay' })
+ * @example
+ * const document = cooperativeSiteOpenApi({ prefix: '/relay' })
  */
 export function cooperativeSiteOpenApi(options: CooperativeSiteOpenApiOptions = {}): JsonObject {
   const { prefix } = readOptions(CooperativeSiteOpenApiOptions, options)

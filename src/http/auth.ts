@@ -114,7 +114,8 @@ const BEARER = /^Bearer +([\x21-\x7e]+)$/i
  * @param keys One key, whose principal is `admin`; or keys by principal name, several per name during rotation.
  * @throws TypeError for no key, a blank key, one that a header cannot carry (anything but printable ASCII, or leading
  * or trailing spaces), a key shared by two names, and an invalid name.
- * @example apiKeyAuth({ ada: keyOfAda, ci: [newKey, oldKey] })
+ * @example
+ * apiKeyAuth({ ada: keyOfAda, ci: [newKey, oldKey] })
  */
 export function apiKeyAuth(keys: string | NamedKeys): AdminAuth {
   const holderOf = createKeyring(keys, HEADER_TEXT)

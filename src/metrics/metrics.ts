@@ -253,8 +253,9 @@ interface Visit extends RequestSource {
  * Creates the handler for scrapes, in OpenMetrics 1.0 or Prometheus text format depending on `Accept`.
  *
  * @throws TypeError or RangeError that names an invalid option; no inspector is called at construction.
- * @example const metrics = createMetrics({ ...memoryComposition({ connections }), auth: apiKeyAuth(key) }) await
- * metrics(new Request('http://localhost/metrics', { headers: { authorization: `Bearer ${key}` } }))
+ * @example
+ * const metrics = createMetrics({ ...memoryComposition({ connections }), auth: apiKeyAuth(key) })
+ * await metrics(new Request('http://localhost/metrics', { headers: { authorization: `Bearer ${key}` } }))
  */
 export function createMetrics(options: MetricsOptions): Metrics {
   const read = readOptions(MetricsOptions, options)

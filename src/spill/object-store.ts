@@ -29,8 +29,8 @@ type ReadOptions = Parameters<SpillStore['get']>[1]
  * Creates a spill store in a bucket. References are percent-encoded, so that a reference written into the message store
  * by someone else can only name an object below the prefix.
  *
- * @example const spill = createObjectSpillStore({ bucket: createFileBucket({ directory: '/var/spill' }), prefix:
- * 'prod-' })
+ * @example
+ * const spill = createObjectSpillStore({ bucket: createFileBucket({ directory: '/var/spill' }), prefix: 'prod-' })
  */
 export function createObjectSpillStore(options: ObjectSpillStoreOptions): SpillStore {
   const { bucket, prefix } = readOptions(ObjectSpillStoreOptions, options)

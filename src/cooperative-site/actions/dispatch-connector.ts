@@ -148,8 +148,9 @@ function createSender({ dispatcher }: Pick<DispatchConnectorOptions, 'dispatcher
  * If the dispatcher does not respond, the command may have been sent: it is sent again with the same id, which sends or
  * finds it, and then the reply is awaited. Only a command that was certainly not sent is `connector_unavailable`.
  *
- * @example const connector = createDispatchConnector(facilities) await facilities.dispatcher.attach(instance,
- * actions.deliver(instance, connector))
+ * @example
+ * const connector = createDispatchConnector(facilities)
+ * await facilities.dispatcher.attach(instance, actions.deliver(instance, connector))
  */
 export function createDispatchConnector(options: DispatchConnectorOptions): DispatchConnector {
   readParts(DispatchConnectorOptions, options)

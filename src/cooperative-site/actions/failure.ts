@@ -10,7 +10,8 @@ const MESSAGE_LENGTH = 1_024
  * Thrown by a handler to fail with a message for viewers. Any other error reaches them as `handler_error` without a
  * message.
  *
- * @example throw new ActionFailure('note_locked', 'Somebody is editing this note')
+ * @example
+ * throw new ActionFailure('note_locked', 'Somebody is editing this note')
  */
 export class ActionFailure extends Error {
   override readonly name = 'ActionFailure'

@@ -201,8 +201,9 @@ const isUnsent = (error: unknown) =>
  *
  * @throws TypeError when the policy is missing.
  *
- * @example const gate = createCooperativeActionGate({ sites, sessions, policy, connector }) await gate.invoke({
- * session_id, action: 'archive_note', parameters: { id: 7 }, viewer: { user_id: 'bob' } })
+ * @example
+ * const gate = createCooperativeActionGate({ sites, sessions, policy, connector })
+ * await gate.invoke({ session_id, action: 'archive_note', parameters: { id: 7 }, viewer: { user_id: 'bob' } })
  */
 export function createCooperativeActionGate(options: ActionGateOptions): ActionGate {
   return openGate(readOptions(ActionGateOptions, options))

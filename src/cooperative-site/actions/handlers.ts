@@ -140,7 +140,8 @@ export interface ActionHandlers {
    *
    * @param client The attached instance.
    * @param target `createDispatchConnector`, or your own connection to the relay.
-   * @example await dispatcher.attach(client, actions.deliver(client, connector))
+   * @example
+   * await dispatcher.attach(client, actions.deliver(client, connector))
    */
   deliver(client: Instance, target: ReplyTarget): Deliver
   /** The declared action names: announce them when the client connects. */

@@ -129,7 +129,8 @@ async function publish(
  * @throws Refusal `invalid_input` for a host without a valid `user_id`, and refusals of the ordinary ingest
  * (`stale_instance`, `invalid_input`, `payload_too_large`, `unavailable`); a refused message is never published.
  *
- * @example await ingestCooperativeSiteMessage({ ingest, sites, bus }, { host: { user_id: 'alice' }, message })
+ * @example
+ * await ingestCooperativeSiteMessage({ ingest, sites, bus }, { host: { user_id: 'alice' }, message })
  */
 export async function ingestCooperativeSiteMessage(
   deps: IngestSiteMessageDeps,

@@ -12,7 +12,8 @@ export interface SessionPolicyOptions extends Input<typeof SessionPolicyOptions>
  * Creates a policy from a session's owner and its shares, read afresh each time: expiry and revocation apply
  * immediately.
  *
- * @example const policy = createSessionPolicy({ sessions })
+ * @example
+ * const policy = createSessionPolicy({ sessions })
  */
 export function createSessionPolicy(options: SessionPolicyOptions): SessionPolicy {
   const { sessions } = readOptions(SessionPolicyOptions, options)

@@ -66,8 +66,9 @@ const ENDS = ['close', 'crash'] as const
  *
  * @throws TypeError, RangeError for an invalid option.
  *
- * @example const { contexts, browserWindows } = facilities followBrowser(browser, { contexts, browserWindows, identify:
- * () => ({ user_id: 'ada', client_id: 'crawler' }) })
+ * @example
+ * const { contexts, browserWindows } = facilities
+ * followBrowser(browser, { contexts, browserWindows, identify: () => ({ user_id: 'ada', client_id: 'crawler' }) })
  */
 export function followBrowser<C extends object, P extends FollowedPage>(
   browser: FollowedBrowser<C, P>,

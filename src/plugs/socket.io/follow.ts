@@ -92,7 +92,8 @@ function metadataOf({ id, nsp, conn, rooms }: FollowedSocket) {
  *
  * @throws TypeError, RangeError for an invalid option.
  *
- * @example followSocketIo(io, { connections: facilities.connections, identify: (socket) => socket.data.client })
+ * @example
+ * followSocketIo(io, { connections: facilities.connections, identify: (socket) => socket.data.client })
  */
 export function followSocketIo<S extends FollowedSocket>(
   io: FollowedSocketIoServer<S>,

@@ -91,8 +91,8 @@ const CLOSED = 3
  *
  * @throws TypeError, RangeError for an invalid option.
  *
- * @example followWebSockets(server, { connections: facilities.connections, identify: (socket, request) =>
- * clientOf(request) })
+ * @example
+ * followWebSockets(server, { connections: facilities.connections, identify: (socket, request) => clientOf(request) })
  */
 export function followWebSockets<S extends FollowedWebSocket, R>(
   server: FollowedWebSocketServer<S, R>,
