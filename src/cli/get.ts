@@ -76,7 +76,7 @@ async function* answers({ fetchRoute }: Reader, route: string, isAll: boolean): 
 /** The fields that `top` shows first of the same list. */
 const firstOf = (route: string): readonly string[] => {
   const pathOf = (each: string) => each.split('?', 1)[0]
-  return TABLES.find((table) => pathOf(table.route) === pathOf(route))?.fields ?? []
+  return TABLES.find((table) => pathOf(table.route) === pathOf(route))?.fields.map(({ path }) => path) ?? []
 }
 
 interface Gotten {

@@ -87,7 +87,7 @@ describe('the frame of top', () => {
     const parts = (state: TopState, at: number) => frameOf(state, frame(200, 24, PLAIN, at)).slice(1, 5)
     const [sources, flow, ended, findings] = parts(whole, NOW)
     expect([sources, findings]).toEqual(['all 1 sources answer', 'findings  none'])
-    expect(flow).toMatch(/ 3 tracked, 0 due, 2 waiting for client$/)
+    expect(flow).toMatch(/ 3 in delivery, 0 due, 2 waiting for client$/)
     // Of nodes that began anew it is not what the table of commands says.
     expect(ended).toMatch(/^ended since the nodes started {2}5 resulted, /)
 
@@ -97,7 +97,7 @@ describe('the frame of top', () => {
     )
     const [oldSources, unknownFlow, unknownEnded, oldFindings] = parts(lost, NOW + 2_000)
     expect(oldSources).toMatch(/^as of [\d:]{8} {2}all 1 sources answer {2}504 inspector_timeout$/)
-    expect(unknownFlow).toMatch(/ \? tracked, \? due, \? waiting for client$/)
+    expect(unknownFlow).toMatch(/ \? in delivery, \? due, \? waiting for client$/)
     expect(unknownEnded).toMatch(/ \? resulted, /)
     expect(oldFindings).toMatch(/^findings {2}as of [\d:]{8} {2}none {2}504 inspector_timeout$/)
 
@@ -111,6 +111,66 @@ describe('the frame of top', () => {
     expect(text).toContain('40 rows, and more follow')
     expect(text).toContain('? waiting > ? attempted > ? acknowledged')
     expect(text).toContain('? resulted')
+  })
+
+  it('shows the reason, the age and the wait of commands before their owners, and marks what failed', () => {
+    const route = '/delivery/commands?limit=200'
+    const at = (ms: number) => new Date(NOW - ms).toISOString()
+    const items = [
+      {
+        command_id: 'c-2',
+        state: 'waiting',
+        waits_for: 'client_not_attached',
+        user_id: 'ann',
+        admission: { at: at(4_000) },
+      },
+      {
+        command_id: 'c-1',
+        state: 'expired',
+        user_id: 'ann',
+        admission: { at: at(180_000), deadline_at: at(-60_000) },
+        terminal: { reason: 'deadline_passed' },
+      },
+    ]
+    const state = withResult(keys(known(), '3'), route, { value: { items, has_more: false } }, NOW)
+    const [head = '', newest = '', oldest = ''] = frameOf(state, frame(120, null)).slice(-3)
+    expect(head).toMatch(/^command_id +state +because +waits for +admitted +user_id/)
+    expect(newest).toMatch(/^c-2 +waiting +- +client_not_attached +4 s +ann/)
+    expect(oldest).toMatch(/^c-1 +expired +deadline_passed +- +3 min +ann.* in 1 min/)
+    const coloured = frameOf(state, frame(120, null, COLOURS)).slice(-1)
+    expect(coloured[0]).toMatch(/^\u001b\[1;31mc-1/)
+  })
+
+  it('lists findings by kind in its header, and each of them in a table', () => {
+    const finding = (finding_id: string, kind: string, subject: object) => ({ finding_id, kind, subject, since: null })
+    const items = [
+      finding('1', 'call_overdue', { correlation_id: 'call-1' }),
+      finding('2', 'command_overdue', { command_id: 'c-1', user_id: 'ann' }),
+      finding('3', 'command_overdue', { command_id: 'c-2', user_id: 'ann' }),
+    ]
+    const value = { items, has_more: true, completeness: { complete: true } }
+    const lines = frameOf(withResult(keys(known(), '7'), '/findings?limit=100', { value }, NOW), frame(120, null))
+    expect(lines).toContain('findings  3+: 2 command overdue, 1 call overdue')
+    expect(lines.slice(-4)[0]).toMatch(/^kind +command_id +user_id +correlation_id/)
+    expect(lines.slice(-3).join()).toMatch(/call_overdue.*call-1.*command_overdue +c-1 +ann/)
+  })
+
+  it('writes states of nodes as words', () => {
+    const items = [
+      {
+        counters: {},
+        node_id: 'a',
+        stale: false,
+        staleness_ms: 200,
+        reconciliation_loop_alive: true,
+        mailbox_listener_alive: null,
+      },
+      { counters: {}, node_id: 'b', stale: true, staleness_ms: 40_000, reconciliation_loop_alive: null },
+    ]
+    const state = withResult(keys(known(), '1'), '/delivery/nodes?limit=200', { value: { items } }, NOW)
+    const [a, b] = frameOf(state, frame(120, null)).slice(-2)
+    expect(a).toMatch(/^a +active +0 s +alive/)
+    expect(b).toMatch(/^b +SILENT +40 s +-/)
   })
 
   it('has no colour where none is wanted', () => {
@@ -159,7 +219,7 @@ describe('the keys of top', () => {
     expect(shown(changed)).toMatch(/client_id +b\n[\s\S]*attempted/)
     expect(shown(changed)).not.toContain('no more')
     const gone = hear(changed, command('a'))
-    expect(shown(gone)).toMatch(/1 rows, this record no more among them: as it last was/)
+    expect(shown(gone)).toMatch(/1 row, this record no more among them: as it last was/)
     expect(shown(gone)).toMatch(/client_id +b\n[\s\S]*attempted/)
     expect(shown(hear(gone, command('b')))).toMatch(/client_id +b\n[\s\S]*waiting/)
     expect(shown(keys(gone, 'escape'))).not.toContain('no more')
@@ -219,7 +279,7 @@ describeTerminal('top in a terminal', () => {
     await facilities.connections.connect({ user_id: 'bob', client_id: 'c', instance_id: 'i', client_type: 'web' })
     await terminal.shows(/connected +bob/)
     await terminal.press('/', 'b', 'o', 'b', 'Enter')
-    await terminal.shows(/1 rows.*with "bob"/)
+    await terminal.shows(/1 row.*with "bob"/)
     await terminal.press('Enter')
     await terminal.shows(/instance_id +i\b/)
     await terminal.press('Escape')

@@ -61,7 +61,12 @@ inChromium('the dashboard for everybody', (open) => {
       const { violations } = await page.evaluate<AxeResults, RunOptions>(
         (options) => (globalThis as unknown as { axe: typeof import('axe-core') }).axe.run(document, options),
         // What is dark differs in its colours alone.
-        { resultTypes: ['violations'], ...(colorScheme === 'dark' && { runOnly: ['color-contrast'] }) },
+        {
+          resultTypes: ['violations'],
+          ...(colorScheme === 'dark'
+            ? { runOnly: ['color-contrast'] }
+            : { rules: { 'target-size': { enabled: true } } }),
+        },
       )
       if (violations.length === 0) return
       broken[name] = violations.map(

@@ -1,7 +1,7 @@
 /** What `top` shows of a state, line by line: as many as there are rows, none wider than the terminal. */
 import { padTo, recordLines, tableOf, visible, widthOf } from '../text/table.js'
 import { type Known, lastKnown, rowsOf, type TopState, tableOfState } from './state.js'
-import { TABLES } from './tables.js'
+import { FINDINGS_ROUTE, type Format, NODES_ROUTE, TABLES, type TopField, type TopTable } from './tables.js'
 
 // How a line of `top` is drawn: its colours, and no wider than the terminal.
 
@@ -120,34 +120,30 @@ function current(state: TopState, route: string): unknown {
   return problem === null ? value : null
 }
 
-/** `12`, `100+` where more follow, `?` where nobody knows. */
-function countOf(state: TopState, name: string): string {
-  const value = current(state, `/delivery/commands?state=${name}&limit=100`)
-  const page = value as { items: unknown[]; has_more: boolean } | null
-  if (!page) return '?'
-  return `${page.items.length}${page.has_more ? '+' : ''}`
-}
-
 const known = (value: unknown) => `${value ?? '?'}`
 
 function flow(state: TopState, { width, paint }: Frame): string[] {
   const summary = current(state, '/delivery/summary') as Record<string, unknown> | null
-  const nodes = current(state, TABLES[0]?.route as string) as { items: { counters: Counters }[] } | null
+  const nodes = current(state, NODES_ROUTE) as { items: { counters: Counters }[] } | null
   const ended = ['resulted', 'failed', 'expired', 'cancelled', 'rejected'].map((name) => {
     const sum = nodes?.items.reduce((total, { counters }) => total + (counters.outcome?.[name] ?? 0), 0)
     return `${sum ?? '?'} ${name}`
   })
   // Of one moment with the sum beside them, where the summary has them.
   const byState = summary?.by_state as Record<string, number> | null | undefined
-  const [waiting, attempted, acknowledged] = ['waiting', 'attempted', 'acknowledged'].map(
-    (name) => byState?.[name] ?? countOf(state, name),
+  const [waiting, attempted, acknowledged] = ['waiting', 'attempted', 'acknowledged'].map((name) =>
+    known(byState?.[name]),
   )
+  const waits = Object.entries((summary?.waits_for ?? {}) as Record<string, number>)
+    .filter(([, count]) => count > 0)
+    .sort(([, x], [, y]) => y - x)
+    .map(([name, count]) => `${count} for ${name.replaceAll('_', ' ')}`)
   return [
     line(width, [
       ['commands  ', paint.dim],
       [`${waiting} waiting > ${attempted} attempted > ${acknowledged} acknowledged`],
       [
-        `   ${known(summary?.tracked_commands)} tracked, ${known(summary?.due_commands)} due, ${known(summary?.waiting_for_client)} waiting for client`,
+        `   ${known(summary?.tracked_commands)} in delivery, ${known(summary?.due_commands)} due, ${known(summary?.waiting_for_client)} waiting for client${waits.length > 0 ? `; waiting: ${waits.join(', ')}` : ''}`,
         paint.dim,
       ],
     ]),
@@ -161,24 +157,27 @@ interface Counters {
 
 interface FindingRow {
   kind: string
-  subject: Record<string, string>
 }
 
+/** Findings by their kind, the most common first; the table has each of them. */
 function findings(state: TopState, frame: Frame): string {
   const { width, paint } = frame
-  const answer = lastKnown(state, '/findings?limit=100')
+  const answer = lastKnown(state, FINDINGS_ROUTE)
   const { value, problem } = answer
   const page = value as { items: FindingRow[]; has_more: boolean; completeness: { complete: boolean } } | null
   if (!page) return line(width, [[`findings  ${problem ?? 'asking'}`, problem ? paint.bad : paint.dim]])
   const { items, has_more, completeness } = page
   const whole = completeness.complete && !has_more
   const head: Span = ['findings  ', paint.dim]
-  const [first] = items
-  if (!first)
+  if (items.length === 0)
     return line(width, [head, ...dated(answer, [`none${whole ? '' : ' in what was read'}`, paint.dim], frame)])
-  const said = `${first.kind.replaceAll('_', ' ')} (${Object.values(first.subject).join(' / ')})`
-  const count = `${items.length}${has_more ? '+' : ''}`
-  return line(width, [head, ...dated(answer, [`${count}  ${said}`, paint.bad], frame)])
+  const kinds = new Map<string, number>()
+  for (const { kind } of items) kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
+  const said = [...kinds]
+    .sort(([, x], [, y]) => y - x)
+    .map(([kind, count]) => `${count} ${kind.replaceAll('_', ' ')}`)
+    .join(', ')
+  return line(width, [head, ...dated(answer, [`${items.length}${whole ? '' : '+'}: ${said}`, paint.bad], frame)])
 }
 
 const headerOf = (state: TopState, frame: Frame): string[] => [
@@ -198,18 +197,49 @@ function tabs(state: TopState, { width, paint }: Frame): string {
   )
 }
 
-/** A row with the fields of its table first, in their order; whatever else it has is for its own page. */
-function shownOf(row: object, fields: readonly string[]): object {
-  const at = (field: string): unknown =>
-    field.split('.').reduce<unknown>((value, name) => (value as Record<string, unknown> | null)?.[name], row)
-  return Object.fromEntries(fields.map((field) => [field, at(field) ?? null]))
+/** One unit is enough for a table: `45 s`, `3 min`, `2 h`, `4 d`. */
+function durationOf(ms: number): string {
+  const s = Math.floor(ms / 1_000)
+  if (s < 60) return `${s} s`
+  const min = Math.floor(s / 60)
+  if (min < 60) return `${min} min`
+  const h = Math.floor(min / 60)
+  return h < 48 ? `${h} h` : `${Math.floor(h / 24)} d`
 }
+
+/** By this machine's clock; what is still to come is `in 3 s`. */
+function ageOf(value: unknown, now: number): string {
+  const ms = now - Date.parse(String(value))
+  return ms < 0 ? `in ${durationOf(-ms)}` : durationOf(ms)
+}
+
+const WRITTEN: Record<Format, (value: unknown, now: number) => unknown> = {
+  age: ageOf,
+  ms: (value) => durationOf(Number(value)),
+  alive: (value) => (value ? 'alive' : 'not alive'),
+  silent: (value) => (value ? 'SILENT' : 'active'),
+}
+
+const valueAt = (row: object, path: string): unknown =>
+  path.split('.').reduce<unknown>((value, name) => (value as Record<string, unknown> | null | undefined)?.[name], row)
+
+/** A row with the fields of its table in their order; whatever else it has is for its own page. `null` stays unknown. */
+function shownOf(row: object, fields: readonly TopField[], now: number): object {
+  const written = ({ path, format }: TopField) => {
+    const value = valueAt(row, path) ?? null
+    return value === null || !format ? value : WRITTEN[format](value, now)
+  }
+  return Object.fromEntries(fields.map((field) => [field.head, written(field)]))
+}
+
+const isMarked = (row: object, { marks = {} }: TopTable) =>
+  Object.entries(marks).some(([path, pattern]) => pattern.test(String(valueAt(row, path))))
 
 function extent(state: TopState, rows: number, { paint, width }: Frame): string {
   const { value, at, problem } = lastKnown(state, tableOfState(state).route)
   const { has_more, completeness } = (value ?? {}) as { has_more?: boolean; completeness?: { complete?: boolean } }
   return line(width, [
-    [`${rows} rows`, paint.dim],
+    [`${rows} row${rows === 1 ? '' : 's'}`, paint.dim],
     [state.open?.isGone ? ', this record no more among them: as it last was' : '', paint.warn],
     [has_more ? ', and more follow' : '', paint.warn],
     [completeness?.complete === false ? ', a sample' : '', paint.warn],
@@ -221,12 +251,12 @@ function extent(state: TopState, rows: number, { paint, width }: Frame): string 
 }
 
 const HELP = [
-  '1-6, Tab, < >   which table',
+  `1-${TABLES.length}, Tab, < >   which table`,
   'j k, arrows     which row; PgUp, PgDn, Home, End',
   'Enter           the record, in which j and k scroll; Esc goes back',
   's, r            sort by the next field; the other way round',
   '/               only rows with these letters; Esc takes them away',
-  'p               pause, and go on',
+  'p               pause, resume',
   'q, Ctrl-C       end',
 ]
 
@@ -251,16 +281,19 @@ function body(state: TopState, frame: Frame, height: number | null): string[] {
     // The last line stays at the foot, however far somebody goes on.
     return lines.slice(Math.min(state.scrolled, Math.max(0, lines.length - (height ?? lines.length))))
   }
-  const { fields } = tableOfState(state)
+  const table = tableOfState(state)
   const { lines } = tableOf(
-    rows.map((row) => shownOf(row, fields)),
+    rows.map((row) => shownOf(row, table.fields, frame.now)),
     width,
   )
   const [head = '', ...drawn] = rows.length === 0 ? [] : lines
   const { from, shown } = windowOf(drawn, selected, height === null ? null : Math.max(1, height - 1))
   return [
     paint.bold(head),
-    ...shown.map((text, i) => (from + i === selected ? paint.chosen(padTo(text, width)) : text)),
+    ...shown.map((text, i) => {
+      if (from + i === selected) return paint.chosen(padTo(text, width))
+      return isMarked(rows[from + i] as object, table) ? paint.bad(padTo(text, Math.min(width, widthOf(text)))) : text
+    }),
   ]
 }
 

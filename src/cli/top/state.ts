@@ -130,8 +130,8 @@ const turnTo = (state: TopState, table: number): TopState => ({
 
 /** The next field to sort by; behind the last the router's own order. */
 function nextSort(state: TopState): string | null {
-  const { fields } = tableOfState(state)
-  return fields[state.sort === null ? 0 : fields.indexOf(state.sort) + 1] ?? null
+  const paths = tableOfState(state).fields.map(({ path }) => path)
+  return paths[state.sort === null ? 0 : paths.indexOf(state.sort) + 1] ?? null
 }
 
 /** @returns the state after `key`; `null` where it ends the program. */

@@ -1,93 +1,144 @@
-/** The tables of `top`: which list each asks, and which fields it shows first. */
+/** The tables of `top`: which list each fetches, and which fields it shows first. */
+
+/** How a value is written: an age, a duration, a state instead of yes or no. */
+export type Format = 'age' | 'ms' | 'alive' | 'silent'
+
+export interface TopField {
+  /** Heading of the column. */
+  readonly head: string
+  /** Where the value is in the row; with a dot for one of an object in it. */
+  readonly path: string
+  readonly format?: Format
+}
 
 export interface TopTable {
   readonly name: string
   readonly route: string
   /** What tells a row from every other. */
   readonly id: readonly string[]
-  /** The first is what names a row; those behind go first where there is no place. */
-  readonly fields: readonly string[]
+  /** The first is what names a row; the last are left out first if there is no room. */
+  readonly fields: readonly TopField[]
+  /** Values that make a row stand out, by their path. */
+  readonly marks?: { readonly [path: string]: RegExp }
 }
+
+const field = (path: string, head = path, format?: Format): TopField => ({ head, path, ...(format && { format }) })
+
+export const NODES_ROUTE = '/delivery/nodes?limit=200'
+export const FINDINGS_ROUTE = '/findings?limit=100'
 
 export const TABLES: readonly TopTable[] = [
   {
     name: 'nodes',
-    route: '/delivery/nodes?limit=200',
+    route: NODES_ROUTE,
     id: ['node_id'],
     fields: [
-      'node_id',
-      'stale',
-      'mailbox_listener_alive',
-      'reconciliation_loop_alive',
-      'connection_waiters',
-      'active_drainers',
-      'staleness_ms',
-      'updated_at',
+      field('node_id'),
+      field('stale', 'state', 'silent'),
+      field('staleness_ms', 'silent for', 'ms'),
+      field('connection_waiters', 'waiters'),
+      field('active_drainers', 'drainers'),
+      field('mailbox_listener_alive', 'listener', 'alive'),
+      field('reconciliation_loop_alive', 'loop', 'alive'),
+      field('updated_at', 'reported', 'age'),
     ],
+    marks: { stale: /^true$/ },
   },
   {
     name: 'tenants',
     route: '/delivery/tenants?limit=200',
     id: ['scope_id'],
-    fields: ['scope_id', 'reserved_commands', 'capacity', 'oldest_deadline_at'],
+    fields: [
+      field('scope_id'),
+      field('reserved_commands', 'reserved'),
+      field('capacity'),
+      field('oldest_deadline_at', 'oldest deadline', 'age'),
+    ],
   },
   {
     name: 'commands',
     route: '/delivery/commands?limit=200',
     id: ['user_id', 'client_id', 'command_id', 'admission.scope_id'],
     fields: [
-      'command_id',
-      'state',
-      'overdue',
-      'action',
-      'user_id',
-      'client_id',
-      'admission.at',
-      'admission.deadline_at',
-      'attempts.count',
-      'attempts.last_outcome',
-      'terminal.reason',
-      'admission.scope_id',
+      field('command_id'),
+      field('state'),
+      field('terminal.reason', 'because'),
+      field('waits_for', 'waits for'),
+      field('admission.at', 'admitted', 'age'),
+      field('attempts.count', 'attempts'),
+      field('action'),
+      field('user_id'),
+      field('client_id'),
+      field('attempts.last_outcome', 'last outcome'),
+      field('overdue'),
+      field('admission.deadline_at', 'deadline', 'age'),
+      field('admission.scope_id', 'scope_id'),
     ],
+    marks: { state: /^(failed|expired|rejected)$/, overdue: /^true$/ },
   },
   {
     name: 'connections',
     route: '/connections?limit=200',
     id: ['connection_id'],
     fields: [
-      'connection_id',
-      'status',
-      'user_id',
-      'client_id',
-      'client_type',
-      'node_id',
-      'last_seen_at',
-      'connected_at',
-      'ended_reason',
-      'superseded_count',
+      field('connection_id'),
+      field('status'),
+      field('ended_reason', 'because'),
+      field('user_id'),
+      field('client_id'),
+      field('client_type', 'type'),
+      field('node_id'),
+      field('last_seen_at', 'last seen', 'age'),
+      field('connected_at', 'connected', 'age'),
+      field('superseded_count', 'superseded'),
     ],
   },
   {
     name: 'calls',
     route: '/rpc/pending?limit=200',
     id: ['correlation_id'],
-    fields: ['correlation_id', 'action', 'user_id', 'client_id', 'age_ms', 'overdue', 'deadline_at', 'instance_id'],
+    fields: [
+      field('correlation_id'),
+      field('age_ms', 'age', 'ms'),
+      field('overdue'),
+      field('action'),
+      field('user_id'),
+      field('client_id'),
+      field('deadline_at', 'deadline', 'age'),
+      field('instance_id'),
+    ],
+    marks: { overdue: /^true$/ },
   },
   {
     name: 'viewers',
     route: '/subscriptions?order=slowest&limit=200',
     id: ['subscription_id'],
-    fields: ['subscription_id', 'pending', 'dropped', 'user_id', 'session_id', 'site_id', 'node_id', 'last_taken_at'],
+    fields: [
+      field('subscription_id'),
+      field('pending'),
+      field('dropped'),
+      field('user_id'),
+      field('session_id'),
+      field('site_id'),
+      field('node_id'),
+      field('last_taken_at', 'last taken', 'age'),
+    ],
+    marks: { dropped: /^[1-9]/ },
+  },
+  {
+    name: 'findings',
+    route: FINDINGS_ROUTE,
+    id: ['finding_id'],
+    fields: [
+      field('kind'),
+      field('since', 'since', 'age'),
+      ...['command_id', 'user_id', 'client_id', 'node_id', 'scope_id', 'correlation_id', 'session_id'].map((name) =>
+        field(`subject.${name}`, name),
+      ),
+      field('means'),
+    ],
   },
 ]
 
-/** What is asked beside the table, each time. */
-export const HEADER_ROUTES = [
-  '/capabilities',
-  '/sources',
-  '/delivery/summary',
-  '/findings?limit=100',
-  '/delivery/commands?state=waiting&limit=100',
-  '/delivery/commands?state=attempted&limit=100',
-  '/delivery/commands?state=acknowledged&limit=100',
-] as const
+/** Fetched beside the table, each time. */
+export const HEADER_ROUTES = ['/capabilities', '/sources', '/delivery/summary', FINDINGS_ROUTE] as const

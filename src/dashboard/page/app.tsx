@@ -213,12 +213,12 @@ export function App(): JSX.Element {
         </button>
       </header>
       {isPaused && (
-        <p class="bar">
+        <aside class="bar" aria-label="Paused">
           Paused{asOf !== null && <> at {timeOf(asOf)}</>}: nothing is fetched.{' '}
           <button type="button" onClick={() => setPaused(false)}>
             Resume
           </button>
-        </p>
+        </aside>
       )}
       {isRefused ? (
         <main>
