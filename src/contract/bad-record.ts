@@ -1,18 +1,18 @@
-/** A record that is not what its schema says: which one, and what each of its fields should have been. Never a value. */
+/** Errors for records that do not match their schema: which record, and what each field should be. Never a value. */
 import * as z from 'zod'
 import { checkId } from './ids.js'
 
-/** A field that is not what its schema says. */
+/** A field that does not match its schema. */
 export interface FieldFault {
   /** Names and places from the record down, joined by dots; empty for the record itself. */
   path: string
-  /** What should stand there: a type, a bound, a format or the values of an enum. */
+  /** The expected type, bound, format or enum values. */
   expected: string
 }
 
-/** Which record it is, and what is wrong with it. */
+/** Identifies a record and its invalid fields. */
 export interface RecordFault {
-  /** Its place among the items of the page that its source answered, from 0; absent where there is no page. */
+  /** The index of the record in its page, from 0; absent without a page. */
   index?: number
   /** Its own id, or `null` where that cannot be one. */
   id: string | null
@@ -44,7 +44,7 @@ function expectedOf(issue: z.core.$ZodIssue): string {
   }
 }
 
-/** What each field of a record should have been. A name that could be somebody's text is left out of the path. */
+/** Returns the invalid fields of a record. Names that may contain user text are left out of the path. */
 export const faultsOf = ({ issues }: z.ZodError): FieldFault[] =>
   issues.slice(0, FIELDS_MAX).map((issue) => ({
     path: issue.path.map((part) => (NAME.test(String(part)) ? String(part) : '…')).join('.'),
@@ -57,7 +57,7 @@ export function textOfFaults(faults: readonly FieldFault[]): string {
   return [...named, ...(faults.length > FIELDS_NAMED ? [`and ${faults.length - FIELDS_NAMED} more`] : [])].join('; ')
 }
 
-/** A record was left out of an answer, because it is not what its schema says. */
+/** A record was skipped because it does not match its schema. */
 export class BadRecord extends Error {
   override readonly name: string = 'BadRecord'
   /** Absent where no single record is meant. */
@@ -69,7 +69,7 @@ export class BadRecord extends Error {
   }
 }
 
-/** The id of a record: the schema of each begins with it, but for what is named by three ids, the last of which tells most. */
+/** The id of a record: the first field of its schema, or the last of three ids. */
 function idIn(schema: z.ZodType, record: unknown): string | null {
   const names = schema instanceof z.ZodObject ? Object.keys(schema.shape) : []
   const name = names.includes('command_id') ? 'command_id' : names[0]
@@ -84,13 +84,13 @@ export function toBadRecord(schema: z.ZodType, record: unknown, index: number, e
   try {
     id = idIn(schema, record)
   } catch {
-    // A getter of its own: such a record has no id that could be told.
+    // A throwing getter: the record has no usable id.
   }
   const which = `item ${index}${id === null ? '' : ` (${id})`}`
-  return new BadRecord(`${which} was left out: ${textOfFaults(fields)}`, { index, id, fields }, { cause: error })
+  return new BadRecord(`${which} was skipped: ${textOfFaults(fields)}`, { index, id, fields }, { cause: error })
 }
 
-/** The record as `schema` reads it, or what is wrong with it. */
+/** Validates a record. Returns the parsed data, or the error. */
 export function readRecord<T>(schema: z.ZodType<T>, record: unknown, index: number): { data: T } | BadRecord {
   try {
     const read = schema.safeParse(record)

@@ -9,7 +9,7 @@ import type { Awaitable, Indexed, InspectionContext, Page, PageQuery } from './p
 
 export const WindowStatus = z
   .enum(['open', 'stale', 'closed'])
-  .describe('`open`: reported in time; `stale`: not reported in time; `closed`: reported as gone.')
+  .describe('`open`: reported in time; `stale`: not reported in time; `closed`: reported as closed.')
 export type WindowStatus = z.infer<typeof WindowStatus>
 
 export const WindowType = z
@@ -25,8 +25,8 @@ export type WindowState = z.infer<typeof WindowState>
 const Count = z.int().min(0)
 
 /**
- * A browser window in its current registry state. With a context registry present the three counts are live from
- * contexts; otherwise they are the snapshot that the client reported, and `counts_source` says which.
+ * A browser window in its current registry state. With a context registry the three counts are computed from contexts;
+ * otherwise they are the client's reported snapshot. `counts_source` says which.
  */
 export const BrowserWindow = z
   .object({
@@ -41,12 +41,12 @@ export const BrowserWindow = z
     tab_count: Count.nullable().describe('Tabs in it; `null`: not reported.'),
     capacity: Count.nullable().describe('Maximum number of worker contexts in it; `null`: not reported.'),
     draining: z.boolean().nullable().describe('Whether it takes no more tasks; `null`: not reported.'),
-    status: WindowStatus.describe('Where it stands.'),
+    status: WindowStatus.describe('Current status.'),
     worker_count: Count.nullable().describe(
       'Worker contexts of its user in it, of any client, neither closed nor stale; `null` if not known.',
     ),
-    idle_count: Count.nullable().describe('Those of them that are idle and carry no task; `null` if not known.'),
-    busy_count: Count.nullable().describe('Those of them that carry a task; `null` if not known.'),
+    idle_count: Count.nullable().describe('Idle workers without a task; `null` if not known.'),
+    busy_count: Count.nullable().describe('Workers with a task; `null` if not known.'),
     counts_source: z
       .enum(['contexts', 'snapshot'])
       .describe('Whether the three counts are live from contexts, or as the client reported them.'),
@@ -59,17 +59,20 @@ export type BrowserWindow = z.infer<typeof BrowserWindow>
 export const BrowserWindowFilter = z.object({
   user_id: filterBy('user_id'),
   client_id: filterBy('client_id'),
-  ownership: Ownership.optional().describe('Only workers, or only what is user-owned.'),
+  ownership: Ownership.optional().describe('Only workers, or only user-owned windows.'),
   status: WindowStatus.optional().describe('Only with this status.'),
   type: WindowType.optional().describe('Only of this type.'),
   state: WindowState.optional().describe('Only in this state.'),
   focused: z.boolean().optional().describe('Only with the focus, or only without.'),
   incognito: z.boolean().optional().describe('Only private windows, or only others.'),
-  draining: z.boolean().optional().describe('Only those that take no more tasks, or only others.'),
+  draining: z
+    .boolean()
+    .optional()
+    .describe('Only windows that accept no more tasks (`true`), or only others (`false`).'),
 })
 export type BrowserWindowFilter = z.infer<typeof BrowserWindowFilter>
 
-/** How many windows there are, every enum value present; `unknown` counts those that did not report the field. */
+/** Window counts, every enum value present; `unknown` counts windows without the field. */
 export interface BrowserWindowCounts extends Indexed {
   total: number
   by_status: Record<WindowStatus, number>
@@ -78,7 +81,7 @@ export interface BrowserWindowCounts extends Indexed {
   by_state: Record<WindowState | 'unknown', number>
 }
 
-/** Reads a browser-window registry; `counts_source` of what it answers is `snapshot`. */
+/** Reads a browser-window registry; its records have `counts_source: 'snapshot'`. */
 export interface BrowserWindowRegistryInspector extends UserIndex {
   listBrowserWindows(
     filter: BrowserWindowFilter,
@@ -86,7 +89,7 @@ export interface BrowserWindowRegistryInspector extends UserIndex {
     ctx: InspectionContext,
   ): Awaitable<Page<BrowserWindow>>
   getBrowserWindow(windowId: string, ctx: InspectionContext): Awaitable<BrowserWindow | null>
-  /** Exact counts under `filter`, or `null` where no index answers; then the view samples. */
+  /** Exact counts under `filter`, or `null` if no index covers it; the view then samples. */
   countBrowserWindows?(filter: BrowserWindowFilter, ctx: InspectionContext): Awaitable<BrowserWindowCounts | null>
 }
 
@@ -152,7 +155,7 @@ export function reportedAttributes(
   ) as unknown as Attributes
 }
 
-/** Adds a window to what is known of its user: `observed_browser_windows` counts the open ones. */
+/** Adds a window to its user's observation: `observed_browser_windows` counts open windows. */
 export function foldWindow(part: FoldedPart, entry: Pick<BrowserWindow, 'client_id' | 'status'>): void {
   part.observed_browser_windows = (part.observed_browser_windows ?? 0) + Number(entry.status === 'open')
   part.browser_windows_by_status = countOne(part.browser_windows_by_status, WindowStatus.options, entry.status)

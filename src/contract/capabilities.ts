@@ -1,4 +1,6 @@
-/** What a set of inspectors can be asked, as the router shows it and as a 501 names it. */
+/**
+ * Capabilities: the operations that a set of inspectors supports, as shown by the router and named in 501 responses.
+ */
 import * as z from 'zod'
 import { FAMILIES, type Inspectors } from './families.js'
 import type { Family } from './family.js'
@@ -22,7 +24,7 @@ interface Operation {
   isListed: boolean
 }
 
-/** Every capability of `families`: the inspectors first, then what each may offer beyond. */
+/** Every capability of `families`: the inspectors first, then their optional operations. */
 function operationsOf(families: Readonly<Record<string, Family>>): Operation[] {
   const all = Object.entries(families).flatMap(([inspector, { capability: within, operations, listed, isListed }]) => {
     const one = (name: string, method: string | null, isNamed: boolean): Operation => ({
@@ -41,7 +43,7 @@ function operationsOf(families: Readonly<Record<string, Family>>): Operation[] {
   return [...all.filter(({ method }) => method === null), ...all.filter(({ method }) => method !== null)]
 }
 
-/** The capabilities of `families`: which there are, and which of them some inspectors have. Looks at objects, calls nothing. */
+/** The capabilities of `families`, and how to find those of given inspectors. Inspects objects only; calls nothing. */
 export function capabilitiesIn(families: Readonly<Record<string, Family>>) {
   const operations = operationsOf(families)
   const byName = new Map(operations.map((operation) => [operation.name, operation]))
@@ -61,7 +63,7 @@ export function capabilitiesIn(families: Readonly<Record<string, Family>>) {
 
   return {
     names: [...byName.keys()],
-    /** Those that are booleans of their own. */
+    /** Capabilities with a boolean field. */
     booleans: namesOf(false),
     /** The capability of the inspector that `name` is, or is a part of. */
     inspectorOf: (name: string) => (byName.get(name) as Operation).within,
@@ -69,7 +71,7 @@ export function capabilitiesIn(families: Readonly<Record<string, Family>>) {
     keyOf: (name: string) => (byName.get(name) as Operation).inspector,
     offers,
     offeredBy,
-    /** The capabilities object of `inspectors`, and of what is made of them. */
+    /** Returns the capabilities object of `inspectors`, including views derived from them. */
     of(inspectors: object, extensions: JsonObject, views: readonly string[]) {
       const offered = offeredBy(inspectors)
       const listed = [...namesOf(true).filter((name) => offered.has(name)), ...views].sort()
@@ -83,7 +85,7 @@ export function capabilitiesIn(families: Readonly<Record<string, Family>>) {
 
 export const CAPABILITIES = capabilitiesIn(FAMILIES)
 
-/** The name of one capability, as a route's `needs` and a 501 answer give it. */
+/** The name of one capability, as used in a route's `needs` and in 501 responses. */
 export const Capability = z.enum(
   CAPABILITIES.names as (Defined['capability'] | OperationOf<Defined> | ListedOf<Defined>)[],
 )
@@ -96,8 +98,8 @@ function booleanOf(name: string) {
 }
 
 /**
- * The capabilities object. True: a route can ask. It is not a readiness check and promises no entries. Operations that
- * have no boolean of their own are named, sorted, in `extensions.operations`, which is absent where there are none.
+ * The capabilities object. True means that the route is available; it is not a readiness check and promises no entries.
+ * Operations without a boolean are listed, sorted, in `extensions.operations`, which is absent if empty.
  */
 export const Capabilities = z
   .object({
@@ -106,13 +108,16 @@ export const Capabilities = z
       z.ZodBoolean
     >),
     extensions: JsonRecord.describe(
-      "The host's own entries, `deployment_id` and `mode`; and in `operations` what can be asked beyond the booleans.",
+      "The host's own entries, `deployment_id` and `mode`; `operations` lists operations without a boolean.",
     ),
   })
-  .describe('What can be asked here. It is not a readiness check and promises no entries.')
+  .describe('The available operations. This is not a readiness check and promises no entries.')
 export type Capabilities = z.infer<typeof Capabilities>
 
-/** What `inspectors` can be asked, beside the operations that are `views` of several. Looks at the objects, calls nothing. */
+/**
+ * Returns the capabilities of `inspectors`, including `views` over several of them. Inspects objects only; calls
+ * nothing.
+ */
 export function capabilitiesOf(
   inspectors: Inspectors,
   extensions: JsonObject = {},

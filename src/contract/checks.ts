@@ -2,7 +2,7 @@
 
 /** The longest duration, a century: a date that far ahead is still exact. */
 const DURATION_MAX_MS = 3_155_760_000_000
-/** The longest time that a timer can wait; a longer one fires at once. */
+/** The longest possible timer delay in milliseconds; a longer one fires immediately. */
 export const TIMER_MAX_MS = 2_147_483_647
 
 /** The default of a limit: a number, a number with its upper bound, or a function of the limits before it. */
@@ -11,7 +11,7 @@ type Default<N extends string> =
   | readonly [fallback: number, most: number]
   | ((bounds: Readonly<Record<N, number>>) => number)
 
-/** The limits of a factory by option name. One that depends on others comes after them. */
+/** The limits of a factory by option name. Limits that depend on others come after them. */
 export type Bounds<N extends string> = Readonly<Record<N, Default<N>>>
 
 /** Returns `defaults`; gives the names to the functions among them. */
@@ -51,7 +51,7 @@ const label = (name: string) => (name === '' ? 'options' : `option "${name}"`)
 export const missingOption = (name: string, expected: string): TypeError =>
   new TypeError(`Missing required ${label(name)} (${expected.replace(/^an? /, '')})`)
 
-/** What is wrong with the value of an option. `got` is left out of a secret's. */
+/** The error message for an invalid option. `got` is omitted for secrets. */
 export const invalidOption = (name: string, expected: string, ...got: [value?: unknown]): string =>
   `Invalid ${label(name)}: expected ${expected}${got.length === 0 ? '' : `, got ${shown(got[0])}`}`
 
@@ -92,15 +92,15 @@ export function resolveBounds<N extends string>(
   return bounds
 }
 
-/** What an option must be. */
+/** The check of one option. */
 export interface Rule {
-  /** What is expected, as error messages say it: "expected …". */
+  /** The expectation, as in error messages: "expected …". */
   readonly said: string
   test(value: unknown): boolean
   readonly isNeeded?: true
   /** Whether the value may hold a credential, so that no error shows it. */
   readonly isPrivate?: true
-  /** The rules of its own options. */
+  /** The checks of nested options. */
   readonly shape?: Readonly<Record<string, Rule>>
 }
 
@@ -133,7 +133,7 @@ export const orNull = ({ said, test }: Rule): Rule => rule(`${said} or null`, (v
 /** A hook; `null` turns it off. */
 export const HOOK = orNull(FUNCTION)
 
-/** An object with options of its own. */
+/** An object with nested options. */
 export const optionsOf = (shape: Readonly<Record<string, Rule>>): Rule => ({ ...OBJECT, shape })
 
 export const needed = (rule: Rule): NeededRule => ({ ...rule, isNeeded: true })

@@ -1,4 +1,4 @@
-/** How an aggregate says what it does not know. */
+/** Completeness of aggregates: what was not read. */
 import * as z from 'zod'
 import { FAMILIES } from './families.js'
 
@@ -15,10 +15,10 @@ export const Completeness = z
     truncated_sources: z.array(SourceName).describe('Sources that were cut short, failed or ran out of time.'),
     examined: z
       .partialRecord(SourceName, z.int().min(0))
-      .describe('Entries examined per source asked; 0 for one that failed.'),
-    limits: z.partialRecord(SourceName, z.int().min(1)).describe('The bound on examined entries, per source asked.'),
+      .describe('Entries examined per source; 0 for a source that failed.'),
+    limits: z.partialRecord(SourceName, z.int().min(1)).describe('Maximum entries examined per source.'),
   })
   .describe(
-    'What an aggregate does not know. `complete` speaks of this answer for the sources that were asked, never of the deployed application; when it is false, every `observed_…` is a sample.',
+    'How complete this response is. `complete` refers to the sources read for this response, never to the whole application; if it is false, every `observed_…` value is a sample.',
   )
 export type Completeness = z.infer<typeof Completeness>

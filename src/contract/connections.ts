@@ -9,15 +9,15 @@ import type { Awaitable, Indexed, InspectionContext, Page, PageQuery } from './p
 
 // How many connections came and went in each of the last minutes, for those who look for what disturbs a deployment.
 
-/** Minutes that are told of at most, the one under way among them. */
+/** Maximum minutes in a churn response, including the current one. */
 export const CHURN_MINUTES = 60
-/** Combinations of node, client type and reason that are told apart in one minute; over a shared store in one shard. */
+/** Maximum combinations of node, client type and reason per minute; in a shared store per shard. */
 export const CHURN_COMBINATIONS = 100
 export const MINUTE_MS = 60_000
 
-/** What an end counts under for which nobody gave a reason. */
+/** The reason counted for ends without one. */
 export const UNSPECIFIED = 'unspecified'
-/** What an end counts under whose combination is one too many. */
+/** The reason counted for combinations over the limit. */
 export const OTHER = 'other'
 
 const Count = z.int().min(0)
@@ -30,19 +30,19 @@ export const ChurnMinute = z
     ended: z
       .record(Reason, Count)
       .describe(
-        `Connections that went, by their \`ended_reason\`; \`${UNSPECIFIED}\` if none was given, \`${OTHER}\` where there were too many kinds to tell apart.`,
+        `Ended connections by \`ended_reason\`; \`${UNSPECIFIED}\` without a reason, \`${OTHER}\` for combinations over the limit.`,
       ),
   })
-  .describe('What happened in one minute that somebody watched.')
+  .describe('The counts of one observed minute.')
 export type ChurnMinute = z.infer<typeof ChurnMinute>
 
-/** The minutes that were watched, oldest first; one that is missing nobody watched, and of it nothing is known. */
+/** The observed minutes, oldest first. A missing minute was not observed, and nothing is known about it. */
 export const ConnectionChurn = z
   .object({
     items: z
       .array(ChurnMinute)
       .max(CHURN_MINUTES)
-      .describe('The minutes that somebody watched, oldest first; of one that is missing nothing is known.'),
+      .describe('The observed minutes, oldest first; nothing is known about missing ones.'),
     observed_at: Timestamp.describe('When this was looked at.'),
   })
   .describe('How many connections came and went in each of the last sixty minutes.')
@@ -68,28 +68,28 @@ export const Connection = z
     client_id: idField('client_id'),
     instance_id: idField('instance_id'),
     client_type: ClientType.describe('What kind of program the client is.'),
-    node_id: z.string().nullable().describe('The node that holds the connection; `null` where there is only one.'),
+    node_id: z.string().nullable().describe('The node that holds the connection; `null` in a single-node deployment.'),
     status: ConnectionStatus.describe('Whether it is there, as its latest sign of life has it.'),
     connected_at: Timestamp.describe('When it was registered.'),
     last_seen_at: Timestamp.describe('Its latest sign of life.'),
     disconnected_at: Timestamp.nullable().describe('When it went; `null` while it is connected.'),
     ended_reason: Reason.nullable()
       .optional()
-      .describe('Why it went, as its history says; `null` while it is connected, or if no reason was given.'),
+      .describe('Why the connection ended; `null` while connected, or without a reason.'),
     superseded_count: z
       .int()
       .min(0)
       .optional()
       .describe(
-        'How often a newer instance had taken over this client of this user by when it connected, as far as the connections before it are retained.',
+        'How many times this client of this user had been taken over by a newer instance when it connected, as far as earlier connections are retained.',
       ),
     actions: z.array(z.string()).describe('Names of the actions that the client offers.'),
-    metadata: JsonRecord.describe('What the client says of itself.'),
+    metadata: JsonRecord.describe('Client-supplied metadata.'),
   })
   .describe('One connection of one instance of a client. A disconnected one is kept for a while.')
 export type Connection = z.infer<typeof Connection>
 
-/** Why a registry of ours ended a connection; a host gives its own words. */
+/** Reasons given by the library's registries; a host may use its own. */
 export const LifecycleReason = z.enum(['heartbeat_lost', 'reconnected', 'new_instance'])
 
 /** One step in the life of a connection. */
@@ -99,7 +99,7 @@ export const ConnectionEvent = z
     event: z.enum(['connected', 'superseded', 'disconnected']).describe('What happened.'),
     at: Timestamp.describe('When it happened.'),
     reason: Reason.nullable().describe(
-      `Why, as a low-cardinality name: ${LifecycleReason.options.map((word) => `\`${word}\``).join(', ')}, or a word of the host's own.`,
+      `The reason, a low-cardinality name: ${LifecycleReason.options.map((word) => `\`${word}\``).join(', ')}, or the host's own.`,
     ),
   })
   .describe('One step in the life of a connection.')
@@ -108,7 +108,7 @@ export type ConnectionEvent = z.infer<typeof ConnectionEvent>
 /** An action as a client describes it. */
 export const ActionDescriptor = z.object({
   name: idField('action'),
-  description: z.string().nullable().describe('What it does, in the words of a client; `null` where none has said.'),
+  description: z.string().nullable().describe("The client's description of the action; `null` without one."),
   parameters_schema: JsonRecord.nullable().describe('JSON Schema of its parameters; `null` where none is known.'),
 })
 export type ActionDescriptor = z.infer<typeof ActionDescriptor>
@@ -120,33 +120,33 @@ export const ActionObservation = ActionDescriptor.extend({
     .min(0)
     .nullable()
     .describe('Connections with status `connected` that offer it; `null` if they are not counted.'),
-  observed_users: z.int().min(0).nullable().describe('Users of these connections; `null` if they are not counted.'),
+  observed_users: z.int().min(0).nullable().describe('Users with such connections; `null` if they are not counted.'),
   observed_client_types: z.array(ClientType).describe('Types of the clients that offer it.'),
 }).describe(
-  'An action across the connections that offer it now. Descriptions are those of the latest connection to offer it, among those that were asked for.',
+  'An action across the connections that offer it now. The descriptions are those of the latest matching connection.',
 )
 export type ActionObservation = z.infer<typeof ActionObservation>
 
-/** Filters of `/connections`, all of them optional. */
+/** Filters of `/connections`, all optional. */
 export const ConnectionFilter = z.object({
   user_id: filterBy('user_id'),
   client_id: filterBy('client_id'),
   client_type: ClientType.optional().describe('Only of clients of this type.'),
   status: ConnectionStatus.optional().describe('Only with this status.'),
   node_id: filterBy('node_id'),
-  ended_reason: Reason.optional().describe('Only those that went for this reason.'),
+  ended_reason: Reason.optional().describe('Only connections that ended for this reason.'),
   last_seen_before: lastAtOrBefore,
 })
 export type ConnectionFilter = z.infer<typeof ConnectionFilter>
 
-/** Query of `/connections`: the filters, with a silence in place of the time. */
+/** Query of `/connections`: the filters, with `silent_for_ms` instead of a time. */
 export const ConnectionQuery = ConnectionFilter.omit({ last_seen_before: true }).extend({ silent_for_ms: SilentForMs })
 
 /** Filters of `/actions`. */
 export const ActionFilter = ConnectionFilter.pick({ user_id: true, client_type: true })
 export type ActionFilter = z.infer<typeof ActionFilter>
 
-/** Filters of `/connections/churn`. What is one combination too many counts at no node. */
+/** Filters of `/connections/churn`. Combinations over the limit count for no node. */
 export const ChurnFilter = ConnectionFilter.pick({ node_id: true, client_type: true })
 export type ChurnFilter = z.infer<typeof ChurnFilter>
 
@@ -174,8 +174,8 @@ export interface RegistryInspector extends UserIndex {
     ctx: InspectionContext,
   ): Awaitable<Page<ConnectionEvent> | null>
   /**
-   * Ordered by the UTF-8 bytes of `name`; here `cursor` is the last name of the page before. `null` where no index
-   * answers; then the view samples.
+   * Ordered by the UTF-8 bytes of `name`; `cursor` is the last name of the previous page. `null` if no index covers the
+   * filter; the view then samples.
    */
   listActions?(
     filter: ActionFilter,
@@ -183,17 +183,17 @@ export interface RegistryInspector extends UserIndex {
     ctx: InspectionContext,
   ): Awaitable<(Page<ActionObservation> & Indexed) | null>
   /**
-   * The instances that hold these clients (at most 500) now, in their order; `null` for one that none holds. Without it each
-   * is looked for in the list.
+   * Returns the current instances of these clients (at most 500) in their order; `null` for a disconnected one. Without
+   * this method each is looked up in the list.
    */
   currentInstances?(clients: readonly ClientOfUser[], ctx: InspectionContext): Awaitable<(string | null)[]>
-  /** Exact counts under `filter`, or `null` where no index answers; then the view samples. */
+  /** Exact counts under `filter`, or `null` if no index covers it; the view then samples. */
   countConnections?(filter: ConnectionFilter, ctx: InspectionContext): Awaitable<ConnectionCounts | null>
-  /** Told by the operation `connection_churn`. */
+  /** Advertised as the operation `connection_churn`. */
   connectionChurn?(filter: ChurnFilter, ctx: InspectionContext): Awaitable<ConnectionChurn>
 }
 
-/** What a client says when it connects. `actions` are names or descriptors. */
+/** The input of `connect`. `actions` are names or descriptors. */
 export const ConnectInput = z.object({
   user_id: Id,
   client_id: Id,
@@ -216,7 +216,7 @@ export const ConnectInput = z.object({
 })
 type GivenInput = z.input<typeof ConnectInput>
 type GivenAction = NonNullable<GivenInput['actions']>[number]
-/** What is given is only read: a list that is constant will do. */
+/** Accepts readonly arrays. */
 export interface ConnectInput extends Omit<GivenInput, 'actions'> {
   actions?: readonly GivenAction[] | undefined
 }
@@ -226,17 +226,18 @@ export const Instance = z.object({ user_id: Id, client_id: Id, instance_id: Id }
 export type Instance = z.infer<typeof Instance>
 
 /**
- * The live registry that a host writes to. A new instance of the same (user, client) supersedes the old one: from then
- * on the old instance is fenced everywhere. A connection without a heartbeat for 90 s (an option) reads as
- * `disconnected`, reason `heartbeat_lost`.
+ * The live registry that a host writes to. A new instance of the same (user, client) supersedes the old one, which is
+ * fenced everywhere from then on. A connection without a heartbeat for 90 s (an option) is reported as `disconnected`
+ * with reason `heartbeat_lost`.
  */
 export interface ConnectionRegistry {
   /** @throws Refusal `invalid_input`, `payload_too_large` (a record over 64 KiB), `capacity_exceeded`. */
   connect(input: ConnectInput): Promise<Connection>
   /**
-   * Whether the connection is known and connected; the sign of life is recorded then, and `metadata`, where given, in place of
-   * what the client said of itself before. What it said later is not undone by what arrives late.
+   * Records a heartbeat and, if given, replaces the client's `metadata`. Metadata that arrives late does not replace
+   * newer metadata.
    *
+   * @returns whether the connection is known and connected.
    * @throws Refusal `invalid_input`, `payload_too_large` (metadata over 60 KiB).
    */
   heartbeat(connectionId: string, metadata?: ConnectInput['metadata']): Promise<boolean>
@@ -251,7 +252,7 @@ export interface ConnectionRegistry {
 export const ConnectionOptions = defineOptions({
   /** Ids of connections. @default crypto.randomUUID */
   newId: func<() => string>().default(() => randomUuid),
-  /** The node that holds the connections made here; in one process there is nothing to tell apart. @default null */
+  /** The node id of connections made here; omit it for a single process. @default null */
   nodeId: textOrNull().default(null),
   /** Silence after which a connection reads as `disconnected`, reason `heartbeat_lost`. @default 90000 */
   // A browser runs the timers of a hidden tab once a minute.
@@ -262,12 +263,15 @@ export const ConnectionOptions = defineOptions({
   maxConnections: count(1_000_000),
   /** Connected connections of one user. @default a tenth of `maxConnections`, at least 2 */
   maxConnectionsPerUser: share('maxConnections'),
-  /** Disconnected connections kept; beyond, the one that went first of whoever has most leaves early. @default 10000 */
+  /**
+   * Maximum disconnected connections retained; beyond it the oldest of the user with the most is evicted. @default
+   * 10000
+   */
   maxDisconnected: count(10_000),
 })
 export interface ConnectionOptions extends Input<typeof ConnectionOptions> {}
 
-/** What a connection says of its user: the client and its life always, what it offers while it is connected. */
+/** Adds a connection to its user's observation: the client always, its offered actions while connected. */
 export function foldConnection(
   part: FoldedPart,
   entry: Pick<Connection, 'client_id' | 'client_type' | 'status' | 'actions' | 'last_seen_at'>,

@@ -9,10 +9,12 @@ import type { Awaitable, Indexed, InspectionContext, Page, PageQuery } from './p
 
 export const ContextStatus = z
   .enum(['active', 'idle', 'closed', 'stale'])
-  .describe('`active` and `idle` are the client’s word; `stale`: not reported in time; `closed`: reported as gone.')
+  .describe(
+    '`active` and `idle` are reported by the client; `stale`: not reported in time; `closed`: reported as closed.',
+  )
 export type ContextStatus = z.infer<typeof ContextStatus>
 
-export const Ownership = z.enum(['user-owned', 'worker']).describe('Whom something serves: its user, or tasks.')
+export const Ownership = z.enum(['user-owned', 'worker']).describe('Who uses it: the user, or tasks.')
 export type Ownership = z.infer<typeof Ownership>
 
 /** An execution site in its current registry state; no history. */
@@ -21,9 +23,9 @@ export const Context = z
     context_id: idField('context_id'),
     user_id: idField('user_id'),
     client_id: idField('client_id'),
-    instance_id: z.string().nullable().describe('The instance that reported it last; `null` where it did not say.'),
+    instance_id: z.string().nullable().describe('The instance that reported it last; `null` if not given.'),
     client_type: ClientType.describe('What kind of program its client is.'),
-    status: ContextStatus.describe('Where it stands.'),
+    status: ContextStatus.describe('Current status.'),
     ownership: Ownership.describe('Whether it serves its user, or tasks as a worker.'),
     window_id: z.string().nullable().describe('The browser window that holds it; `null` for none.'),
     task_id: z
@@ -45,14 +47,14 @@ export const ContextFilter = z.object({
   client_id: filterBy('client_id'),
   client_type: ClientType.optional().describe('Only of clients of this type.'),
   status: ContextStatus.optional().describe('Only with this status.'),
-  ownership: Ownership.optional().describe('Only workers, or only what is user-owned.'),
+  ownership: Ownership.optional().describe('Only workers, or only user-owned contexts.'),
   window_id: filterBy('window_id'),
   task_id: filterBy('task_id'),
   updated_before: lastAtOrBefore,
 })
 export type ContextFilter = z.infer<typeof ContextFilter>
 
-/** Query of `/contexts`: the filters, with a silence in place of the time. */
+/** Query of `/contexts`: the filters, with `silent_for_ms` instead of a time. */
 export const ContextQuery = ContextFilter.omit({ updated_before: true }).extend({ silent_for_ms: SilentForMs })
 
 /** How many contexts there are, every enum value present. */
@@ -64,8 +66,8 @@ export interface ContextCounts extends Indexed {
 }
 
 /**
- * The worker contexts of one window: `worker_count` those neither closed nor stale, of which `busy_count` carry a task
- * and `idle_count` carry none and are idle.
+ * The worker contexts of one window: `worker_count` counts those neither closed nor stale, `busy_count` those with a
+ * task, `idle_count` idle ones without a task.
  */
 export interface WindowCounts {
   window_id: string
@@ -84,12 +86,13 @@ export interface WindowKey {
 export interface ContextRegistryInspector extends UserIndex {
   listContexts(filter: ContextFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<Context>>
   getContext(contextId: string, ctx: InspectionContext): Awaitable<Context | null>
-  /** Exact counts under `filter`, or `null` where no index answers; then the view samples. */
+  /** Exact counts under `filter`, or `null` if no index covers it; the view then samples. */
   countContexts?(filter: ContextFilter, ctx: InspectionContext): Awaitable<ContextCounts | null>
   /**
-   * Exact counts of these windows (at most 500), in any order. `windows`, which the router always gives, are the same in
-   * the same order with their users: a context counts only in a window of its own user, whichever client reported it,
-   * so that an extension can report the window and each tab its context. A window without workers may be left out; where the answer is `truncated`, one that is left out was not reached.
+   * Exact counts of these windows (at most 500), in any order. `windows`, which the router always passes, are the same
+   * windows with their users: a context counts only for a window of its own user, whichever client reported it, so that
+   * an extension can report the window and each tab its context. Windows without workers may be omitted; if the result
+   * is `truncated`, an omitted window was not reached.
    */
   countByWindow?(
     windowIds: readonly string[],
@@ -133,7 +136,7 @@ export interface ContextRegistry {
 /** What registries of contexts and of windows take. In a shared store a bound on all is that of one shard. */
 export const PresenceOptions = defineOptions({
   /** Silence after which an entry is `stale`, and after as much again leaves; a closed one leaves after one. @default 90000 */
-  // The same patience as with connections: a browser runs the timers of a hidden tab once a minute.
+  // The same timeout as for connections: browsers run timers of a hidden tab once a minute.
   ttlMs: duration(90_000),
   /** Entries of any status; a new one beyond is refused with `capacity_exceeded`. @default 1000000 */
   maxEntries: count(1_000_000),
@@ -145,7 +148,7 @@ export interface PresenceOptions extends Input<typeof PresenceOptions> {}
 /** Whether a context is live: neither stale nor closed. */
 const isLiveContext = ({ status }: Pick<Context, 'status'>) => status === 'active' || status === 'idle'
 
-/** Adds a context to what is known of its user: the client and the status always, the rest while it is live. */
+/** Adds a context to its user's observation: client and status always, the rest while it is live. */
 export function foldContext(part: FoldedPart, entry: Pick<Context, 'client_id' | 'client_type' | 'status'>): void {
   const isLive = isLiveContext(entry)
   part.observed_contexts = (part.observed_contexts ?? 0) + Number(isLive)
@@ -162,7 +165,7 @@ export const noWorkersIn = (window_id: string): WindowCounts => ({
   busy_count: 0,
 })
 
-/** Adds a context of the window to its counts, where it is a worker that counts. */
+/** Adds a context to the counts of its window, if it is a live worker. */
 export function countWorker(counts: Omit<WindowCounts, 'window_id'>, context: Context): void {
   if (context.ownership !== 'worker' || !isLiveContext(context)) return
   counts.worker_count++

@@ -20,10 +20,10 @@ export type Counted<F> = { total: number } & {
 }
 
 /**
- * Counts of `entries`, every value present. An entry whose field is `null` counts as `unknown`.
+ * Counts `entries`, every value present. A `null` field counts as `unknown`.
  *
- * @throws TypeError for a value that is none of its field: counted nowhere but in the total, it would make the parts look
- * smaller than the whole.
+ * @throws TypeError for an invalid value: counted in the total only, it would make the parts look smaller than the
+ * whole.
  */
 export function countBy<Entry, F extends CountedFields<Entry>>(fields: F, entries: Iterable<Entry>): Counted<F> {
   let total = 0

@@ -14,11 +14,15 @@ const Duplicates = z.int().min(0).describe('Claims that were refused because the
 export const DeduplicatorSummary = z
   .object({
     entries: Entries,
-    capacity: z.int().min(1).nullable().describe('Most messages that it remembers; `null` where that is not known.'),
-    ttl_ms: z.int().min(1).nullable().describe('How long it remembers one, in ms; `null` where that is not known.'),
+    capacity: z.int().min(1).nullable().describe('Maximum messages remembered; `null` if not known.'),
+    ttl_ms: z
+      .int()
+      .min(1)
+      .nullable()
+      .describe('How long a message is remembered, in milliseconds; `null` if not known.'),
     accepted: Accepted,
     duplicates: Duplicates,
-    evicted: z.int().min(0).describe('Entries that left before their time because the capacity was reached.'),
+    evicted: z.int().min(0).describe('Entries evicted before their expiry because the capacity was reached.'),
   })
   .describe('The deduplicator as a whole. Its counters run since the deduplicator was made.')
 export type DeduplicatorSummary = z.infer<typeof DeduplicatorSummary>
@@ -32,7 +36,7 @@ export const DeduplicatorUserSummary = z
     duplicates: Duplicates,
     oldest_at: Timestamp.nullable().describe('When the oldest remembered message was claimed; `null` for none.'),
   })
-  .describe("One user's part of the deduplicator; its counters run for as long as the user has an entry.")
+  .describe("One user's part of the deduplicator; its counters are kept as long as the user has an entry.")
 export type DeduplicatorUserSummary = z.infer<typeof DeduplicatorUserSummary>
 
 /** Reads a deduplicator. */
@@ -42,21 +46,21 @@ export interface DeduplicatorInspector extends Pingable {
   userSummary?(userId: string, ctx: InspectionContext): Awaitable<(DeduplicatorUserSummary & Examined) | null>
 }
 
-/** What tells one message from another. Without a stream: an id that is the user's alone. */
+/** Identifies a message. Without a stream the id is unique per user. */
 export const ClaimInput = z.object({ user_id: Id, stream: StreamName.optional(), message_id: Id })
 export type ClaimInput = z.input<typeof ClaimInput>
 
 /**
- * The live deduplicator, bounded: at capacity the oldest entry of whoever holds most leaves, and its message could be
- * claimed again.
+ * The live, bounded deduplicator: at capacity the oldest entry of the user with the most is evicted, and its message
+ * could be claimed again.
  */
 export interface Deduplicator {
   /** True exactly once within the TTL. */
   claim(input: ClaimInput): Promise<boolean>
   /**
-   * Gives a claim back after the work it guarded failed, so that a retry is not a duplicate; nor is it counted.
+   * Releases a claim after the guarded work has failed, so that a retry is not a duplicate; it is not counted either.
    *
-   * @returns whether there was one that had not run out.
+   * @returns whether an unexpired claim existed.
    */
   release(input: ClaimInput): Promise<boolean>
 }
@@ -65,7 +69,7 @@ export interface Deduplicator {
 export const ClaimOptions = defineOptions({
   /** How long a message counts as seen. @default 600000 */
   ttlMs: duration(600_000),
-  /** Messages remembered; at capacity the oldest of whoever has most leaves. @default 100000 */
+  /** Maximum messages remembered; beyond it the oldest of the user with the most is evicted. @default 100000 */
   capacity: count(100_000),
 })
 export interface ClaimOptions extends Input<typeof ClaimOptions> {}

@@ -1,4 +1,4 @@
-/** The live dispatcher of commands: what a host hands it, and what it promises. */
+/** The command dispatcher that a host uses, and its inputs. */
 import * as z from 'zod'
 import type { CloseResult } from '../async/ending.js'
 import type { Instance } from './connections.js'
@@ -20,12 +20,15 @@ export const DispatchInput = CommandKey.extend({
   deadlineMs: z.int().min(1).max(DEADLINE_MAX_MS).optional(),
   /** Attempts before it fails with `attempts_exhausted`. @default 5 */
   maxAttempts: z.int().min(1).max(100).optional(),
-  /** Refuse at once when no connection waits for it. @default false */
+  /** Reject the command if no connection is attached for it. @default false */
   requireWaiter: z.boolean().optional(),
 })
 export type DispatchInput = z.input<typeof DispatchInput>
 
-/** A client's word about a command; `refused` ends it. `reason` is a low-cardinality name, anything else is `other`. */
+/**
+ * A client's acknowledgement of a command; `refused` ends it. `reason` is a low-cardinality name, other values become
+ * `other`.
+ */
 export const AcknowledgeInput = CommandKey.extend({
   instance_id: Id,
   /** @default 'acknowledged' */
@@ -64,11 +67,10 @@ export interface Command {
 }
 
 /**
- * Hands a command to the connection. Resolving says that it was handed over; rejecting, or neither within the
- * acknowledgement time, leads to another attempt. It may be called again before an earlier call has ended, up to
- * `maxDeliveriesPerClient` calls for one client, so the order in which a client gets its commands is not guaranteed.
- * `signal` lives until the command is terminal and aborts when it is
- * cancelled or expires.
+ * Delivers a command to the connection. Resolving means that it was delivered to the connection; a rejection, or
+ * neither within the acknowledgement timeout, leads to another attempt. It may be called again before an earlier call
+ * has settled, up to `maxDeliveriesPerClient` calls per client, so the order of a client's commands is not guaranteed.
+ * `signal` aborts when the command is cancelled or expires.
  */
 export type Deliver = (command: Command, options: { signal: AbortSignal }) => Awaitable<void>
 
@@ -80,8 +82,8 @@ export interface Waiter {
 /** The live dispatcher of commands: admission against a reservation, at least once to the connection, evidence kept. */
 export interface CommandDispatcher {
   /**
-   * Admits a command or rejects it; the answer says which. The same key again is the same command and answers the
-   * retained record; a rejected admission is not sticky.
+   * Admits or rejects a command; the result says which. The same key again is the same command and returns the retained
+   * record; a rejected admission may be retried.
    *
    * @throws Refusal `invalid_input`, `invalid_identity`, `payload_too_large`, `command_conflict` (another action or
    * payload under the same key).
@@ -90,8 +92,9 @@ export interface CommandDispatcher {
   /** Waits for the client's commands. A later attach of the client replaces this one. @throws Refusal `stale_instance`. */
   attach(instance: Instance, deliver: Deliver): Promise<Waiter>
   /**
-   * The client's word that it has the command, fenced by instance; `refused` ends it. Whether it counted; a repeat
-   * before the terminal state does.
+   * Records the client's acknowledgement, fenced by instance; `refused` ends the command.
+   *
+   * @returns whether it counted; a repeat before the end counts.
    */
   acknowledge(input: AcknowledgeInput): Promise<boolean>
   /**
@@ -102,8 +105,8 @@ export interface CommandDispatcher {
   /** Ends a command and aborts its `deliver` signal. False once it is terminal or unknown. */
   cancel(input: CancelInput): Promise<boolean>
   /**
-   * Ends the loops and every waiter, within 5 s whatever hooks and stores do. Tracked commands stay as they are, and a
-   * `deliver` under way is not waited for. Resolves to how many waiters a store could not be told of.
+   * Stops the loops and detaches every consumer, within 5 s whatever hooks and stores do. Tracked commands are kept,
+   * and pending `deliver` calls are not awaited. Resolves to how many consumers could not be detached from the store.
    */
   close(): Promise<CloseResult>
 }

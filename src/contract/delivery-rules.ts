@@ -1,4 +1,4 @@
-/** What every dispatcher keeps to, whatever it stands on: who can be addressed, how long it waits, what it calls stale. */
+/** Rules shared by all dispatchers: addressing, timeouts and staleness. */
 import { DEADLINE_MS, withTimeout } from '../async/time-limit.js'
 import { Refusal } from '../refusal.js'
 import type { ConnectionRegistry } from './connections.js'
@@ -43,21 +43,21 @@ export function requireIdentity(ids: { client_id: string; command_id?: string })
 
 type CurrentInstances = Pick<ConnectionRegistry, 'currentInstance'>
 
-/** `registry`, which answers in time or refuses: a question that nobody answers would hold up a mailbox for good. */
+/** Adds a time limit to `registry`: a lookup without a response would block a mailbox indefinitely. */
 export function withDeadline(registry: CurrentInstances | undefined): CurrentInstances | undefined {
   if (!registry) return undefined
   const limit = { ms: DEADLINE_MS, code: 'unavailable' } as const
   return { currentInstance: (client) => withTimeout(() => registry.currentInstance(client), limit) }
 }
 
-/** `status` as it is at `now`: past its deadline a command is over, whether or not anybody is left who brings it to its end. */
+/** Returns `status` as of `now`: past its deadline a command is expired, whether or not its end is recorded. */
 export function expiredAt(status: DeliveryStatus, now: number): DeliveryStatus {
   const { deadline_at } = status.admission
   if (status.terminal || deadline_at === null || Date.parse(deadline_at) > now) return status
   return { ...status, terminal: { state: 'expired', at: deadline_at, reason: 'deadline_passed' } }
 }
 
-/** What is known of a command beside its record: where its delivery stands, and whether its client is attached. */
+/** Facts about a command outside its record: its delivery step, and whether its client is attached. */
 export interface DeliveryStep {
   /** `ready` for an attempt, `attempted`, or in a pause before the next attempt; `null` if only the record is known. */
   step: 'ready' | 'attempted' | 'pause' | null
@@ -65,7 +65,7 @@ export interface DeliveryStep {
   isAttached: boolean | null
 }
 
-/** What a command that has not ended waits for. */
+/** What an unfinished command waits for. */
 function waitsFor({ acknowledgement, attempts }: DeliveryStatus, { step, isAttached }: DeliveryStep): WaitsFor {
   if (acknowledgement.state !== 'none') return 'outcome'
   if (step === 'pause') return 'retry_pause'
@@ -103,7 +103,7 @@ export function admitsCommand(filter: CommandFilter, command: DeliveryCommand): 
   return names.every((name) => filter[name] === undefined || filter[name] === values[name])
 }
 
-/** What `status` is asked with about this command: its scope stands for a user or a client that nobody knows. */
+/** The key for reading this command's status; its scope replaces an unknown user or client. */
 export function addressOf(command: DeliveryStatus): CommandKey {
   const { user_id, client_id, command_id, admission } = command
   return { user_id: user_id ?? admission.scope_id, client_id: client_id ?? admission.scope_id, command_id }
@@ -130,7 +130,7 @@ export function stepTimesOf({ admission, attempts, acknowledgement, terminal }: 
   }
 }
 
-/** The smallest of the sorted `times` that `share` of them do not exceed. */
+/** The smallest of the sorted `times` that at least `share` of them do not exceed. */
 const quantile = (times: readonly number[], share: number): number | null =>
   times[Math.max(0, Math.ceil(times.length * share) - 1)] ?? null
 
@@ -163,7 +163,7 @@ export function measure(histograms: LatencyHistograms, step: LatencyStep, ms: nu
   histograms[step].sum_ms += ms
 }
 
-/** A capacity as a host's function said it, in whole commands. What is not a number reserves nothing. */
+/** Converts a capacity returned by a host's function to whole commands. An invalid value is 0. */
 function toCapacity(said: unknown): number {
   return typeof said === 'number' && !Number.isNaN(said) ? Math.floor(said) : 0
 }
@@ -197,7 +197,7 @@ export const DispatcherOptions = defineOptions({
   nodeId: text().optional(),
   /** Who is current. Without it the instance that attached last is. */
   connections: having<Pick<ConnectionRegistry, 'currentInstance'>>('currentInstance').optional(),
-  /** Patience for `deliver`, and from there for the acknowledgement. @default 5000 */
+  /** Timeout for `deliver()`, then again for the acknowledgement, in milliseconds. @default 5000 */
   ackTimeoutMs: timer(5_000),
   /** Attempts of a command that names none. @default 5 */
   maxAttempts: count(5),
@@ -208,25 +208,25 @@ export const DispatcherOptions = defineOptions({
     1_000,
   ),
   /** Most commands in all that are not terminal. @default 100000 */
-  // About 1 KiB each without payloads, 1.5 KiB in a shared store: a process of 0.5 GB stands it.
+  // About 1 KiB each without payloads, 1.5 KiB in a shared store: fits in a 0.5 GB process.
   maxTracked: count(100_000),
-  /** Most of them of one user, whatever their scopes. @default 10000 */
+  /** Maximum unfinished commands per user, in all scopes. @default 10000 */
   maxTrackedPerUser: count(10_000),
-  /** Most clients that wait at this node at once. @default 100000 */
+  /** Maximum consumers attached at this node. @default 100000 */
   maxWaiters: count(100_000),
-  /** Most of them of one user. @default 10000 */
+  /** Maximum attached consumers per user. @default 10000 */
   maxWaitersPerUser: count(10_000),
   /**
-   * Maximum number of calls of `deliver` that may be open for one client at once; the client's other commands wait. A call
-   * that timed out does not count. With 1, each command waits for the one before it. @default 8
+   * Maximum concurrent `deliver` calls per client; its other commands wait. A call that timed out does not count. With
+   * 1, commands are delivered one after another. @default 8
    */
   maxDeliveriesPerClient: count(8),
-  /** How long a terminal record answers. @default 3600000 */
+  /** How long an ended record is retained, in milliseconds. @default 3600000 */
   retentionMs: duration(3_600_000),
-  /** Most terminal records kept, and as many of refused admissions beside them. @default 50000 */
+  /** Maximum ended records retained, and as many records of rejected admissions. @default 50000 */
   // 14 commands a second for the whole hour.
   maxRetained: count(50_000),
-  /** What the host says of this node in the list of nodes: JSON of at most 4 KiB. */
+  /** Metadata of this node for the list of nodes: JSON of at most 4 KiB. */
   metadata: object<JsonObject>().optional(),
 })
 export interface DispatcherOptions extends Input<typeof DispatcherOptions> {}

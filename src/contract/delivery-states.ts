@@ -1,4 +1,4 @@
-/** The words of delivery: states, outcomes, reasons and counters, as closed lists. */
+/** States, outcomes, reasons and counters of delivery. */
 import * as z from 'zod'
 import { toReason } from './ids.js'
 import { COUNTER_NAMES } from './limits.js'
@@ -11,15 +11,15 @@ export type TerminalState = z.infer<typeof TerminalState>
 /** States of a command that has not ended. */
 export const TRACKED_STATES = ['waiting', 'attempted', 'acknowledged'] as const
 
-/** Where a command stands. */
+/** The state of a command. */
 export const CommandState = z
   .enum([...TRACKED_STATES, ...TerminalState.options])
   .describe(
-    'Where a command stands. `waiting`: no attempt was claimed. `attempted`: one at least, and it is not acknowledged; pauses before another attempt included. `acknowledged`: and no end is recorded. The others are ends.',
+    'The state of the command. `waiting`: no attempt yet. `attempted`: at least one attempt, not acknowledged, including pauses between attempts. `acknowledged`: acknowledged, no end recorded. The others are ends.',
   )
 export type CommandState = z.infer<typeof CommandState>
 
-/** `words` and `other`; a word that is not among them is read as `other`, so that a list never breaks over one. */
+/** An enum of `words` and `other`. An unknown value is read as `other`, so that it never breaks a list. */
 function vocabulary<const Words extends readonly string[]>(words: Words) {
   const known = new Set<unknown>(words)
   return z.preprocess(
@@ -31,9 +31,8 @@ function vocabulary<const Words extends readonly string[]>(words: Words) {
 const ATTEMPT_OUTCOMES = ['handed_over', 'rejected', 'timed_out'] as const
 
 /**
- * What became of the latest attempt. `handed_over`: `deliver` resolved. `rejected`: it rejected. `timed_out`: it was
- * handed over and not acknowledged in time, or the lease of the attempt ran out before anybody confirmed a hand-over;
- * which of them, `recovery.reason` says.
+ * The outcome of the latest attempt. `handed_over`: `deliver` resolved. `rejected`: it rejected. `timed_out`: delivered
+ * but not acknowledged in time, or the lease expired before a delivery was confirmed; `recovery.reason` says which.
  */
 export const AttemptOutcome = vocabulary(ATTEMPT_OUTCOMES)
 export type AttemptOutcome = z.infer<typeof AttemptOutcome>
@@ -41,14 +40,14 @@ export type AttemptOutcome = z.infer<typeof AttemptOutcome>
 const RECOVERY_REASONS = ['ack_timeout', 'deliver_rejected', 'deliver_timed_out', 'lease_expired', 'requeued'] as const
 
 /**
- * Why another attempt was due. `ack_timeout`: handed over, not acknowledged in time. `deliver_rejected`: `deliver`
- * rejected. `deliver_timed_out`: it did not end in time. `lease_expired`: the node fell silent with the attempt in
- * hand. `requeued`: the node did not learn what it had claimed, and put it back.
+ * Why another attempt was made. `ack_timeout`: delivered, not acknowledged in time. `deliver_rejected`: `deliver`
+ * rejected. `deliver_timed_out`: it did not settle in time. `lease_expired`: the node went silent during the attempt.
+ * `requeued`: the node did not learn about the attempt, and returned it.
  */
 export const RecoveryReason = vocabulary(RECOVERY_REASONS)
 export type RecoveryReason = z.infer<typeof RecoveryReason>
 
-/** The reasons that the library itself gives for the end of a command; a host's own stand beside them. */
+/** The library's reasons for the end of a command; hosts may use their own. */
 export const TERMINAL_REASONS = [
   'deadline_passed',
   'attempts_exhausted',
@@ -62,8 +61,8 @@ export const TERMINAL_REASONS = [
 ] as const
 
 /**
- * Why a command ended. A host that settles, cancels or refuses one may give a low-cardinality word of its own; what is
- * not such a word is `other`.
+ * Why a command ended. A host that settles, cancels or refuses one may give its own low-cardinality reason; other
+ * values become `other`.
  */
 export const TerminalReason = z.preprocess(
   (value) => (typeof value === 'string' ? toReason(value) : value),
@@ -82,13 +81,13 @@ export const Counters = z.record(z.string(), z.int().min(0)).overwrite((map) => 
   return kept
 })
 
-/** What a node counts, by kind: the names of its counters. */
+/** The counters of a node, by kind. */
 export const NODE_COUNTERS = {
   /** Further attempts, by why they were due. */
   recovery: RECOVERY_REASONS,
   /** Ends, and refused admissions. */
   outcome: TerminalState.options,
-  /** Words of clients; `late` and `fenced` ones did not count. */
+  /** Acknowledgements by result; `late` and `fenced` were ignored. */
   acknowledgement: ['acknowledged', 'refused', 'repeated', 'late', 'fenced'],
   other: [
     'admitted',
@@ -108,7 +107,7 @@ export const NODE_COUNTERS = {
 export type CounterKind = keyof typeof NODE_COUNTERS
 export type CounterName<Kind extends CounterKind> = (typeof NODE_COUNTERS)[Kind][number]
 
-/** What an ended command counts under that has no reason. */
+/** The reason counted for ended commands without one. */
 export const NO_REASON = 'unspecified'
 
 const WAITS = [
@@ -122,10 +121,10 @@ const WAITS = [
   'unknown',
 ] as const
 
-/** What a command that has not ended waits for next. */
+/** What an unfinished command waits for. */
 export const WaitsFor = z
   .enum(WAITS)
   .describe(
-    "What the command waits for. `client_not_attached`: no connection of its client is attached to the mailbox; the client may be connected all the same. `turn`: its client is attached, and the command waits for its turn behind others, or is about to be delivered. `delivery`: `deliver` was called and has not returned. `acknowledgement`: it was handed over. `retry_pause`: the pause before another attempt. `outcome`: it was acknowledged, and no end is recorded. `expiry`: its deadline has passed, and a node has yet to record that. `unknown`: the source can't tell.",
+    "What the command waits for. `client_not_attached`: no connection of its client is attached to the mailbox; the client may be connected all the same. `turn`: its client is attached, and the command waits for its turn behind others, or is about to be delivered. `delivery`: `deliver` was called and has not returned. `acknowledgement`: it was delivered. `retry_pause`: the pause before another attempt. `outcome`: it was acknowledged, and no end is recorded. `expiry`: its deadline has passed, and a node has yet to record that. `unknown`: the source can't tell.",
   )
 export type WaitsFor = z.infer<typeof WaitsFor>

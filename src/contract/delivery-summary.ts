@@ -6,7 +6,7 @@ import { filterBy, NAMES, Timestamp, toReason } from './ids.js'
 
 export const DeploymentMode = z
   .enum(['direct', 'shared_store'])
-  .describe('`direct`: one process that holds all of it. `shared_store`: several, over one store.')
+  .describe('`direct`: a single process. `shared_store`: several processes over one store.')
 export type DeploymentMode = z.infer<typeof DeploymentMode>
 
 const Count = z.int().min(0)
@@ -37,8 +37,8 @@ export const LATENCY_STEPS = ['handover', 'acknowledgement', 'outcome', 'total']
 export type LatencyStep = (typeof LATENCY_STEPS)[number]
 
 const STEP_WORDS: Record<LatencyStep, string> = {
-  handover: 'From the admission to the first hand-over that is known of.',
-  acknowledgement: 'From that hand-over to the acknowledgement or refusal of the client.',
+  handover: 'From the admission to the first confirmed delivery.',
+  acknowledgement: 'From that delivery to the acknowledgement or refusal of the client.',
   outcome: 'From the acknowledgement to the recorded end.',
   total: 'From the admission to the recorded end, however the command ended.',
 }
@@ -116,7 +116,7 @@ export const DeliverySummary = z
     waits_for: countsOf(WaitsFor.options)
       .nullable()
       .describe(
-        'Commands that have not ended, by what they wait for: the sum is that of the three open states of `by_state`. `unknown` holds those that were not told apart. `null` if not known.',
+        'Unfinished commands by what they wait for; their sum is that of the three open states of `by_state`. `unknown` counts commands that were not classified. `null` if not known.',
       ),
     due_commands: Count.nullable().describe(
       'Unacknowledged commands whose next attempt is now or earlier and whose client is attached; `null` if not known.',
@@ -141,7 +141,7 @@ export const DeliverySummary = z
     ),
     legacy_stream_lag: Count.nullable().describe('Entries that its group was never given; `null` if not known.'),
     legacy_reason: LegacyReason.nullable().describe(
-      'Why a legacy number is `null`; `null` when all three are known. `not_configured`: no legacy stream is named. `stream_missing`, `group_missing`: it does not exist. `lag_unknown`: the store cannot tell the lag, because entries were deleted or the group started in the middle. `unreadable`: the store did not allow or answer the read.',
+      'Why a legacy number is `null`; `null` when all three are known. `not_configured`: no legacy stream is configured. `stream_missing`, `group_missing`: it does not exist. `lag_unknown`: the store cannot compute the lag, because entries were deleted or the group started in the middle. `unreadable`: the read was denied or failed.',
     ),
     observed_at: Timestamp.describe('When this was looked at.'),
   })
@@ -159,7 +159,7 @@ export const DeliveryMinute = z
       'Commands whose end was recorded, by how they ended; `rejected` has refused admissions.',
     ),
     open: OpenCounts.nullable().describe(
-      'Commands that had not ended, by state, as they were last counted within the minute. `null` if nobody counted, and under a filter.',
+      'Unfinished commands by state, as last counted within the minute. `null` if they were not counted, and under a filter.',
     ),
   })
   .describe('What happened to commands in one minute that was watched.')

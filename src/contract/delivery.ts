@@ -26,14 +26,13 @@ const Count = z.int().min(0)
 const NodeCounters = z.object({
   recovery: Counters.describe('Further attempts, by why they were due.'),
   outcome: Counters.describe('Ends of commands and refused admissions, by outcome.'),
-  acknowledgement: Counters.describe('Words of clients, by what they were.'),
-  other: Counters.describe('Whatever else the node counts.'),
+  acknowledgement: Counters.describe('Acknowledgements and results from clients, by kind.'),
+  other: Counters.describe('Other events counted by the node.'),
 })
 
 /**
- * One node, of a delivery system of ours or of another: what that one cannot know of its nodes is `null`. Of a node that
- * is silent (`stale`) nobody knows what runs and who waits there: that is `null`, while `counters` stay as they were at
- * `updated_at`.
+ * One node of this or another delivery system; facts that the system does not have are `null`. The running loops and
+ * attached consumers of a silent (`stale`) node are `null`, while `counters` stay as of `updated_at`.
  */
 export const DeliveryNode = z
   .object({
@@ -41,20 +40,20 @@ export const DeliveryNode = z
     mailbox_listener_alive: z
       .boolean()
       .nullable()
-      .describe('Whether it hears of commands at once; `null` if there is no such loop, or if unknown.'),
+      .describe('Whether it receives wake-ups; `null` without such a listener, or if unknown.'),
     reconciliation_loop_alive: z
       .boolean()
       .nullable()
-      .describe('Whether its loop goes over what is due; `null` if there is no such loop, or if unknown.'),
+      .describe('Whether its reconciliation loop runs; `null` without such a loop, or if unknown.'),
     active_drainers: Count.nullable().describe('Clients that are being handed a command now; `null` if not known.'),
     connection_waiters: Count.nullable().describe('Connections that wait for commands now; `null` if not known.'),
-    updated_at: Timestamp.nullable().describe('When it last said of itself; `null` where nodes do not report.'),
+    updated_at: Timestamp.nullable().describe('When it last reported; `null` if nodes do not report.'),
     stale: z.boolean().nullable().describe('Whether it has been silent for too long; `null` if unknown.'),
     staleness_ms: Count.nullable().describe('How long it has been silent, in ms; `null` if unknown.'),
-    counters: NodeCounters.describe('What it has counted since its start, by low-cardinality names.'),
-    metadata: HostMetadata.optional().describe(`What the host says of the node, at most ${METADATA_BYTES} bytes.`),
+    counters: NodeCounters.describe('Counters since its start, by low-cardinality names.'),
+    metadata: HostMetadata.optional().describe(`Host-supplied metadata of the node, at most ${METADATA_BYTES} bytes.`),
   })
-  .describe('One node of delivery. What its system cannot know of it is `null`.')
+  .describe('One node of delivery. Facts that its system does not have are `null`.')
 export type DeliveryNode = z.infer<typeof DeliveryNode>
 
 /** One admission scope with reservations; it does not necessarily map to a commercial tenant. */
@@ -66,7 +65,7 @@ export const DeliveryTenant = z
     capacity: Count.nullable()
       .optional()
       .describe('Most reservations, as the latest admission was held to; `null` where unknown or without a bound.'),
-    metadata: HostMetadata.optional().describe(`What the host says of the scope, at most ${METADATA_BYTES} bytes.`),
+    metadata: HostMetadata.optional().describe(`Host-supplied metadata of the scope, at most ${METADATA_BYTES} bytes.`),
   })
   .describe('One admission scope with reservations; it does not necessarily map to a commercial tenant.')
 export type DeliveryTenant = z.infer<typeof DeliveryTenant>
@@ -86,31 +85,31 @@ const Attempt = z.object({
   at: Timestamp.nullable().describe('When it was claimed; `null` if not known.'),
   node_id: z.string().nullable().describe('The node that claimed it; `null` if not known.'),
   instance_id: z.string().nullable().describe('The instance of the client that it was for; `null` if not known.'),
-  outcome: AttemptOutcome.nullable().describe('What became of it; `null` while it is under way.'),
+  outcome: AttemptOutcome.nullable().describe('The outcome; `null` while the attempt is pending.'),
   ended_at: Timestamp.nullable().describe('When that was recorded; `null` while it is under way, or if not known.'),
   reason: RecoveryReason.nullable().describe(
-    'Why it led to nothing; `null` while it is under way, and for one that was handed over and did not time out.',
+    'Why it failed; `null` while pending, and for a delivered attempt that did not time out.',
   ),
 })
 export type Attempt = z.infer<typeof Attempt>
 
 const Attempts = z.object({
   count: Count.describe('Attempts that were claimed.'),
-  confirmed: Count.describe('Those of them whose `deliver` resolved: hand-overs that are known of.'),
+  confirmed: Count.describe('Attempts whose `deliver` resolved: confirmed deliveries.'),
   handed_over_at: Timestamp.nullable().describe(
     'When `deliver` first resolved; `null` if it has not, or if not known.',
   ),
   last_at: Timestamp.nullable().describe('When the latest was claimed; `null` before the first.'),
   last_node_id: z.string().nullable().describe('The node that claimed it; `null` before the first.'),
   last_outcome: AttemptOutcome.nullable().describe(
-    'What became of that hand-over; `null` before the first, and while it is under way.',
+    'The outcome of that attempt; `null` before the first, and while it is pending.',
   ),
   items: z.array(Attempt).max(ATTEMPTS_KEPT).describe(`The latest attempts, oldest first, at most ${ATTEMPTS_KEPT}.`),
   omitted: Count.describe('Attempts before these, which are not kept one by one.'),
 })
 
 const Acknowledgement = z.object({
-  state: AcknowledgementState.describe("The client's word, if it has given one."),
+  state: AcknowledgementState.describe("The client's acknowledgement, if any."),
   at: Timestamp.nullable().describe('When it gave it; `null` without one.'),
   instance_id: z.string().nullable().describe('The instance that gave it; `null` without one.'),
 })
@@ -124,49 +123,49 @@ const Recovery = z.object({
 const Terminal = z.object({
   state: TerminalState.describe('How it ended.'),
   at: Timestamp.describe('When it ended.'),
-  reason: TerminalReason.nullable().describe('Why: a word of the library, or a low-cardinality one of the host.'),
+  reason: TerminalReason.nullable().describe('The reason, from the library or a low-cardinality one of the host.'),
 })
 
-/** The evidence about one command. No single field of it means that an external effect happened. */
+/** The evidence about one command. No single field proves that an external effect happened. */
 export const DeliveryStatus = z
   .object({
-    user_id: z.string().nullable().describe(`${NAMES.user_id} \`null\` where nobody knows.`),
-    client_id: z.string().nullable().describe(`${NAMES.client_id} \`null\` where it is for none, or nobody knows.`),
+    user_id: z.string().nullable().describe(`${NAMES.user_id} \`null\` if unknown.`),
+    client_id: z.string().nullable().describe(`${NAMES.client_id} \`null\` if there is none, or if unknown.`),
     command_id: idField('command_id'),
     admission: Admission.describe('Whether it was let in, by when, and on whose account.'),
     attempts: Attempts.describe(
-      "Attempts to hand it over. One is one claim for a waiter's `deliver`; its outcome says what became of the hand-over, not of the command.",
+      "Attempts to deliver the command. An attempt is one call of a consumer's `deliver`; its outcome describes the delivery, not the command.",
     ),
-    acknowledgement: Acknowledgement.describe('What the client said of it.'),
+    acknowledgement: Acknowledgement.describe("The client's acknowledgement."),
     recovery: Recovery.describe('Further attempts, and why they were due.'),
     terminal: Terminal.nullable().describe('Its end; `null` while it is tracked.'),
   })
-  .describe('The evidence about one command. No single field of it means that an external effect happened.')
+  .describe('The evidence about one command. No single field proves that an external effect happened.')
 export type DeliveryStatus = z.infer<typeof DeliveryStatus>
 
 /**
- * One command as its list shows it: the evidence as it is recorded. A command whose deadline has passed and whose end
- * nobody has recorded yet is `overdue` and has no `terminal` here; asked for by its key it reads as expired.
+ * A command in a list, as recorded. A command past its deadline without a recorded end is `overdue` and has no
+ * `terminal` here; read by its key it is shown as expired.
  */
 export const DeliveryCommand = DeliveryStatus.extend({
-  state: CommandState.describe('Where it stands.'),
+  state: CommandState.describe('Current state.'),
   overdue: z.boolean().describe('Whether its deadline has passed without a recorded end.'),
   waits_for: WaitsFor.nullable().describe(
-    'What it waits for, from its record and its mailbox alone; `null` when it has ended.',
+    'What the command waits for, from its record and its mailbox alone; `null` once it has ended.',
   ),
-  action: z.string().nullable().optional().describe(`${NAMES.action} \`null\` where nobody knows.`),
+  action: z.string().nullable().optional().describe(`${NAMES.action} \`null\` if unknown.`),
 }).describe('One command as its list shows it: the evidence as it is recorded.')
 export type DeliveryCommand = z.infer<typeof DeliveryCommand>
 
-/** Filters of `/delivery/commands`, all of them optional. A client id is that of one user, a command id that of one client. */
+/** Filters of `/delivery/commands`, all optional. A client id is unique per user, a command id per client. */
 export const CommandFilter = z.object({
-  state: CommandState.optional().describe('Only those that stand here.'),
+  state: CommandState.optional().describe('Only commands in this state.'),
   user_id: filterBy('user_id'),
   client_id: filterBy('client_id'),
   command_id: filterBy('command_id'),
   scope_id: filterBy('scope_id'),
   action: filterBy('action'),
-  overdue: z.boolean().optional().describe('Only those that are overdue, or only others.'),
+  overdue: z.boolean().optional().describe('Only overdue commands (`true`), or only others (`false`).'),
 })
 export type CommandFilter = z.infer<typeof CommandFilter>
 
@@ -185,7 +184,7 @@ export const DeliveryMailbox = z
   .describe('One mailbox that a connection is attached to, and how many commands wait in it.')
 export type DeliveryMailbox = z.infer<typeof DeliveryMailbox>
 
-/** Filters of `/delivery/mailboxes`, all of them optional. */
+/** Filters of `/delivery/mailboxes`, all optional. */
 export const MailboxFilter = z.object({
   user_id: filterBy('user_id'),
   client_id: filterBy('client_id'),
@@ -193,10 +192,7 @@ export const MailboxFilter = z.object({
 })
 export type MailboxFilter = z.infer<typeof MailboxFilter>
 
-/**
- * What names a command: the same three everywhere. Of a command whose user or client nobody knows, its scope stands in
- * their place.
- */
+/** The key of a command: the same three ids everywhere. The scope replaces an unknown user or client. */
 export const CommandKey = z.object({
   user_id: idInput('user_id'),
   client_id: idInput('client_id'),
@@ -218,8 +214,9 @@ export interface DeliveryInspector extends Pingable, Versioned {
    */
   status(key: CommandKey, ctx: InspectionContext): Awaitable<DeliveryStatus | null>
   /**
-   * Retained commands in the order of their admission, the newest first or the oldest first as the page says; without an
-   * order the oldest first, over several shards shard by shard. A command keeps its place while its state changes. Mirrored by the operation `delivery_commands`.
+   * Retained commands in order of admission, newest or oldest first as the page says; without an order the oldest
+   * first, over several shards shard by shard. A command keeps its position while its state changes. Advertised as the
+   * operation `delivery_commands`.
    */
   listCommands?(filter: CommandFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<DeliveryCommand>>
   /** Mailboxes that a connection is attached to at a living node. Mirrored by the operation `delivery_mailboxes`. */

@@ -1,4 +1,4 @@
-/** A short digest that notices change. It is not authentication: whoever can choose the text can find a collision. */
+/** A short digest for change detection. It is not authentication: collisions can be constructed. */
 
 /** 64 bits over `text` in 16 hexadecimal digits: two independent 32-bit multiplicative hashes (public-domain cyrb53). */
 export function digest64(text: string): string {

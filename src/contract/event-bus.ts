@@ -1,4 +1,4 @@
-/** The event bus of sites: live fan-out without replay, and what a subscriber is told about what it lost. */
+/** The event bus of sites: live fan-out without replay; subscribers are notified about lost events. */
 import * as z from 'zod'
 import { idField, randomUuid, Timestamp } from './ids.js'
 import { Signal } from './input.js'
@@ -31,7 +31,7 @@ export const GapReason = z
   .describe('The subscriber was slow, it was away, or the node lost its link to the shared store.')
 export type GapReason = z.infer<typeof GapReason>
 
-/** Stands in place of what was lost. Numbers are exact, or `null` where nobody can know them. */
+/** Marks lost events. The numbers are exact, or `null` if unknown. */
 export interface EventGap {
   type: 'gap'
   reason: GapReason
@@ -40,7 +40,7 @@ export interface EventGap {
   last_seq: number | null
 }
 
-/** What an iterating subscriber receives. */
+/** An item received by iterating a subscription. */
 export type BusItem = { type: 'event'; event: SiteEvent } | EventGap
 
 /** Neighbouring events, oldest first. Subscribers that are level share the very same array, so an encoding can be kept by it. */
@@ -50,8 +50,9 @@ export interface EventRun {
 }
 
 /**
- * How many of `events`, from index `from` on, a reader receives now; the others stay pending. Asked once and at once.
- * Readers of a topic are asked about the very same array, wherever in it they stand, so that an encoding can be kept by it.
+ * Returns how many of `events`, from index `from`, a reader takes now; the others stay pending. Called once,
+ * synchronously. All readers of a topic get the same array, whatever their position, so that an encoding can be cached
+ * by it.
  */
 export type TakeEvents = (events: readonly SiteEvent[], from: number) => number
 
@@ -70,29 +71,28 @@ export interface LastEvent {
   position: StreamPosition
 }
 
-/** Tells of the newest event of a topic; `null` where none is remembered. */
+/** Returns the newest event of a topic; `null` if none is remembered. */
 export interface LastEvents {
   lastEvent(topic: string): LastEvent | null
-  /** Another text after every change of what `lastEvent` answers. Absent: whoever shows it cannot say when it has changed. */
+  /** Changes whenever the result of `lastEvent` changes. Absent: changes cannot be detected. */
   version?(): string
 }
 
 /**
- * One subscriber's place in a topic. Iterate it, or `take()` what is there whenever `wake` says so.
- * It starts at the present; nothing published before is ever seen. Per subscription of one process,
- * published = received + `pending` + `dropped`.
+ * One subscriber's position in a topic. Iterate it, or call `take()` when `wake` is called. It starts at the present;
+ * earlier events are never received. Per subscription of one process, published = received + `pending` + `dropped`.
  */
 export interface Subscription extends AsyncIterableIterator<BusItem> {
   /**
-   * The next gap or run at once, or `undefined` when nothing is pending; then `wake` is armed. With a `portion`, no more
-   * of the run than it says; a bus that knows no portions does not ask, and hands over the whole run.
+   * Returns the next gap or run, or `undefined` if nothing is pending; then `wake` is armed. `portion` limits how much
+   * of the run is taken; a bus without support for it returns the whole run.
    */
   take(portion?: TakeEvents): EventGap | EventRun | undefined
   /** The point behind everything received. */
   readonly position: StreamPosition
   /** Events that wait to be received, at most `queueSize`. */
   readonly pending: number
-  /** Events lost by overflow or link loss so far, as far as their number is known. */
+  /** Events lost by overflow or a lost connection so far, as far as known. */
   readonly dropped: number
   /** Whether it has ended, by whichever side. */
   readonly closed: boolean
@@ -104,7 +104,10 @@ export interface Subscription extends AsyncIterableIterator<BusItem> {
 export interface SubscribeOptions {
   /** Ends the subscription like `close()`. */
   signal?: AbortSignal | undefined
-  /** Called at most once after a `take()` that found nothing, when something is there or the bus was closed; bursts of one tick wake once. It must not throw: what it throws all the same is nobody's to catch. */
+  /**
+   * Called at most once after a `take()` that returned nothing, when an item is available or the bus was closed; bursts
+   * within one tick cause one call. It must not throw.
+   */
   wake?: (() => void) | undefined
 }
 
@@ -120,23 +123,23 @@ export interface SiteEventBus {
   readonly queueSize: number
   /**
    * @returns the number of subscriptions of this process that the event reaches.
-   * @throws Refusal when the event has not gone out and will not, unless its `outcome` is `unknown`; any other error
-   * leaves open what became of the event. `invalid_input` for an event with a missing or invalid field.
+   * @throws Refusal when the event was not published and never will be, unless its `outcome` is `unknown`; any other
+   * error leaves the outcome open. `invalid_input` for an event with a missing or invalid field.
    */
   publish(topic: string, event: PublishedEvent): Promise<number>
   /**
-   * `publish`, unless the topic has had an event of this `event_id` lately from any node; then `null`. For a bus that
-   * several nodes share; of one without it each process remembers what it has published there itself.
+   * Publishes the event unless any node has recently published one with this `event_id`; then resolves to `null`. For a
+   * bus shared by several nodes; for a bus without this method each process remembers its own events.
    */
   publishOnce?(topic: string, event: PublishedEvent): Promise<number | null>
-  /** @throws Refusal `invalid_input` for a signal or a `wake` that is none, `closed`. */
+  /** @throws Refusal `invalid_input` for an invalid signal or `wake`, `closed`. */
   subscribe(topic: string, options?: SubscribeOptions): Subscription
   /**
-   * Resolves when a subscription made right then knows its position, and that lies behind everything published before
-   * the call on any node. Absent where that is always so. @throws Refusal `unavailable`, `closed`.
+   * Resolves when a new subscription would know its position, after everything published before the call on any node.
+   * Absent if that is always so. @throws Refusal `unavailable`, `closed`.
    */
   prepare?(topic: string): Promise<void>
-  /** Ends every subscription, at once: it waits for no reader and no store. */
+  /** Ends every subscription immediately, without waiting for readers or the store. */
   close(): Promise<void>
 }
 
@@ -149,7 +152,7 @@ export const EventBusOptions = defineOptions({
 })
 export interface EventBusOptions extends Input<typeof EventBusOptions> {}
 
-// What the frames of a session’s event stream carry beside the events themselves.
+// The control frames of a session's event stream.
 
 const Count = z.int().min(0)
 
@@ -166,14 +169,14 @@ export const ReadyFrame = z
   .describe('`ready`: the stream lives.')
 export type ReadyFrame = z.infer<typeof ReadyFrame>
 
-/** `gap`, in place of what was lost. */
+/** The `gap` frame, which marks lost events. */
 export const GapFrame = z
   .object({
     reason: GapReason.describe('Why they are missing.'),
     dropped: Count.nullable().describe('How many are missing here; `null` if unknown.'),
     dropped_total: Count.nullable().describe('How many this stream has missed so far; `null` if unknown.'),
-    first_seq: Count.nullable().describe('The first of them; `null` if unknown.'),
-    last_seq: Count.nullable().describe('The last of them; `null` if unknown.'),
+    first_seq: Count.nullable().describe('The first lost event; `null` if unknown.'),
+    last_seq: Count.nullable().describe('The last lost event; `null` if unknown.'),
   })
   .describe('`gap`: events were lost. Refetch what you show.')
 export type GapFrame = z.infer<typeof GapFrame>

@@ -14,7 +14,7 @@ import { SESSION_FAMILY, type SessionInspector } from './sessions.js'
 import { SITE_FAMILY, type SiteInspector } from './sites.js'
 import { SUBSCRIPTION_FAMILY, type SubscriptionInspector } from './subscriptions.js'
 
-/** Whatever of the families a host can look into; an absent one makes its routes answer 501. */
+/** The inspectors of a host; the routes of an absent one return 501. */
 export interface Inspectors {
   registry?: RegistryInspector | undefined
   contextRegistry?: ContextRegistryInspector | undefined
@@ -31,10 +31,10 @@ export interface Inspectors {
 /** The name of a family among the inspectors. */
 export type FamilyName = keyof Inspectors
 
-/** The inspectors of all families, each of them there. */
+/** All inspectors, none of them optional. */
 export type Present = { [Name in FamilyName]: NonNullable<Inspectors[Name]> }
 
-/** The families, in the order in which answers name their sources. */
+/** The families, in the order in which responses name their sources. */
 export const FAMILIES = {
   registry: CONNECTION_FAMILY,
   contextRegistry: CONTEXT_FAMILY,
@@ -50,7 +50,7 @@ export const FAMILIES = {
 
 type Probe<Inspector> = (inspector: Inspector, ctx: InspectionContext) => Awaitable<unknown>
 
-/** A history that does not list its streams is asked for one that is none. */
+/** Probe with a stream that cannot exist, for a history that does not list its streams. */
 const NO_STREAM = { stream: 'users/-/-', limit: 1 }
 
 /** The cheapest question to each. */
@@ -70,7 +70,7 @@ export const PROBES: { readonly [Name in FamilyName]: Probe<Present[Name]> } = {
 /** What compositions call the facilities of the families. */
 export type FacilityName = (typeof FAMILIES)[FamilyName]['facility']
 
-/** The families by their names, for whoever goes through all of them. */
+/** All families with their names. */
 export const familyEntries = (): [FamilyName, Family][] => Object.entries(FAMILIES) as [FamilyName, Family][]
 
 /** The inspector of each family, as an option. A facility has an inspector, but isn't one. */

@@ -11,7 +11,7 @@ import type { Awaitable, InspectionContext, Page, PageQuery, Sample } from './pa
 export const MessageKind = z.enum(['event', 'command', 'result', 'ack', 'control']).describe('A kind of message.')
 export type MessageKind = z.infer<typeof MessageKind>
 
-/** What became of the payload that lives outside its message. */
+/** The result of reading an externalised payload. */
 export const Hydration = z.enum(['hydrated', 'not_configured', 'missing', 'too_large', 'error'])
 export type Hydration = z.infer<typeof Hydration>
 
@@ -19,7 +19,7 @@ const CanonicalStream = z
   .string()
   .describe('The canonical name of the stream: `users/{user_id}/…`, every id one percent-encoded segment.')
 
-/** A stream and what it retains. */
+/** A stream and its retained messages. */
 export const HistoryStream = z
   .object({
     stream: CanonicalStream,
@@ -28,15 +28,15 @@ export const HistoryStream = z
     first_recorded_at: Timestamp.describe('When the oldest retained message was recorded.'),
     last_recorded_at: Timestamp.describe('When the newest retained message was recorded.'),
   })
-  .describe('A stream and what it retains.')
+  .describe('A stream and its retained messages.')
 export type HistoryStream = z.infer<typeof HistoryStream>
 
 const isJsonless = (value: unknown) => value === undefined || typeof value === 'function' || typeof value === 'symbol'
 
 const Externalized = z.object({
-  ref: z.string().describe('What the spill store knows the payload by.'),
+  ref: z.string().describe("The payload's reference in the spill store."),
   bytes: z.int().min(0).describe('Size of the payload as JSON, in bytes.'),
-  hydration: Hydration.describe('What became of reading it back for this answer.'),
+  hydration: Hydration.describe('The result of reading it for this response.'),
 })
 
 /** One retained message. */
@@ -52,9 +52,9 @@ export const HistoryMessage = z
     recorded_at: Timestamp.describe('When it was retained.'),
     // What JSON cannot carry is null here: a field that is sometimes missing would be another shape.
     payload: JsonValue.overwrite((value) => (isJsonless(value) ? null : value)).describe(
-      'Any JSON value, as it was sent; `null` where it is externalised and was not hydrated.',
+      'Any JSON value as sent; `null` if externalised and not hydrated.',
     ),
-    externalized: Externalized.nullable().describe('Where a large payload is kept; `null` for one that is inline.'),
+    externalized: Externalized.nullable().describe('Where a large payload is stored; `null` for an inline payload.'),
   })
   .describe('One retained message.')
 export type HistoryMessage = z.infer<typeof HistoryMessage>
@@ -75,8 +75,8 @@ export interface HistoryInspector extends UserIndex {
 const STREAM_LENGTH = 2_048
 
 /**
- * A stream as somebody names it: made of encoded ids, so longer than one of them, with the characters that ids may hold.
- * What is retained under another name, nobody could ask for.
+ * A stream name from a request: made of encoded ids, so it may be longer than one, with the characters of ids. Streams
+ * with other names could not be requested.
  */
 export const StreamName = z
   .string()
@@ -99,14 +99,15 @@ export type AppendInput = z.input<typeof AppendInput>
 /** The live history that a host writes to, bounded per stream and in total; the oldest messages leave first. */
 export interface MessageHistory {
   /**
-   * Retains the message and assigns `sequence` and `recorded_at`. Idempotent by (stream, message_id): a repeat answers
-   * the retained message, unless its own payload is over a bound. A payload over the inline bound goes to the spill store.
+   * Retains the message and assigns `sequence` and `recorded_at`. Idempotent by (stream, message_id): a repeat returns
+   * the retained message, unless its own payload exceeds a bound. A payload over the inline bound goes to the spill
+   * store.
    *
-   * @throws Refusal `invalid_input`, `payload_too_large`, `capacity_exceeded` (more than one user may hold at all),
-   * `unavailable` (where its `outcome` is `not_run`, nothing was retained).
+   * @throws Refusal `invalid_input`, `payload_too_large`, `capacity_exceeded` (more than one user may hold),
+   * `unavailable` (with `outcome: 'not_run'` nothing was retained).
    */
   append(input: AppendInput): Promise<HistoryMessage>
-  /** `append` that tells a repeat from the first. Without it whoever takes messages in goes by its own claims. */
+  /** Like `append`, and tells a repeat from a new message. Without it the ingest relies on its own claims. */
   retain?(input: AppendInput): Promise<Retained>
 }
 
@@ -119,17 +120,20 @@ export interface Retained {
 
 /** Where payloads live that are too large for their message. References are the caller's; a store keeps text. */
 export interface SpillStore {
-  /** The signal aborts when nobody waits for it any more; what is put all the same is deleted. */
+  /** The signal aborts when the write is abandoned; a payload written anyway is deleted. */
   put(ref: string, text: string, options?: { signal: AbortSignal }): Awaitable<void>
-  /** The text, or nothing when it is not there (as a `Map` answers). A store that can may stop reading at `maxBytes` and reject. */
+  /**
+   * Returns the text, or nothing if it does not exist (like a `Map`). A store may stop reading at `maxBytes` and
+   * reject.
+   */
   get(ref: string, options: { signal: AbortSignal; maxBytes: number }): Awaitable<string | null | undefined>
   delete(ref: string): Awaitable<void>
 }
 
-/** What an option must be that takes one. */
+/** The check of an option that takes a spill store. */
 export const SPILL_STORE = having<SpillStore>('put', 'get', 'delete')
 
-/** What a stream says of its user. */
+/** Adds a stream to its user's observation. */
 export function foldStream(part: FoldedPart): void {
   part.observed_streams = (part.observed_streams ?? 0) + 1
 }
@@ -144,14 +148,17 @@ export const HISTORY_FAMILY = {
   users: foldUsers('listStreams', HistoryStream, 'stream', foldStream),
 } as const satisfies Family<HistoryInspector>
 
-// What a message history keeps at most, wherever it keeps it.
+// Limits of message histories.
 
-/** What a message costs beside its text: its entry, its place in each index. */
+/** The overhead of a message besides its text: its entry and index entries. */
 export const MESSAGE_BYTES = 512
 
 const quarter = (bytes: number) => Math.max(1, Math.floor(bytes / 4))
 
-/** What both histories take: how much is kept, and where what is large goes. In a shared store each bound is that of one shard, and a shard holds all of a user. */
+/**
+ * Options of both message histories. In a shared store each limit applies per shard, and all data of a user is in one
+ * shard.
+ */
 export const HistoryOptions = defineOptions({
   /** Names the payloads in the spill store. @default crypto.randomUUID */
   newId: func<() => string>().default(() => randomUuid),
@@ -163,21 +170,34 @@ export const HistoryOptions = defineOptions({
   maxPayloadBytes: count(16_777_216),
   /** Messages kept of one stream. @default 1000 */
   maxPerStream: count(1_000),
-  /** Messages kept of all streams together; beyond, the oldest of whoever has most leaves. @default 100000 */
+  /**
+   * Maximum messages retained in all streams; beyond it the oldest of the user with the most is evicted. @default
+   * 100000
+   */
   maxMessages: count(100_000),
   /** Messages kept of one user. @default maxMessages */
   maxPerUser: derived<'maxMessages'>(({ maxMessages }) => maxMessages),
-  /** Bytes kept of all messages, 512 for each beside its text; beyond, the oldest of whoever holds most leaves. @default 268435456 */
+  /**
+   * Maximum bytes of all messages, plus 512 for each; beyond it the oldest of the largest user is evicted. @default
+   * 268435456
+   */
   maxBytes: count(268_435_456),
   /** Bytes kept of one user. @default a quarter of maxBytes */
   maxBytesPerUser: derived<'maxBytes'>(({ maxBytes }) => quarter(maxBytes)),
-  /** Bytes of all payloads in the spill store; beyond, the oldest of whoever holds most leaves with its message. @default 1073741824 */
+  /**
+   * Maximum bytes of all payloads in the spill store; beyond it the oldest of the largest user is evicted with its
+   * message. @default 1073741824
+   */
   maxSpilledBytes: count(1_073_741_824),
   /** Bytes of one user's payloads in the spill store. @default a quarter of maxSpilledBytes */
   maxSpilledBytesPerUser: derived<'maxSpilledBytes'>(({ maxSpilledBytes }) => quarter(maxSpilledBytes)),
-  /** How long the spill store may take to put a payload; then nothing is retained. @default 2000 */
+  /**
+   * Time limit for storing a payload in the spill store, in milliseconds; after it nothing is retained. @default 2000
+   */
   spillMs: timer(2_000),
-  /** How long one answer waits for externalised payloads; what did not come says `error`. @default 2000 */
+  /**
+   * Time limit for hydrating the payloads of one response, in milliseconds; late ones are marked `error`. @default 2000
+   */
   hydrationMs: timer(2_000),
 })
 export interface HistoryOptions extends Input<typeof HistoryOptions> {}

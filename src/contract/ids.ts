@@ -54,10 +54,10 @@ export function checkSegment(value: string): string | undefined {
   return value.includes('/') ? 'must be one path segment' : undefined
 }
 
-/** Why `value` cannot be an id that stands in a path, or `undefined` when it can. */
+/** Returns why `value` cannot be an id in a path, or `undefined` if it can. */
 export const checkSegmentId = (value: string): string | undefined => checkId(value) ?? checkSegment(value)
 
-/** An id that stands in a path: as `Id`, and one path segment. */
+/** An id in a path: an `Id` that is one path segment. */
 export const SegmentId = Id.superRefine((value, context) => {
   const reason = checkSegment(value)
   if (reason) context.addIssue({ code: 'custom', message: reason, input: undefined })
@@ -66,23 +66,23 @@ export const SegmentId = Id.superRefine((value, context) => {
 /** An instant in ISO 8601, UTC, with milliseconds. */
 export const Timestamp = z.iso.datetime({ precision: 3 })
 
-/** What each id names, wherever it stands: in records, in filters and in paths. */
+/** Descriptions of the ids in records, filters and paths. */
 export const NAMES = {
   action: 'The name of the action.',
-  action_name: 'The name of the action, one of those that the site declares.',
+  action_name: 'The action name, one of those that the site declares.',
   client_id: 'The client of the user: one program, across its restarts.',
   command_id: 'The command, among those for its client.',
   connection_id: 'The connection.',
   context_id: 'The execution context.',
-  correlation_id: 'The call, by what its reply refers to.',
+  correlation_id: 'The call; its reply refers to it.',
   deployment_id: 'The deployment, an operational routing identity; `null` where it has none.',
-  instance_id: 'The instance of the client: one start of it.',
+  instance_id: 'The instance of the client: one start of it, such as one page load.',
   message_id: 'The message, within its stream.',
   node_id: 'The node.',
   scope_id: 'Whose capacity is reserved.',
   session_id: 'The session.',
   site_id: 'The site.',
-  subscription_id: 'The viewer stream, as its `ready` names it.',
+  subscription_id: 'The viewer stream, as named in its `ready` frame.',
   task_id: 'The assigned task, as named by the host that assigned it.',
   user_id: 'The user whose it is.',
   window_id: 'The browser window.',
@@ -96,10 +96,10 @@ export const idField = (name: IdName) => z.string().describe(NAMES[name])
 export const idInput = (name: IdName) => Id.describe(NAMES[name])
 
 /** The filter by this id. */
-export const filterBy = (name: IdName) => Id.optional().describe(`Only what has this \`${name}\`.`)
+export const filterBy = (name: IdName) => Id.optional().describe(`Only records with this \`${name}\`.`)
 
-/** The filter by a time: only what was heard of last at or before it. */
-export const lastAtOrBefore = Timestamp.optional().describe('Only those last heard of at or before this time.')
+/** A filter by the time of the last heartbeat or report. */
+export const lastAtOrBefore = Timestamp.optional().describe('Only records last updated at or before this time.')
 
 const YEAR_MS = 31_536_000_000
 
@@ -109,7 +109,7 @@ export const SilentForMs = z
   .min(1)
   .max(YEAR_MS)
   .optional()
-  .describe('Only those not heard of for at least this long, in milliseconds; at most a year.')
+  .describe('Only records without an update for at least this long, in milliseconds; at most a year.')
 
 let lastTimestamp = { epochMs: 0, text: new Date(0).toISOString() }
 
@@ -120,15 +120,15 @@ export function toTimestamp(epochMs: number): string {
 }
 
 /**
- * A random UUID in one piece. Node's own is a rope of twenty strings, which stays one as the key of a map, takes half a
- * kilobyte, and is walked along whenever that map compares it; to read a character of it makes it a text.
+ * A random UUID as a flat string. Node returns a rope of twenty strings, which takes half a kilobyte as a map key and
+ * slows down every comparison; reading a character flattens it.
  */
 export function randomUuid(): string {
   const id = crypto.randomUUID()
   return id.charCodeAt(0) > 0 ? id : randomUuid()
 }
 
-/** Names one client. Ids hold no line break, so neither this key nor that of a command can stand for two. */
+/** A key of one client. Ids contain no line break, so the key is unambiguous, as is that of a command. */
 export const clientKey = (client: { user_id: string; client_id: string }) => `${client.user_id}\n${client.client_id}`
 
 export const commandKey = (command: { user_id: string; client_id: string; command_id: string }) =>
@@ -148,8 +148,8 @@ export const Reason = z
   .regex(REASON)
 
 /**
- * Order of ids by their UTF-8 bytes, which is the order of code points: negative, zero or positive.
- * JavaScript's `<` compares UTF-16 units and puts U+1F600 before U+FFFD.
+ * Compares ids by their UTF-8 bytes, which is code point order: negative, zero or positive. JavaScript's `<` compares
+ * UTF-16 units and puts U+1F600 before U+FFFD.
  */
 export function compareIds(a: string, b: string): number {
   const shared = Math.min(a.length, b.length)

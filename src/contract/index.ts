@@ -1,4 +1,4 @@
-/** The public words of the house: what a host reads, writes or implements. Internal modules are imported directly. */
+/** The public types of the library: what a host reads, writes or implements. Internal modules are imported directly. */
 
 export type { CloseResult } from '../async/ending.js'
 export type { FieldFault, RecordFault } from './bad-record.js'

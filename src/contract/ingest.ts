@@ -18,20 +18,20 @@ import { defineOptions, having, type Input, readParts } from './options.js'
 
 // Names of history streams: every id one percent-encoded segment, everything under the user who sent it.
 
-/** The stream name of these segments below the user. @example userStream('a/b', 'sites', 'x', 'events') */
+/** Returns the stream name with these segments below the user. @example userStream('a/b', 'sites', 'x', 'events') */
 export function userStream(userId: string, ...segments: string[]): string {
   return ['users', userId, ...segments].map(encodeURIComponent).join('/')
 }
 
 /**
- * The canonical name of a stream that `userId` supplied: always a suffix below the user. One that begins `users/` is
- * nested like any other, because a supplied name is never trusted.
+ * Returns the canonical name of a stream supplied by `userId`: always below the user. A name that starts with `users/`
+ * is nested too, because supplied names are never trusted.
  */
 export function canonicalStream(userId: string, suffix: string): string {
   return `${userStream(userId)}/${suffix}`
 }
 
-/** `stream` where it is the user's own already; any other name is nested below the user. */
+/** Returns `stream` if it is already the user's own; any other name is nested below the user. */
 export function ownStream(userId: string, stream: string): string {
   // With its slash: the name of one user may begin another's.
   return stream.startsWith(`${userStream(userId)}/`) ? stream : canonicalStream(userId, stream)
@@ -44,7 +44,7 @@ export function commandStream(userId: string, clientId: string): string {
 
 const RESERVED = /^users\/[^/]+\/clients\/[^/]+\/commands$/
 
-/** Whether a canonical stream is written by the relay alone: what stands in it is evidence, and no client's word. */
+/** Whether only the relay writes to this canonical stream: its messages are evidence, not claims of a client. */
 export const isReservedStream = (stream: string): boolean => RESERVED.test(stream)
 
 /** Who sent a message the first time, and when it was retained. */
@@ -53,12 +53,12 @@ export const FirstAccepted = z
   .describe('Who sent a message the first time.')
 export type FirstAccepted = z.infer<typeof FirstAccepted>
 
-/** What became of a message. A refused one throws, so `accepted` is always true: the history holds it, once. */
+/** The result of an ingested message. A refused one throws, so `accepted` is always true: the history holds it once. */
 export interface IngestAnswer {
   accepted: boolean
   /** The message had been retained before; it is retained once. */
   duplicate: boolean
-  /** Of a duplicate: the message that is retained. `null` where that is not known. */
+  /** For a duplicate: the retained message; `null` if not known. */
   first?: FirstAccepted | null
 }
 
@@ -72,7 +72,7 @@ export const IngestOptions = defineOptions({
 })
 export interface IngestOptions extends Input<typeof IngestOptions> {}
 
-/** What tells one message from another: a canonical stream begins with the name of its user. */
+/** Identifies a message: a canonical stream starts with its user's name. */
 const identityOf = ({ stream, message_id }: AppendInput) => JSON.stringify([stream, message_id])
 
 /** The message under its canonical stream. @throws Refusal `invalid_input`, `forbidden` */
@@ -84,8 +84,8 @@ function readMessage(idInput: AppendInput): AppendInput {
 }
 
 /**
- * The ordinary ingest over whatever retains a message once. Of equal messages that are under way in this process the
- * first alone is tried, and its end is the end of all: none is a duplicate of what was never retained.
+ * The ordinary ingest over a store that retains a message once. Concurrent equal messages in this process share the
+ * first attempt and its result: none is a duplicate of a message that was never retained.
  */
 export function createIngestOver(
   connections: IngestOptions['connections'],
@@ -93,7 +93,7 @@ export function createIngestOver(
 ): Ingest {
   const inFlight = new Map<string, Promise<Retained>>()
 
-  /** Whether the message was retained before, and what is retained. */
+  /** Returns whether the message was retained before, and the retained one. */
   async function take(message: AppendInput): Promise<Retained> {
     const identity = identityOf(message)
     const first = inFlight.get(identity)
@@ -116,19 +116,19 @@ export function createIngestOver(
   }
 }
 
-/** What a history of the host's own answers need not be a message. */
+/** A custom history may return something else than a message. */
 function firstOf(retained: HistoryMessage | undefined): FirstAccepted | null {
   const first = FirstAccepted.safeParse({ client_id: retained?.client_id, at: retained?.recorded_at })
   return first.success ? first.data : null
 }
 
 /**
- * The ordinary ingest over three facilities: fence, claim, retain. A stream outside the user's own is nested below it.
- * What has been claimed is looked for in the history and appended if it is not there, so that a claim alone never
- * passes for a message; a failed append gives its claim back all the same.
+ * Creates the ordinary ingest over three facilities: fence, claim, retain. A stream outside the user's own is nested
+ * below it. A claimed message is looked up in the history and appended if missing, so that a claim alone never passes
+ * for a message; a failed append releases its claim.
  *
- * @returns a function that rejects with `Refusal` `stale_instance`, `invalid_input`, `forbidden` (a stream that the relay
- * alone writes), `payload_too_large`, `capacity_exceeded`, `unavailable`.
+ * @returns a function that rejects with `Refusal` `stale_instance`, `invalid_input`, `forbidden` (a stream that only
+ * the relay writes), `payload_too_large`, `capacity_exceeded`, `unavailable`.
  */
 export function createIngest(options: IngestOptions): Ingest {
   const { connections, deduplicator, history } = readParts(IngestOptions, options)
@@ -142,14 +142,14 @@ export function createIngest(options: IngestOptions): Ingest {
     try {
       return await append(message, isFirst)
     } catch (error) {
-      // One that cannot be given back does no harm: whoever sends again is looked for in the history.
+      // A claim that cannot be released is harmless: a retry is looked up in the history.
       if (isFirst) await Promise.resolve(deduplicator.release(claim)).catch(() => {})
       throw error
     }
   })
 }
 
-// What a publisher sends about a site, and what became of it.
+// Messages of publishers about a site, and their results.
 
 /** The canonical stream of a site's events, which is its topic on the event bus too. */
 export function siteStream(owner: string, siteId: string): string {
@@ -158,7 +158,7 @@ export function siteStream(owner: string, siteId: string): string {
 
 const SITE_STREAM = /^sites\/([^/]+)\/events$/
 
-/** The site whose stream `suffix` is, to the letter; any other spelling of it is another stream and answers `null`. */
+/** Returns the site of the stream `suffix`; any other spelling is another stream and returns `null`. */
 export function siteIdOf(suffix: string): string | null {
   const segment = SITE_STREAM.exec(suffix)?.[1]
   if (segment === undefined) return null
@@ -184,8 +184,8 @@ export const SiteMessage = z
 export type SiteMessage = z.input<typeof SiteMessage>
 
 /**
- * Why a retained message was not projected onto the event bus; the first that holds. `unknown`: the bus was handed the
- * event and did not say what became of it.
+ * Why a retained message was not published on the event bus; the first reason that applies. `unknown`: the bus got the
+ * event and did not report the outcome.
  */
 export const NotPublishedReason = z
   .enum([
@@ -200,13 +200,13 @@ export const NotPublishedReason = z
     'unknown',
   ])
   .describe(
-    'Why a retained message was not projected onto the event bus: the first that holds. `unknown`: the bus was handed the event and did not say what became of it.',
+    'Why a retained message was not published on the event bus: the first reason that applies. `unknown`: the bus got the event and did not report the outcome.',
   )
 export type NotPublishedReason = z.infer<typeof NotPublishedReason>
 
 /**
- * The answer to a message. `published` speaks of the projection only, never of anybody having seen it; `null` where
- * nobody can tell. A duplicate says by whom and when the message was first taken in, `null` where that is not known.
+ * The response to a message. `published` only says that the event is on the bus, never that a viewer has seen it;
+ * `null` if unknown. A duplicate names the sender and time of the first message, `null` if not known.
  */
 export const SiteMessageAnswer = z
   .object({
@@ -214,14 +214,14 @@ export const SiteMessageAnswer = z
     duplicate: z.boolean().describe('Whether it had held it before; it holds it once.'),
     first: FirstAccepted.nullable()
       .optional()
-      .describe('Of a duplicate: by whom and when it was first taken in; `null` where that is not known.'),
+      .describe('For a duplicate: sender and time of the first message; `null` if not known.'),
     message_id: idField('message_id'),
     stream: z.string().describe('The canonical stream that retains it.'),
     published: z
       .boolean()
       .nullable()
-      .describe('Whether it went onto the event bus, never whether anybody saw it; `null` if unknown.'),
+      .describe('Whether the event is on the bus, never whether a viewer has seen it; `null` if unknown.'),
     not_published_reason: NotPublishedReason.nullable().describe('Why it did not; `null` where it did.'),
   })
-  .describe('What became of a message.')
+  .describe('The result of publishing a message.')
 export type SiteMessageAnswer = z.infer<typeof SiteMessageAnswer>

@@ -1,8 +1,8 @@
-/** How a facility reads what a host hands it. */
+/** Validates inputs of facilities. */
 import * as z from 'zod'
 import { Refusal } from '../refusal.js'
 
-/** What gives something up: of any realm, and so known by what it can do. */
+/** An abort signal of any realm, recognised by its methods. */
 export const Signal = z.custom<AbortSignal>((value) => {
   const { aborted, addEventListener, removeEventListener } = Object(value)
   return typeof aborted === 'boolean' && [addEventListener, removeEventListener].every((f) => typeof f === 'function')

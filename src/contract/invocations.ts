@@ -1,60 +1,62 @@
-/** One action invoked in a session: what a viewer asks, and the evidence it gets back. */
+/** Invocations of actions: a viewer's request and its result. */
 import * as z from 'zod'
 import { idField, Timestamp } from './ids.js'
 import { JsonRecord, JsonValue } from './json.js'
 
-/** What the runtime adds to the parameters of every action; a caller's own names of this kind are refused. */
+/** Prefix of the parameters that the runtime adds to every action; callers must not use it. */
 export const RESERVED_PREFIX = '__cooperative_site_'
 export const SESSION_PARAMETER = `${RESERVED_PREFIX}session_id`
 export const SITE_PARAMETER = `${RESERVED_PREFIX}id`
 
-/** How long an action may take when the caller does not say. */
+/** The default timeout of an action, in milliseconds. */
 export const TIMEOUT_DEFAULT_MS = 30_000
-/** Longest time a caller may ask for: a viewer waits for it on one HTTP request. */
+/** The maximum timeout of an action, in milliseconds: the viewer waits for it on one HTTP request. */
 export const TIMEOUT_MAX_MS = 120_000
 
 /** The body of an invocation. */
 export const InvokeBody = z
   .strictObject({
-    parameters: JsonRecord.optional().describe('What the action takes. Absent: `{}`.'),
+    parameters: JsonRecord.optional().describe('The parameters of the action. Absent: `{}`.'),
     timeout_ms: z
       .int()
       .min(1)
       .max(TIMEOUT_MAX_MS)
       .optional()
-      .describe(`How long it may take, in ms. Absent: what the relay says, ${TIMEOUT_DEFAULT_MS} by itself.`),
+      .describe(`Timeout in milliseconds. Absent: the relay's default, normally ${TIMEOUT_DEFAULT_MS}.`),
   })
-  .describe('An invocation as a viewer asks for it.')
+  .describe('An invocation as requested by a viewer.')
 export type InvokeBody = z.infer<typeof InvokeBody>
 
-/** What the application said when an action failed. `message` is what it meant for viewers; a thrown text never is. */
+/** The application's error. `message` is meant for viewers; the message of a thrown error is never used. */
 export const InvocationError = z
   .object({
     code: z.string().describe('What went wrong, for programs.'),
-    message: z.string().nullable().describe('What it meant for viewers; a thrown text never is.'),
+    message: z.string().nullable().describe('A message meant for viewers; never that of a thrown error.'),
   })
-  .describe('What the application said when an action failed.')
+  .describe("The application's error.")
 export type InvocationError = z.infer<typeof InvocationError>
 
-/** The answer to an invocation that reached the application and came back. */
+/** The result of an invocation that the application answered. */
 export const Invocation = z
   .object({
     invocation_id: z.string().describe('This invocation, for logs.'),
     action: idField('action'),
-    status: z.enum(['succeeded', 'failed']).describe('What the application said of it.'),
-    result: JsonValue.describe('What it returned: any JSON value, `null` where it failed.'),
+    status: z.enum(['succeeded', 'failed']).describe('Whether the application succeeded.'),
+    result: JsonValue.describe('The returned JSON value; `null` if it failed.'),
     error: InvocationError.nullable().describe('Why it failed; `null` where it did not.'),
     started_at: Timestamp.describe('When the relay took it on.'),
-    finished_at: Timestamp.describe('When the answer was there.'),
+    finished_at: Timestamp.describe('When the result arrived.'),
   })
-  .describe('The answer to an invocation that reached the application and came back.')
+  .describe('The result of an invocation that the application answered.')
 export type Invocation = z.infer<typeof Invocation>
 
 /** How the gate reaches the application: one ordinary call to one client. */
 export interface ActionConnector {
   /**
-   * @returns what the handler returned. Rejects when the handler failed; with `Refusal` `connector_unavailable` when
-   * the client cannot be reached, `timeout` when it did not answer.
+   * Calls the application once.
+   *
+   * @returns the handler's result. Rejects when the handler failed; with `Refusal` `connector_unavailable` when the
+   * client cannot be reached, `timeout` when it did not reply.
    */
   call(
     client: { user_id: string; client_id: string },
@@ -68,30 +70,30 @@ export interface ActionConnector {
   ): Promise<unknown>
 }
 
-// The idempotency family: which calls have run under which key, and what they came to.
+// Idempotency keys: which calls ran under which key, and their results.
 
-/** How long a key stands for its call, from the claim on. */
+/** How long a key is remembered after its claim. */
 export const IDEMPOTENCY_KEPT_MS = 600_000
-/** Keys of one viewer in one session; beyond, the oldest of its own that has ended is forgotten. */
+/** Maximum keys of one viewer in one session; beyond it the viewer's oldest ended key is forgotten. */
 export const IDEMPOTENCY_KEYS_MAX = 1_000
 
 /** One attempt at one call. */
 export interface IdempotencyClaim {
-  /** Keys belong to one viewer in one session: nobody else meets them, and nobody else can crowd them out. */
+  /** Keys belong to one viewer in one session: other viewers neither see them nor use up their limit. */
   session_id: string
   user_id: string
   key: string
-  /** A digest of what is asked for; the same key with another one is another call. */
+  /** A digest of the request; the same key with another digest is another call. */
   fingerprint: string
-  /** Names this attempt, so that asking twice is asking once. */
+  /** Identifies this attempt, so that repeating it is harmless. */
   attempt: string
-  /** How long it may be under way; when it has not ended by then, nobody knows what it came to. */
+  /** How long the call may be pending; after that its outcome is unknown. */
   leaseMs: number
 }
 
 /**
- * What became of a claim: this attempt may run; another one is under way; the key belongs to another call; or the call
- * has ended, with its answer, `null` where nobody knows what it came to or the answer was too old to be kept.
+ * The result of a claim: this attempt may run; another one is pending; the key belongs to another call; or the call has
+ * ended, with its result, `null` if the outcome is unknown or the result is no longer stored.
  */
 export type IdempotencyState =
   | { state: 'claimed' /** Epoch ms. */; at: number }
@@ -100,13 +102,13 @@ export type IdempotencyState =
   | { state: 'ended'; answer: Invocation | null }
 
 /**
- * Where keys are kept. One per process is enough for one relay; several relays share one. What it cannot say for certain
- * it must not say: a claim that may have run is never free again before its time.
+ * Stores idempotency keys. One per process is enough for one relay; several relays share one. It must never report an
+ * uncertain state as certain: a claim that may have run is not free again before it expires.
  */
 export interface IdempotencyStore {
-  /** @throws Refusal `capacity_exceeded` when all keys of this viewer in this session are under way; `unavailable`. */
+  /** @throws Refusal `capacity_exceeded` when all keys of this viewer in this session are pending; `unavailable`. */
   claim(claim: IdempotencyClaim): Promise<IdempotencyState>
-  /** The attempt ran, or may have (`null`): this is what every repeat is answered. */
+  /** Records the result of an attempt, or `null` if it may have run: every repeat gets it. */
   keep(claim: IdempotencyClaim, answer: Invocation | null): Promise<void>
   /** The attempt did not run: the key is free again. */
   release(claim: IdempotencyClaim): Promise<void>

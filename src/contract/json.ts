@@ -10,18 +10,18 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
 /** A JSON object. */
 export type JsonObject = { [key: string]: Json }
 
-/** Any JSON value as the answer of an inspector. Its depth and size are bounded where it is encoded, not here. */
+/** Any JSON value from an inspector. Depth and size are limited when it is serialised, not here. */
 export const JsonValue = z.unknown() as unknown as z.ZodType<Json>
 
 /**
- * A JSON object as the answer of an inspector: its values are passed on, its own keys are the host's. One that turns itself into
- * something else on its way into JSON is none.
+ * A JSON object from an inspector: keys and values are passed on. An object that changes itself when serialised is
+ * refused.
  */
 export const JsonRecord = z
   .record(z.string(), JsonValue)
-  .refine(({ toJSON }) => typeof toJSON !== 'function', 'must not have a toJSON of its own')
+  .refine(({ toJSON }) => typeof toJSON !== 'function', 'must not have its own toJSON')
 
-/** What a host says of a record of its own, within its bound. */
+/** Host-supplied metadata of a record, limited in size. */
 export const HostMetadata = JsonRecord.refine((value) => {
   try {
     return toJson(value, METADATA_BYTES).bytes > 0
@@ -33,9 +33,9 @@ export const HostMetadata = JsonRecord.refine((value) => {
 const isObject = (value: unknown): value is object => value !== null && typeof value === 'object'
 
 /**
- * How many objects and lists the text of `value` has, or `undefined` when it nests deeper than `depth` levels. One that
- * is referred to twice counts twice, and is looked at once a level: a few that refer to each other can stand for
- * billions. Iterative, because a depth of 100,000 must not overflow the stack.
+ * Counts the objects and arrays in the text of `value`; `undefined` if it nests deeper than `depth`. A shared object
+ * counts for each reference but is visited once per level: a few that refer to each other can stand for billions.
+ * Iterative, because a depth of 100,000 must not overflow the stack.
  */
 function countNested(value: unknown, depth: number): number | undefined {
   let level = new Map(isObject(value) ? [[value, 1]] : [])
@@ -64,7 +64,7 @@ export const isDeeperThan = (value: unknown, depth: number): boolean => countNes
 export function toJson(value: unknown, maxBytes: number): { text: string; bytes: number } {
   const count = countNested(value, JSON_DEPTH)
   if (count === undefined) throw new Refusal('invalid_input', `nested deeper than ${JSON_DEPTH} levels`)
-  // Each has its two brackets: what cannot fit is not even begun.
+  // Each takes two brackets, so an oversized value is refused before serialising it.
   if (2 * count > maxBytes) throw new Refusal('payload_too_large', `more than ${maxBytes} bytes`)
   let text: string
   try {
@@ -72,23 +72,23 @@ export function toJson(value: unknown, maxBytes: number): { text: string; bytes:
   } catch (cause) {
     throw new Refusal('invalid_input', 'must be a JSON value', { cause })
   }
-  // What its type hides: a function and a symbol have no JSON text at all.
+  // Functions and symbols have no JSON text.
   if (text === undefined) throw new Refusal('invalid_input', 'must be a JSON value')
   const bytes = utf8Length(text)
   if (bytes > maxBytes) throw new Refusal('payload_too_large', `${bytes} bytes, at most ${maxBytes}`)
   return { text, bytes }
 }
 
-/** Whether JSON says all of `value`: a date or a class in it would arrive as something else. */
+/** Whether JSON can represent `value` unchanged: dates and class instances would arrive as something else. */
 export function isPlain(value: object): boolean {
   const prototype = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === null || Array.isArray(value)
 }
 
 /**
- * `value` with everything in it frozen, so that a record handed out is the record that stays. What is no JSON stays as it is:
- * bytes cannot be frozen, and an object of a class is somebody's own. Iterative, because what a store holds may nest as deep as
- * its length allows.
+ * Deep-freezes `value`, so that a record handed out cannot change. Non-JSON values are left alone: bytes cannot be
+ * frozen, and class instances belong to their owner. Iterative, because stored values may nest as deep as their length
+ * allows.
  */
 export function deepFreeze<T>(value: T): T {
   const left: unknown[] = [value]

@@ -1,9 +1,9 @@
-/** The bounds that a caller of the router or of a facility can meet, each beside its reason. */
+/** Limits of the router and the facilities, each with its reason. */
 import { count, defineOptions, type Read } from './options.js'
 
 /** Most entries of one page: about 250 KiB of JSON, a few milliseconds of one core. */
 export const PAGE_MAX = 500
-/** Entries that one request may examine per source: what keeps a request cheap whatever the size of the state. */
+/** Entries that one request may examine per source: keeps a request cheap whatever the size of the state. */
 export const EXAMINED_MAX = 10_000
 /** Pages that one request may fetch per source, for inspectors whose pages are short or empty. */
 export const SAMPLE_PAGES_MAX = 100
@@ -15,20 +15,20 @@ export const TOKEN_BYTES = 360
 export const CURSOR_BYTES = 512
 /** Bytes of an id, in UTF-8. */
 export const ID_BYTES = 256
-/** Bytes of one externalised payload that a history answer will carry, and of all of one answer together eight times that. */
+/** Maximum bytes of one externalised payload in a history response; eight times that for all payloads of a response. */
 export const HYDRATION_BYTES = 1_048_576
-/** Bytes of the texts that one raw history sample is made of: it is shorter rather than larger, and what they stand for is. */
+/** Maximum bytes of a raw history sample; a larger sample is shortened. */
 export const HISTORY_BYTES = 8 * HYDRATION_BYTES
-/** Bytes of a stored record: what a shared store refuses at write, and memory with it. */
+/** Maximum bytes of a stored record, in a shared store and in memory. */
 export const RECORD_BYTES = 65_536
-/** Bytes of what a host says of a node or a scope. */
+/** Maximum bytes of the metadata of a node or a scope. */
 export const METADATA_BYTES = 4_096
 /** Levels of nesting in a JSON value that comes from outside; deeper ones crash `JSON.stringify`. */
 export const JSON_DEPTH = 32
 /** Names in one map of low-cardinality counters. */
 export const COUNTER_NAMES = 32
 
-/** Limits of a router per request. You can lower each of them, but not raise it. */
+/** Limits of a router per request. Each can be lowered, not raised. */
 export const RouterLimits = defineOptions({
   /** Page size without a `limit`; at most `pageMax`. @default 100 */
   pageDefault: count(100, 100),

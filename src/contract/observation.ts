@@ -1,10 +1,10 @@
-/** What one source knows of its users without being scanned: the optional methods that `/users` builds on. */
+/** Observations of users: optional inspector methods that `/users` uses instead of scanning. */
 import type { Awaitable, IdPageQuery, Indexed, InspectionContext, Pingable, Versioned } from './page.js'
 
 /**
- * What one source knows of one user, under the names of `UserSummary`. Absent fields are not this source's to know.
- * `observed_…` counts what is live: connected connections, active and idle contexts, open windows; the maps by status count
- * all. Counts are exact unless `truncated`. Lists hold each name once, in any order; 101 names are as good as more.
+ * What one source knows about one user, with the field names of `UserSummary`. Absent fields belong to other sources.
+ * `observed_…` counts live entries: connected connections, active and idle contexts, open windows; the maps by status
+ * count all. Counts are exact unless `truncated`. Lists contain each name once, in any order, at most 101 names.
  */
 export interface UserPart {
   user_id: string
@@ -28,39 +28,39 @@ export interface UserPart {
 export type UserIds = string[] &
   Indexed & {
     /**
-     * Where it stopped looking because of its bound, and not because `limit` was reached: all its users up to here are in.
-     * The next page goes on from here.
+     * Set if the bound of examined entries ended the page, not `limit`: all users up to this id are included, and the
+     * next page continues here.
      */
     reached?: string
   }
 
-/** What a source knows of some users. `truncated`: of a user without a part it may only not know. */
+/** Observations of some users. `truncated`: users without a part may exist. */
 export type UserParts = UserPart[] & Indexed
 
 /**
- * An index over users that a source may keep. A source without it is sampled within 10,000 entries, and so is one that
- * answers `null`, because its index counts what has died and would have to be told apart first.
+ * An optional index over users. A source without it is sampled within 10,000 entries, and so is one that returns `null`
+ * because its index includes expired entries.
  */
 export interface UserIndex extends Pingable, Versioned {
   /** Users greater than `after`, ordered by the UTF-8 bytes of their ids, at most `limit`. */
   listUserIds?(page: IdPageQuery, ctx: InspectionContext): Awaitable<UserIds | null>
-  /** What this source knows of these users (at most 500), one part for each that it knows. */
+  /** Returns what this source knows about these users (at most 500), one part per known user. */
   observeUsers?(userIds: readonly string[], ctx: InspectionContext): Awaitable<UserParts | null>
 }
 
-/** What entries say of their user, added up entry by entry. */
+/** The sum of a user's entries. */
 export interface FoldedPart extends Omit<UserPart, 'user_id' | 'truncated'> {
   observed_client_types?: Set<string>
   observed_action_types?: Set<string>
   observed_client_ids?: Set<string>
 }
 
-/** Adds one entry of a family to what is known of its user; each family's stands beside its schema. */
+/** Adds one entry of a family to its user's observation; defined next to each family's schema. */
 export type Fold<Entry> = (part: FoldedPart, entry: Entry) => void
 
 type ListField = 'observed_client_types' | 'observed_action_types' | 'observed_client_ids'
 
-/** Adds names to a list of the part, which is there from then on. */
+/** Adds names to a list of the part, and creates the list if needed. */
 export function addNames(part: FoldedPart, field: ListField, names: Iterable<string>): void {
   part[field] ??= new Set()
   for (const name of names) part[field].add(name)
@@ -73,7 +73,7 @@ export function countOne(counts: Record<string, number> | undefined, values: rea
   return more
 }
 
-/** What all `entries` of one user say. */
+/** Sums up all `entries` of one user. */
 export function foldAll<Entry>(fold: Fold<Entry>, entries: readonly Entry[]): FoldedPart {
   const part: FoldedPart = {}
   for (const entry of entries) fold(part, entry)

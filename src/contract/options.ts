@@ -1,4 +1,4 @@
-/** Declares the options of a factory once: what each one must be, its default, and its public type. */
+/** Declares the options of a factory once: types, defaults and the public interface. */
 import * as z from 'zod'
 import { integerRange, invalidOption, missingOption, shareOf, TIMER_MAX_MS, unknownOption } from './checks.js'
 

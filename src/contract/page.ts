@@ -1,24 +1,24 @@
-/** How a list is asked for and answered: the page, its token, and what accompanies every call of an inspector. */
+/** Pages of lists, their tokens, and the context passed to every inspector call. */
 import * as z from 'zod'
 import { Refusal } from '../refusal.js'
 import { EXAMINED_MAX } from './limits.js'
 
-/** At once or by promise. */
+/** A value or a promise of it. */
 export type Awaitable<T> = T | Promise<T>
 
 /** What accompanies every call of an inspector. */
 export interface InspectionContext {
   /** Aborted when the client goes away or the deadline passes. */
   signal: AbortSignal
-  /** Hears of what an inspector passed over to be able to answer; a router hands it to `onError`. */
+  /** Called for each record that was skipped as invalid; a router passes it to `onError`. */
   onError?(error: unknown): void
-  /** What the request may cost. Absent: the library's own bounds. */
+  /** Cost limits of the request. Absent: the library's limits. */
   limits?: InspectionLimits
-  /** How many entries this source may yet look at for this request, at least 1. Absent: `limits.examined`. */
+  /** How many more entries this source may examine for this request, at least 1. Absent: `limits.examined`. */
   scanBudget?: number
 }
 
-/** What one request may cost. */
+/** Cost limits of one request. */
 export interface InspectionLimits {
   /** Entries, index entries included, that each source may look at for one request. @default 10000 */
   readonly examined: number
@@ -27,11 +27,11 @@ export interface InspectionLimits {
 /** The bound on the entries that one source looks at for the whole request. */
 export const examinedMax = (ctx: InspectionContext): number => ctx.limits?.examined ?? EXAMINED_MAX
 
-/** How many entries one call may look at: what is left of the bound, and never more than it. */
+/** Returns how many entries one call may examine: the remaining budget, capped by the limit. */
 export const scanLimit = (ctx: InspectionContext): number =>
   Math.min(ctx.scanBudget ?? Number.POSITIVE_INFINITY, examinedMax(ctx))
 
-/** `ctx` for one call of several that share what may be looked at. */
+/** Returns a copy of `ctx` with a budget shared by several calls. */
 export const withScanBudget = (ctx: InspectionContext, scanBudget: number): InspectionContext =>
   // Descriptors and not values: the signal is made when an inspector looks at it, and most never do.
   Object.defineProperties({} as InspectionContext, {
@@ -39,14 +39,14 @@ export const withScanBudget = (ctx: InspectionContext, scanBudget: number): Insp
     scanBudget: { value: scanBudget, configurable: true, enumerable: true, writable: true },
   })
 
-/** `ctx` with a signal of its own. */
+/** Returns a copy of `ctx` with another signal. */
 export const withSignal = (ctx: InspectionContext, signal: AbortSignal): InspectionContext =>
   Object.defineProperties({} as InspectionContext, {
     ...Object.getOwnPropertyDescriptors(ctx),
     signal: { value: signal, configurable: true, enumerable: true, writable: true },
   })
 
-/** `ctx` with another ear for what is passed over. */
+/** Returns a copy of `ctx` with another `onError`. */
 export const withOnError = (ctx: InspectionContext, onError: (error: unknown) => void): InspectionContext =>
   Object.defineProperties({} as InspectionContext, {
     ...Object.getOwnPropertyDescriptors(ctx),
@@ -54,8 +54,8 @@ export const withOnError = (ctx: InspectionContext, onError: (error: unknown) =>
   })
 
 /**
- * How much a source looked at for one answer: entries of the index that it walked and records, passed over or not; what
- * has died too. A number that is kept and only read costs nothing. Absent: a source that does not count.
+ * How many entries a source examined: index entries and records, including skipped and expired ones. Reading a
+ * maintained counter costs nothing. Absent: the source does not count.
  */
 export interface Examined {
   examined?: number
@@ -63,20 +63,22 @@ export interface Examined {
 
 /** A source that may have several parts, such as the shards of a store. */
 export interface Pingable {
-  /** Resolves when all of its parts answer, throws when one does not. Without it `/sources` asks for one entry alone. */
+  /**
+   * Resolves when all parts of the source respond, rejects when one does not. Without it `/sources` reads one entry.
+   */
   ping?(ctx: InspectionContext): Awaitable<unknown>
 }
 
 /** A source that knows when it has changed. */
 export interface Versioned {
   /**
-   * Another text after every change of what its lists and counts show, also of what leaves by silence; `null` where that
-   * cannot be told now. An age, which grows by the clock alone, is no change. Without it answers are compared.
+   * Returns a text that changes with every change of the lists and counts, including expiries; `null` if unknown at the
+   * moment. Ages, which only grow with the clock, do not count. Without it responses are compared.
    */
   version?(ctx: InspectionContext): Awaitable<string | null>
   /**
-   * `version` is a question to a store: only those who watch wait for it. A request for a list would wait twice, and its
-   * tag is made of the answer. @default false
+   * Whether `version` queries a store: then only watches use it. A list request would wait twice, so its tag is
+   * computed from the response. @default false
    */
   readonly remoteVersion?: boolean
 }
@@ -89,7 +91,7 @@ export type Order = z.infer<typeof Order>
 export interface PageQuery {
   /** Most items to return, at least 1. */
   limit: number
-  /** The inspector's own token from the page before, as it handed it out; `null` asks for the first page. */
+  /** The inspector's own token from the previous page, unchanged; `null` for the first page. */
   cursor: string | null
   /**
    * Order of the list; the same for all pages of one walk. The routes that take `order` always give it. Absent: the order
@@ -98,7 +100,7 @@ export interface PageQuery {
   order?: Order | undefined
 }
 
-/** Items and where to go on. An empty page with `has_more: true` is normal: keep walking. */
+/** Items and where to continue. An empty page with `has_more: true` is normal: keep paging. */
 export interface Page<T> extends Examined {
   items: T[]
   /** The inspector's own token, at most 360 bytes; present whenever `has_more` is true. */
@@ -108,10 +110,13 @@ export interface Page<T> extends Examined {
   omitted?: number
 }
 
-/** The member of a page that says that it leaves out this many; nothing for none. */
+/** Returns the `omitted` member of a page, or nothing for 0. */
 export const omittedCount = (count: number): { omitted?: number } => (count > 0 ? { omitted: count } : {})
 
-/** `page` with other items. Its members are named: a page may be of a class of the host's, of which a spread sees nothing. */
+/**
+ * Returns `page` with other items. Members are copied by name: a host's page may be a class instance, which a spread
+ * does not copy.
+ */
 export function withItems<T>({ next_cursor, has_more, omitted, examined }: Page<unknown>, items: T[]): Page<T> {
   return {
     items,
@@ -122,22 +127,22 @@ export function withItems<T>({ next_cursor, has_more, omitted, examined }: Page<
   }
 }
 
-/** What an index says of itself. `truncated`: a part of the source could not be read, so that its answer may be too little. */
+/** Metadata of an index result. `truncated`: part of the source could not be read, so the result may be incomplete. */
 export interface Indexed extends Examined {
   truncated?: boolean
 }
 
-/** `answer`, with what its source says of it beside it: whoever compares or prints the answer sees the answer alone. */
+/** Adds metadata to `answer` as non-enumerable properties, so that it is neither compared nor serialised. */
 export function withMetadata<T extends object, Notes extends Indexed>(answer: T, notes: Notes): T & Notes {
   for (const [name, value] of Object.entries(notes))
     if (value !== undefined) Object.defineProperty(answer, name, { value, configurable: true, writable: true })
   return answer as T & Notes
 }
 
-/** The page that the cheapest question to a list asks for. */
+/** A one-item page, used as a probe. */
 export const PAGE_OF_ONE: PageQuery = { limit: 1, cursor: null }
 
-/** What a filter names, and what it names it for. */
+/** Filter values by field name. */
 export type Filter = Readonly<Record<string, unknown>>
 
 const BEFORE = /_before$/
@@ -152,7 +157,7 @@ export function admitsValue(record: object, name: string, wanted: unknown): bool
   return typeof at === 'string' && at <= (wanted as string)
 }
 
-/** Returns whether records match `filter`: what it leaves out or has as `undefined` matches any value. */
+/** Returns a function that checks whether a record matches `filter`; absent and `undefined` values match anything. */
 export function matcherOf(filter: Filter): (record: object) => boolean {
   const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
   return (record) => wanted.every(([name, value]) => admitsValue(record, name, value))
@@ -166,7 +171,7 @@ export interface IdPageQuery {
   limit: number
 }
 
-/** Records in the range of a list page that cannot be shown; left out where there are none. */
+/** Records of this page that cannot be shown; absent if none. */
 export const Omitted = z.int().min(1)
 
 /** The schema of a page of `item`. */

@@ -1,4 +1,4 @@
-/** Lists over rows of plain data, as the fakes of tests and the inspectors of an incident answer them. */
+/** Lists over plain data, used by fakes and by incident inspectors. */
 import type { ActionObservation, Connection } from './connections.js'
 import { compareIds } from './ids.js'
 import { type Page, type PageQuery, parseSequence } from './page.js'
@@ -7,7 +7,10 @@ import { type Page, type PageQuery, parseSequence } from './page.js'
 export const hasAll = (entry: object, wanted: readonly [string, unknown][]): boolean =>
   wanted.every(([name, value]) => entry[name as keyof object] === value)
 
-/** One page of `rows`, which are the oldest first. The token is the place of the next row in the order that was asked for. */
+/**
+ * Returns one page of `rows`, which are sorted oldest first. The token is the index of the next row in the requested
+ * order.
+ */
 export function pageOfRows<T>(rows: readonly T[], { cursor, limit, order }: PageQuery): Page<T> {
   const start = parseSequence(cursor)
   const end = start + limit

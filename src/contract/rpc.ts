@@ -23,7 +23,7 @@ export const PendingCall = z
     overdue: z
       .boolean()
       .optional()
-      .describe('Whether it is past its deadline and has not been removed yet; absent if unknown.'),
+      .describe('Whether the call is past its deadline and not removed yet; absent if unknown.'),
   })
   .describe('A call that has been opened and not settled.')
 export type PendingCall = z.infer<typeof PendingCall>
@@ -48,21 +48,21 @@ export interface InstanceCheck {
 
 const Count = z.int().min(0)
 
-/** What became of calls and of replies to them. */
+/** Counters of calls and replies. */
 export const CallCounters = z
   .object({
     opened: Count.describe('Calls that were opened.'),
-    succeeded: Count.describe('Those that ended by a reply, which was a result.'),
-    failed: Count.describe('Those that ended by a reply, which was an error.'),
-    timed_out: Count.describe('Those that ended by their deadline, also where their node died before it came.'),
-    cancelled: Count.describe('Those that were given up by their caller, or by a correlator that was closed.'),
+    succeeded: Count.describe('Calls that ended with a result.'),
+    failed: Count.describe('Calls that ended with an error reply.'),
+    timed_out: Count.describe('Calls that ended by their deadline, including those of a node that had died.'),
+    cancelled: Count.describe('Calls cancelled by their caller or by closing the correlator.'),
     late: Count.describe('Replies to a call that was not pending: too late, a second time, or never opened.'),
-    foreign: Count.describe('Replies from somebody else than the call went to.'),
+    foreign: Count.describe('Replies from another client than the called one.'),
   })
-  .describe('What became of calls and of replies to them, since `counting_since`.')
+  .describe('Counters of calls and replies since `counting_since`.')
 export type CallCounters = z.infer<typeof CallCounters>
 
-/** How many calls wait and what became of the others, of one instant. */
+/** Pending calls and counters, from one moment. */
 export const RpcSummary = z
   .object({
     pending: Count.describe('Calls that wait within their deadline.'),
@@ -71,12 +71,12 @@ export const RpcSummary = z
     ),
     oldest_age_ms: Count.nullable().describe('How long that one has waited, in ms; `null` where none waits.'),
     overdue: Count.describe('Calls past their deadline that have not been removed yet.'),
-    counters: CallCounters.describe('What became of calls and of replies to them.'),
+    counters: CallCounters.describe('Counters of calls and replies.'),
     counting_since: Timestamp.nullable().describe('When the first was counted; `null` where none has been.'),
     observed_at: Timestamp.describe('When this was looked at.'),
   })
   .describe(
-    'How many calls wait and what became of the others: `opened` is `succeeded + failed + timed_out + cancelled + pending + overdue`, of one instant.',
+    'Pending calls and counters from one moment: `opened` is `succeeded + failed + timed_out + cancelled + pending + overdue`.',
   )
 export type RpcSummary = z.infer<typeof RpcSummary>
 
@@ -87,20 +87,20 @@ export interface RpcInspector extends UserIndex {
   getPending(correlationId: string, ctx: InspectionContext): Awaitable<PendingCall | null>
   /** Mirrored by the capability `rpc_instance_check`. */
   checkInstance?(instance: Instance, ctx: InspectionContext): Awaitable<InstanceCheck>
-  /** Told by the operation `rpc_summary`. */
+  /** Advertised as the operation `rpc_summary`. */
   summary?(ctx: InspectionContext): Awaitable<RpcSummary>
 }
 
-/** A call as it is opened. Without `timeoutMs` it waits for its reply for as long as the correlator allows. */
+/** The input of `open`. Without `timeoutMs` the correlator's default applies. */
 export const OpenCallInput = z.object({
   action: Id,
   user_id: Id,
   client_id: Id,
   instance_id: Id.nullable().optional(),
   /**
-   * For a caller whose id must be the same wherever the call arrives; at least 128 bits that nobody guesses. While a call is pending
-   * under it another one is refused with `command_conflict`; over several shards only one of the same node, or of a user of the same
-   * shard: there it is the caller's to make it unique, of all users.
+   * Set it if the id must be the same wherever the call arrives; use at least 128 unguessable bits. While a call with
+   * this id is pending another one is refused with `command_conflict`; over several shards only one of the same node,
+   * or of a user of the same shard: there the caller must make it unique among all users.
    */
   correlation_id: Id.optional(),
   timeoutMs: z.int().min(1).max(86_400_000).optional(),
@@ -120,16 +120,17 @@ export interface CallSender {
 export type CallOutcome = ({ ok: true; result: unknown } | { ok: false; error: unknown }) & { from?: CallSender }
 
 /**
- * Who sent `outcome`: a sender beside it counts like one in it, for one that went unread would let a forged reply in.
+ * Returns the sender of `outcome`: one passed separately counts like one in it, because an ignored sender would let a
+ * forged reply in.
  *
- * @throws Refusal `invalid_input` for what is not a reply; the call goes on waiting.
+ * @throws Refusal `invalid_input` for an invalid reply; the call stays pending.
  */
 export function checkOutcome(outcome: CallOutcome, from?: CallSender): CallSender | undefined {
   if (typeof outcome?.ok !== 'boolean') throw new Refusal('invalid_input', 'outcome.ok: must be true or false')
   return outcome.from ?? from
 }
 
-/** What is known of an open call: its id, which is at least 128 random bits, and the promise of its result. */
+/** An open call: its id, at least 128 random bits, and the promise of its result. */
 export interface OpenCall {
   correlation_id: string
   /** Rejects with the reply's error, or with `Refusal` `timeout`, `cancelled` or `closed`. */
@@ -144,32 +145,36 @@ export interface RpcCorrelator {
    */
   open(input: OpenCallInput): Promise<OpenCall>
   /**
-   * Whether this was the one reply; late, double and foreign replies are counted and dropped.
+   * Settles the call. Late, duplicate and foreign replies are counted and dropped.
    *
-   * @throws Refusal `invalid_input` for what is not a reply.
+   * @returns whether this was the one reply.
+   * @throws Refusal `invalid_input` for an invalid reply.
    */
   settle(correlationId: string, outcome: CallOutcome, from?: CallSender): Promise<boolean>
 }
 
 /** What both correlators take. In a shared store a bound on all is that of one shard. */
 export const RpcOptions = defineOptions({
-  /** Correlation ids; whoever knows one can settle the call. @default 128 random bits in hexadecimal */
+  /** Creates correlation ids; a client that knows an id can settle the call. @default 128 random bits in hexadecimal */
   newId: func<() => string>().optional(),
-  /** Calls pending at once; another is refused with `capacity_exceeded`. @default 100000 */
+  /** Maximum pending calls; another one is refused with `capacity_exceeded`. @default 100000 */
   maxPending: count(100_000),
-  /** Calls of one user pending at once. @default a tenth of `maxPending` */
+  /** Maximum pending calls per user. @default a tenth of `maxPending` */
   maxPendingPerUser: share('maxPending'),
-  /** For a call without `timeoutMs`: none waits for ever. @default 3600000 */
+  /** Timeout of calls without `timeoutMs`, in milliseconds. @default 3600000 */
   defaultTimeoutMs: timer(3_600_000),
   /**
-   * Whom the inspector asks whether an instance is the current one. Absent: nobody, or over a shared store the connection
-   * registry of the deployment.
+   * Used by the inspector to check whether an instance is the current one. @default none; over a shared store the
+   * connection registry of the deployment
    */
   connections: having<Pick<ConnectionRegistry, 'currentInstance'>>('currentInstance').optional(),
 })
 export interface RpcOptions extends Input<typeof RpcOptions> {}
 
-/** What became of calls and replies at this correlator, since it was made; of the deployment the inspector's `summary` tells. */
+/**
+ * Counters of calls and replies of this correlator since it was created; the inspector's `summary` has those of the
+ * deployment.
+ */
 export interface RpcCounters {
   settled: number
   timed_out: number
@@ -177,7 +182,7 @@ export interface RpcCounters {
   cancelled: number
   /** Replies to a call that is not pending: too late, a second time, or never opened. */
   late: number
-  /** Replies from somebody else than the call went to. */
+  /** Replies from another client than the called one. */
   foreign: number
 }
 
@@ -190,7 +195,7 @@ export function admitsCall(filter: PendingCallFilter, call: PendingCall): boolea
   )
 }
 
-/** What a pending call says of its user. */
+/** Adds a pending call to its user's observation. */
 export function foldCall(part: FoldedPart, entry: Pick<PendingCall, 'client_id'>): void {
   part.pending_rpc = (part.pending_rpc ?? 0) + 1
   addNames(part, 'observed_client_ids', [entry.client_id])

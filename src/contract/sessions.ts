@@ -1,4 +1,4 @@
-/** The sessions family: one viewer-facing relationship to a site, who may take part in it, and where both are kept. */
+/** Sessions: a viewer-facing relationship to a site, and who may take part in it. */
 import * as z from 'zod'
 import { Refusal } from '../refusal.js'
 import type { Family } from './family.js'
@@ -22,7 +22,7 @@ export const SESSION_MOVES: Record<'active' | 'suspended' | 'closed', readonly S
 
 /** A session is shared with people one by one; a crowd is a policy of the host's own. */
 export const SHARES_MAX = 1_000
-/** How long a session that has ended can still be asked about, in ms. */
+/** How long an ended session is retained, in milliseconds. */
 export const FINAL_KEPT_MS = 3_600_000
 
 /** The client that handles the actions of a session. */
@@ -35,13 +35,13 @@ export const Session = z
     session_id: idField('session_id'),
     site_id: idField('site_id'),
     owner: z.string().describe('The owner of the site, and the user of the connector.'),
-    state: SessionState.describe('Where it stands.'),
+    state: SessionState.describe('Current state.'),
     connector: z
       .object({ user_id: idField('user_id'), client_id: idField('client_id') })
       .nullable()
       .describe('The client that handles its actions; `null` where it has none.'),
     opened_at: Timestamp.describe('When it was opened.'),
-    expires_at: Timestamp.nullable().describe('When it expires; `null` for one that does not.'),
+    expires_at: Timestamp.nullable().describe('When it expires; `null` if it does not.'),
     updated_at: Timestamp.describe('When it came into its state.'),
     close_reason: z.string().nullable().describe('Why it was closed, a low-cardinality name.'),
   })
@@ -52,36 +52,37 @@ export type Session = z.infer<typeof Session>
 export const SessionRight = z.enum(['view', 'invoke'])
 export type SessionRight = z.infer<typeof SessionRight>
 
-/** A session as `/sessions` shows it: with what is known of its connector and its viewers. `null` means unknown. */
+/** A session in `/sessions`, with facts about its connector and viewers. `null` means unknown. */
 export const SessionRow = Session.extend({
   connector_connected: z
     .boolean()
     .nullable()
     .describe('Whether its connector holds a connection now. `null` also where the session has no connector.'),
   shares: z.int().min(0).nullable().describe('Viewers that it is shared with now, its owner not among them.'),
-  next_share_expires_at: Timestamp.nullable().describe(
-    'When the first of these shares runs out; `null` also where none does.',
-  ),
-  viewers: z.int().min(0).nullable().describe('Viewer streams that are open now, on all nodes.'),
-}).describe('A session, and what is known of its connector and its viewers. `null` means unknown.')
+  next_share_expires_at: Timestamp.nullable().describe('When the first of these shares expires; `null` if none does.'),
+  viewers: z.int().min(0).nullable().describe('Open viewer streams on all nodes.'),
+}).describe('A session, with facts about its connector and viewers. `null` means unknown.')
 export type SessionRow = z.infer<typeof SessionRow>
 
 /** Filters of `/sessions`. */
 export const SessionFilter = z.object({
-  owner: Id.optional().describe('Only what this user owns.'),
+  owner: Id.optional().describe('Only records owned by this user.'),
   site_id: filterBy('site_id'),
   state: SessionState.optional().describe('Only in this state.'),
 })
 export type SessionFilter = z.infer<typeof SessionFilter>
 
 /**
- * Reads a registry of sessions. `connector_connected` and `viewers` may be left `null`: the router asks the inspectors of
- * connections and of subscriptions for them.
+ * Reads a session registry. `connector_connected` and `viewers` may be `null`: the router reads them from the
+ * inspectors of connections and subscriptions.
  */
 export interface SessionInspector extends Pingable, Versioned {
   listSessions(filter: SessionFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<SessionRow>>
   getSession(sessionId: string, ctx: InspectionContext): Awaitable<SessionRow | null>
-  /** How many sessions of each of these sites (at most 500) have not ended, its owner's alone; in their order, `null` for unknown. */
+  /**
+   * Returns the number of open sessions of each site (at most 500), of its owner only; in their order, `null` for
+   * unknown.
+   */
   countSessions?(sites: readonly SiteKey[], ctx: InspectionContext): Awaitable<readonly (number | null)[]>
 }
 
@@ -96,7 +97,7 @@ export const OpenSessionInput = z.object({
 export type OpenSessionInput = z.input<typeof OpenSessionInput>
 
 /**
- * Asks `sites`, where there are any, whether the session's site, owner and connector are of one user.
+ * Checks with `sites`, if given, that the session's site, owner and connector belong to one user.
  *
  * @throws Refusal `unknown_site`, `owner_mismatch`.
  */
@@ -111,7 +112,7 @@ export async function requireOneOwner(
   if (site.owner !== owner) throw new Refusal('owner_mismatch')
 }
 
-/** Rights of one viewer in one session, besides the owner's. */
+/** The rights of one viewer in one session, besides the owner's. */
 export const SessionShare = z.object({
   user_id: Id,
   rights: z.array(SessionRight).min(1).max(2),
@@ -121,7 +122,7 @@ export type SessionShare = z.output<typeof SessionShare>
 
 /** Where sessions are kept. Whatever only reads needs `get` alone; the reference policy also needs `getShare`. */
 export interface SessionRegistry {
-  /** A session whose `expires_at` has passed reads as `expired` at once. */
+  /** Returns the session. Once `expires_at` has passed it is `expired`. */
   get(sessionId: string): Promise<Session | null>
   /**
    * A new session, `pending`.
@@ -136,11 +137,14 @@ export interface SessionRegistry {
   suspend(sessionId: string): Promise<Session>
   /** From any state that is not final. @throws Refusal `session_not_found`, `invalid_transition`. */
   close(sessionId: string, reason?: string): Promise<Session>
-  /** Grants rights, in place of those that the user had. @throws Refusal `session_not_found`, `invalid_input`, `capacity_exceeded`. */
+  /**
+   * Grants rights, replacing the user's previous ones. @throws Refusal `session_not_found`, `invalid_input`,
+   * `capacity_exceeded`.
+   */
   share(sessionId: string, share: z.input<typeof SessionShare>): Promise<SessionShare>
-  /** Whether the user had a share that had not run out. */
+  /** Revokes a share. @returns whether the user had an unexpired share. */
   unshare(sessionId: string, viewer: { user_id: string } | string): Promise<boolean>
-  /** The share of a viewer as it holds now; an expired one is `null`. */
+  /** Returns the current share of a viewer; `null` if it has expired. */
   getShare(sessionId: string, userId: string): Promise<SessionShare | null>
   /** Calls `changed` after each change of the session or its shares. Passing time is not a change. @returns a function that ends it. */
   watch?(sessionId: string, changed: () => void): () => void
@@ -150,22 +154,25 @@ export interface SessionRegistry {
 export interface Principal {
   user_id: string
   /**
-   * Names what the policy may tell apart within one user: a token, a device. Principals of one user and one key are one,
-   * and share the permission of their live streams. Without it the policy is shown the user id and nothing else.
+   * Distinguishes principals of one user, e.g. a token or a device. Principals with the same user and key share the
+   * permission of their live streams. Without it the policy gets the user id only.
    */
   key?: string
 }
 
-/** The session and sharing facility's word on who may do what. Asked afresh each time; a throw is neither a yes nor a no: whoever asked is told `unavailable`. */
+/**
+ * Decides who may view and invoke. Called afresh each time; an error is neither a yes nor a no: the caller gets
+ * `unavailable`.
+ */
 export interface SessionPolicy {
   check(question: { viewer: Principal; session: Session; right: SessionRight }): Awaitable<boolean>
 }
 
 /** What both registries of sessions take. In a shared store each bound is that of one shard. */
 export const SessionOptions = defineOptions({
-  /** Where `open` finds the site and its owner. Without it a session's owner is taken at its word. */
+  /** Where `open` looks up the site and its owner. Without it the given owner is trusted. */
   sites: having<Pick<SiteRegistry, 'get'>>('get').optional(),
-  /** Most sessions that have not ended, and as many ended ones beside them. @default 10000 */
+  /** Maximum open sessions, and as many ended ones. @default 10000 */
   maxSessions: count(10_000),
   /** Most sessions of one owner that have not ended. @default a tenth of `maxSessions`, at least 2 */
   maxSessionsPerUser: share('maxSessions'),

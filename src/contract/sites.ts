@@ -1,4 +1,4 @@
-/** The sites family: what a local application declares about itself, and where such declarations are kept. */
+/** Sites: the declarations of local applications. */
 import * as z from 'zod'
 import { Refusal } from '../refusal.js'
 import { type LastEvent, positionText } from './event-bus.js'
@@ -18,10 +18,10 @@ export const EventName = z.string().regex(NAME, 'must be a letter and up to 127 
 /** The name of an action: a bounded domain name such as `archive_note`, never a generic "execute". */
 export const ActionName = EventName
 
-// Such a name would make the allowlist meaningless: whoever may invoke it may do anything.
+// Such a name would defeat the allowlist: a viewer that may invoke it may do anything.
 const GENERIC_ACTION_NAMES = new Set(['execute', 'exec', 'eval', 'run', 'invoke', 'call', 'command', '*'])
 
-/** Whether `name` stands for any action at all, in any case. */
+/** Whether `name` stands for any action, ignoring case. */
 export function isGenericActionName(name: string): boolean {
   return GENERIC_ACTION_NAMES.has(name.toLowerCase())
 }
@@ -35,13 +35,13 @@ const CapabilityProfile = z.strictObject({ action_invocation: ActionInvocation.d
 
 const EVENT_NAMES = 'Names that may be published; empty means no restriction.'
 const ACTION_NAMES = 'Names that may be invoked; empty means none.'
-const PROFILE = 'What the site lets be done with it.'
+const PROFILE = 'The actions that viewers may invoke.'
 const TITLE = 'What people call it; `null` for nothing.'
 
-/** What an owner may say about a site: the body of `PUT /sites/{site_id}`. It replaces the whole declaration. */
+/** The declaration of a site: the body of `PUT /sites/{site_id}`. It replaces the previous one. */
 export const SiteDefinition = z
   .strictObject({
-    mode: SiteMode.describe('What it is open to.'),
+    mode: SiteMode.describe('Its visibility.'),
     title: z
       .string()
       .max(TITLE_LENGTH)
@@ -53,10 +53,10 @@ export const SiteDefinition = z
     action_names: z.array(ActionName).max(NAMES_MAX).default([]).describe(ACTION_NAMES),
     capability_profile: CapabilityProfile.default({ action_invocation: false }).describe(PROFILE),
   })
-  .describe('What an owner says about a site. It replaces the whole declaration.')
+  .describe('The declaration of a site. It replaces the previous one.')
 export type SiteDefinition = z.input<typeof SiteDefinition>
 
-/** A site as it is put into a registry. */
+/** The input of a site registry. */
 export const SiteInput = z.object({ ...SiteDefinition.shape, site_id: SegmentId, owner: Id })
 export type SiteInput = z.input<typeof SiteInput>
 
@@ -65,7 +65,7 @@ export const Site = z
   .object({
     site_id: idField('site_id'),
     owner: z.string().describe('The user that owns the descriptor.'),
-    mode: SiteMode.describe('What it is open to.'),
+    mode: SiteMode.describe('Its visibility.'),
     title: z.string().nullable().describe(TITLE),
     event_names: z.array(z.string()).describe(EVENT_NAMES),
     action_names: z.array(z.string()).describe(ACTION_NAMES),
@@ -85,7 +85,7 @@ export const DEFINITION_EXAMPLE = {
   capability_profile: { action_invocation: true },
 }
 
-/** What becomes of it. */
+/** The resulting site. */
 export const SITE_EXAMPLE: Site = {
   site_id: 'notes',
   owner: 'ada',
@@ -94,21 +94,19 @@ export const SITE_EXAMPLE: Site = {
   updated_at: '2026-01-15T09:41:00.000Z',
 }
 
-/** A site as `/sites` shows it: what was declared, and what is known of its life. `null` means unknown. */
+/** A site in `/sites`: its declaration and activity. `null` means unknown. */
 export const SiteRow = Site.extend({
   sessions: z
     .int()
     .min(0)
     .nullable()
-    .describe(
-      'Sessions of its owner that have not ended. `null` also where there are more than a request may look at.',
-    ),
+    .describe('Open sessions of its owner; `null` also if there are more than a request may examine.'),
   last_event_at: Timestamp.nullable().describe('When its last event was published; `null` where none is remembered.'),
   last_position: z
     .string()
     .nullable()
-    .describe('Where that stands in its topic, `<epoch>:<seq>`, as viewers read it in the `id` of a frame.'),
-}).describe('A site as it was declared, and what is known of its life. `null` means unknown.')
+    .describe("The position of that event, `<epoch>:<seq>`, as in the `id` of a viewer's frame."),
+}).describe("A site's declaration and activity. `null` means unknown.")
 export type SiteRow = z.infer<typeof SiteRow>
 
 /** A site and whose it is. */
@@ -116,12 +114,12 @@ export type SiteKey = Pick<Site, 'site_id' | 'owner'>
 
 /** Filters of `/sites`. */
 export const SiteFilter = z.object({
-  owner: Id.optional().describe('Only what this user owns.'),
+  owner: Id.optional().describe('Only records owned by this user.'),
   mode: SiteMode.optional().describe('Only in this mode.'),
 })
 export type SiteFilter = z.infer<typeof SiteFilter>
 
-/** Reads a registry of sites. `sessions` may be left `null`: the router asks an inspector of sessions for it. */
+/** Reads a site registry. `sessions` may be `null`: the router reads it from a session inspector. */
 export interface SiteInspector extends Pingable, Versioned {
   listSites(filter: SiteFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<SiteRow>>
   getSite(siteId: string, ctx: InspectionContext): Awaitable<SiteRow | null>
@@ -129,13 +127,13 @@ export interface SiteInspector extends Pingable, Versioned {
 
 const NO_LIFE = { last_event_at: null, last_position: null }
 
-/** What the last event says of a site. A bus takes any text for an instant; what is none says nothing. */
+/** The fields of a site derived from its last event. A bus may store an invalid timestamp, which is ignored. */
 export function lastEventFields(last: LastEvent | null): Pick<SiteRow, 'last_event_at' | 'last_position'> {
   if (last === null || !Timestamp.safeParse(last.at).success) return NO_LIFE
   return { last_event_at: last.at, last_position: positionText(last.position) }
 }
 
-/** Refuses generic names before any shape is checked, so that `*` is named for what it is. */
+/** Refuses generic names before the schema is checked, so that the error names the actual problem. */
 export function refuseGenericActionNames(definition: unknown): void {
   const names = (definition as { action_names?: unknown } | null)?.action_names
   if (Array.isArray(names) && names.some((name) => typeof name === 'string' && isGenericActionName(name)))
@@ -152,7 +150,10 @@ export interface SiteRegistry {
    * replaced), `capacity_exceeded`.
    */
   put(site: SiteInput): Promise<{ created: boolean; site: Site }>
-  /** Whether it was there. Given `owner`, a site of another owner stays and the answer is false. */
+  /**
+   * Deletes the site. @returns whether it existed. With `owner`, a site of another owner is kept and the result is
+   * false.
+   */
   delete(siteId: string, options?: { owner?: string }): Promise<boolean>
 }
 

@@ -1,9 +1,9 @@
-/** Characters of a text that a reader would not see, or that would turn the rest of the line around. Serves whoever shows what clients wrote. */
+/** Characters that a reader cannot see, or that reverse the rest of a line, for displaying client-supplied text. */
 
 /**
- * Controls, format characters (bidi among them), separators of lines, private and unpaired ones; what Unicode lets nobody draw,
- * variation selectors and fillers among it; and the empty Braille cell. One selector behind a pictograph is how people write it,
- * and spaces of other widths are seen to be spaces.
+ * Controls, format characters including bidi, line separators, private-use and unpaired characters; characters that
+ * have no glyph, variation selectors and fillers among them; and the empty Braille cell. A selector after a pictograph
+ * is allowed, and spaces of other widths are visible as spaces.
  */
 export const UNSEEN = /(?!(?<=\p{ExtPict})\ufe0f)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}\p{DI}\u2800]/gu
 

@@ -42,7 +42,7 @@ describe('a connection whose client type there is not', () => {
     expect(heard).toHaveLength(1)
     expect(place).toEqual({ route: '/connections', source: 'registry', index: 1, id: 'c-bad', fields: [TYPE_FAULT] })
     expect(told).toBe(
-      'BadRecord: item 1 (c-bad) was left out: client_type: expected one of browser, console, mobile, web',
+      'BadRecord: item 1 (c-bad) was skipped: client_type: expected one of browser, console, mobile, web',
     )
     expect(JSON.stringify(heard)).not.toContain(BAD_TYPE)
   })
