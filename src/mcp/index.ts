@@ -1,4 +1,4 @@
-/** The face of `relayscope/mcp`: what a diagnostics router answers, as an agent asks for it. */
+/** The public interface of `relayscope/mcp`: a diagnostics router for agents. */
 export type { HttpReply } from '../http/respond.js'
 export { createMcp, type Mcp } from './mcp.js'
 export type { McpOptions } from './options.js'

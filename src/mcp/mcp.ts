@@ -1,4 +1,4 @@
-/** The handler for agents over streamable HTTP: the door in front of the protocol's SDK, and its answers as ours. */
+/** The handler for agents over streamable HTTP: authentication before the protocol's SDK, and its responses. */
 import { createMcpHandler } from '@modelcontextprotocol/server'
 import { Deadline } from '../async/deadline.js'
 import { guardErrorHook } from '../async/hook.js'
@@ -13,21 +13,21 @@ import { type McpOptions, resolveMcpOptions } from './options.js'
 import { createToolServer } from './server.js'
 import { AUTH_LIMITS, type Caller, createRouteFetcher, TOO_MANY } from './source.js'
 
-/** The tools: a fetch-style handler that never rejects, and what a mount needs to know of it. */
+/** A fetch-style handler that never rejects, with the properties that a mount needs. */
 export interface Mcp extends Mountable {
   /** The prefix in canonical form. */
   readonly prefix: string
-  /** Whether a request with this path is to be answered here; an adapter passes on what is not. */
+  /** Whether this handler serves the path; adapters pass on others. */
   owns(pathname: string): boolean
 }
 
-/** The route that every caller may ask. */
+/** The route that every authenticated caller may read. */
 const OPEN_TO_ALL = '/capabilities'
 
 /** The port that `authority` names. */
 const portOf = (authority: string) => Number(/:(\d{1,5})$/.exec(authority)?.[1] ?? 80)
 
-/** What the SDK made of a message. Every one of its answers ends: the tools never change, so nobody waits for that. */
+/** Converts the SDK's response. It always ends, because the list of tools never changes. */
 async function toReply(response: Response): Promise<HttpReply> {
   const type = response.headers.get('content-type')
   if (response.body === null || type === null) return emptyReply(response.status)
@@ -36,10 +36,10 @@ async function toReply(response: Response): Promise<HttpReply> {
 }
 
 /**
- * Builds the handler through which an agent asks a diagnostics router: six read-only tools of the Model Context Protocol over
- * streamable HTTP, for clients of 2026-07-28 and of 2025. Needs the package `@modelcontextprotocol/server`.
+ * Creates the handler through which agents read a diagnostics router: read-only tools of the Model Context Protocol
+ * over streamable HTTP, for clients of 2026-07-28 and of 2025. Needs the package `@modelcontextprotocol/server`.
  *
- * @throws TypeError or RangeError that names an unusable option; nothing is asked at construction.
+ * @throws TypeError or RangeError that names an invalid option; the router is not called at construction.
  * @example
  * const mcp = createMcp({ router: diagnostics, prefix: '/mcp' })
  * await mcp(new Request('http://localhost/mcp', { method: 'POST', headers, body }))
@@ -49,10 +49,10 @@ export function createMcp(options: McpOptions): Mcp {
   const failed = guardErrorHook<[]>(onError)
   const askFor = createRouteFetcher(source, deadlineMs, failed)
   const authFetch = createRouteFetcher(source, deadlineMs, failed, AUTH_LIMITS)
-  // The SDK hands on the request itself, and what the host said of its connection stands beside that.
+  // The SDK passes on the request itself; the connection info is stored by it.
   const callers = new WeakMap<Request, Caller>()
 
-  // What it tells of is what clients sent wrongly, and they hear of that themselves.
+  // The SDK's errors concern invalid client messages, and the clients get them.
   const sdk = createMcpHandler(({ requestInfo }) =>
     createToolServer(askFor((requestInfo && callers.get(requestInfo)) ?? { headers: new Headers() }), {
       ...parts,
@@ -72,12 +72,12 @@ export function createMcp(options: McpOptions): Mcp {
     if (code === 'admin_key_required') throw new ProblemError(code)
     if (status === 401 || status === 403) return false
     if (status === 412) throw new ProblemError('deployment_mismatch')
-    // Nobody answers, or something else than a router does. Of a crowd, one for each would bury that.
-    if (problem !== TOO_MANY) failed(new Error(`the router cannot be asked for ${OPEN_TO_ALL}: ${problem}`))
+    // No response, or not that of a router. With many callers, one report each would hide it.
+    if (problem !== TOO_MANY) failed(new Error(`cannot read ${OPEN_TO_ALL} from the router: ${problem}`))
     throw new ProblemError('inspector_unavailable')
   }
 
-  /** Whoever was let in, his token in both forms where that was it: the router may know the other one. */
+  /** Authenticates the caller, passing its token in both forms because the router may expect either. */
   async function authenticate(visit: Visit): Promise<Caller> {
     const { request, remoteAddress } = visit
     const { headers, url } = request
@@ -86,7 +86,7 @@ export function createMcp(options: McpOptions): Mcp {
     const refusal = guard({ hosts: [host], origins: origin === null ? [] : [origin], port: portOf(host) })
     if (refusal !== undefined) throw new ProblemError(refusal)
     try {
-      // First with both: a router that knows keys alone would write down a caller without one, who is nobody.
+      // Both forms first: a router that only knows keys would record a caller without one as unauthenticated.
       const asKey = withBearerAsKey(request)
       if (asKey && (await isAdmitted(asKey, visit))) return { headers: asKey.headers, remoteAddress }
       if (await isAdmitted(request, visit)) return { headers, remoteAddress }

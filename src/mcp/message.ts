@@ -1,4 +1,4 @@
-/** A message as the protocol's SDK is given it: what that repeats in its errors is bounded before. */
+/** Bounds parts of a message that the protocol's SDK repeats in its errors. */
 import { escapeHiddenWithin } from './answer.js'
 
 type Json = Record<string, unknown>
@@ -8,7 +8,7 @@ const NAME = 64
 
 const isObject = (value: unknown): value is Json => value !== null && typeof value === 'object' && !Array.isArray(value)
 
-/** `message`, where it calls a tool by no longer name than one has: the SDK says in full which one it does not know. */
+/** Shortens an overlong tool name: the SDK repeats unknown names in full. */
 export function withShortName<T>(message: T): T {
   if (!isObject(message) || !isObject(message.params)) return message
   const { name } = message.params

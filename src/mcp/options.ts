@@ -85,7 +85,7 @@ function checkSource({ router, url, key, auth, allowedHosts }: Read<typeof McpOp
     throw new TypeError(
       'Missing required option "auth" (required with "key", so that only authenticated callers use that key)',
     )
-  // A router without a key, which answers this machine alone, would answer whoever comes by that name.
+  // A router without a key, which accepts loopback callers only, would accept any caller by that name.
   if (auth === undefined && !allowedHosts.every(isOwnName))
     throw new TypeError(
       'Missing required option "auth" (required with an "allowedHosts" beyond loopback: requests are proxied from loopback, so a router without a key would accept them)',

@@ -1,4 +1,4 @@
-/** Where the answers come from: a router of this process or of another, asked within a time and a size, and so many times at once. */
+/** Reads a router of this process or over HTTP, with limits on time, size and concurrency. */
 import { raceAbort } from '../async/abort.js'
 import { createSemaphore } from '../async/semaphore.js'
 import { limitTime } from '../async/time-limit.js'
@@ -7,17 +7,17 @@ import { problemText } from '../http/problem.js'
 import { readObject } from '../relay-client/wire.js'
 import { escapeHiddenWithin } from './answer.js'
 
-/** Whoever asks, as he came in. */
+/** The caller and its credentials. */
 export interface Caller {
   readonly headers: Headers
   /** The socket's address, where the host passes it. */
   readonly remoteAddress?: string | null
 }
 
-/** Puts one question, a path and query below the router, for whoever asks. */
+/** Reads one path and query below the router on behalf of a caller. */
 export type Source = (route: string, caller: Caller, signal: AbortSignal) => Promise<Response>
 
-/** An answer, or why there is none, in one line. */
+/** A response, or the reason for its absence in one line. */
 export type RouteResult =
   | {
       readonly value: Record<string, unknown>
@@ -27,10 +27,10 @@ export type RouteResult =
     }
   | { readonly problem: string; readonly status: number | null; readonly code?: unknown; readonly value?: never }
 
-/** Puts a question of one caller. Never rejects. */
+/** Reads a route for one caller. Never rejects. */
 export type RouteFetcher = (route: string, signal: AbortSignal) => Promise<RouteResult>
 
-/** How many questions are put at once, and how many wait for their turn. */
+/** Maximum concurrent reads, and maximum waiting ones. */
 interface Turns {
   readonly atOnce: number
   readonly waiting: number
@@ -39,23 +39,23 @@ interface Turns {
 /** Of the tools; one overview is eight. */
 const TOOLS: Turns = { atOnce: 16, waiting: 256 }
 /**
- * Of the door, which are about nobody's records and soon answered: its own, so that neither a source that hangs nor a crowd
- * without a key stands in the way of who has one.
+ * Separate limits for authentication, which is fast: neither a hanging source nor many callers without a key may block
+ * callers with one.
  */
 export const AUTH_LIMITS: Turns = { atOnce: 64, waiting: 4_096 }
-/** Of one answer: twice what the longest page of a router has. */
+/** Maximum bytes of one response: twice the longest page of a router. */
 const ANSWER_BYTES = 16_777_216
-/** Of a problem's words, in characters. */
+/** Maximum characters of a problem's text. */
 const WORDS = 500
 
 /** What belongs to the request that carried the question, and not to the question. */
 const OF_THE_CARRIER = /^(?:accept|connection|content-|expect|if-|keep-alive|mcp-|te$|trailer|transfer-|upgrade)/
 
 const CREDENTIALS = ['x-admin-key', 'authorization']
-/** Without it he would be shown another deployment than he asks about. */
+/** Without it the caller could read another deployment than expected. */
 const EXPECTED = 'x-expected-deployment-id'
 
-/** The router of this process: it sees the caller as he came in, and lets him see what is his. */
+/** The router of this process. It sees the caller's own credentials and address. */
 export function routerSource({ prefix, fetch }: McpRouter): Source {
   return (route, caller, signal) => {
     const headers = new Headers([...caller.headers].filter(([name]) => !OF_THE_CARRIER.test(name)))
@@ -65,7 +65,7 @@ export function routerSource({ prefix, fetch }: McpRouter): Source {
   }
 }
 
-/** What is asked of a router. */
+/** The used part of a router. */
 export interface McpRouter {
   /** The prefix in canonical form. */
   readonly prefix: string
@@ -79,8 +79,8 @@ function isForeign({ headers, remoteAddress = null }: Caller): boolean {
 }
 
 /**
- * The router at `url`. It receives `key`, or else the caller's credentials, the deployment that the caller expects, and for
- * a caller from elsewhere a `Forwarded` header: a router without a key sees this machine and would answer.
+ * The router at `url`. It receives `key`, or else the caller's credentials, the deployment that the caller expects, and
+ * for a remote caller a `Forwarded` header, because a router without a key would treat this process as a local caller.
  */
 export function urlSource(url: string, key: string | null): Source {
   return (route, caller, signal) => {
@@ -101,21 +101,21 @@ const problem = (words: string, status: number | null = null, code?: unknown): R
 })
 
 /** Of one who found no place to wait. */
-export const TOO_MANY = 'too many questions wait for their turn: ask again later'
+export const TOO_MANY = 'too many requests are waiting: retry later'
 
 async function put(source: Source, route: string, caller: Caller, signal: AbortSignal): Promise<RouteResult> {
   const response = await source(route, caller, signal)
   const body = await readObject(response, ANSWER_BYTES)
   if (!response.ok)
     return problem(escapeHiddenWithin(problemText(response.status, body), WORDS), response.status, body?.code)
-  return body === undefined ? problem('what answered there is no router, or it answered too much') : { value: body }
+  return body === undefined ? problem('the response is not from a router, or too large') : { value: body }
 }
 
 /**
- * `source` for one caller after the other, bounded for all of them together.
+ * Creates fetchers over `source`, with limits shared by all callers.
  *
- * @param ms For each question, and the wait for its turn.
- * @param failed Hears what was thrown: nobody who asks is told.
+ * @param ms Time limit of each read, including its wait.
+ * @param failed Called with errors, which are not sent to the caller.
  */
 export function createRouteFetcher(
   source: Source,
@@ -124,7 +124,7 @@ export function createRouteFetcher(
   { atOnce, waiting } = TOOLS,
 ) {
   const turns = createSemaphore(atOnce, waiting, () => undefined)
-  const late = () => new Error(`no answer within ${ms} ms`)
+  const late = () => new Error(`no response within ${ms} ms`)
 
   return (caller: Caller): RouteFetcher =>
     async (route, left) => {
@@ -144,10 +144,10 @@ export function createRouteFetcher(
         )
         return await raceAbort(put(source, route, caller, signal), signal)
       } catch (error) {
-        if (signal.aborted) return problem(`no answer within ${ms / 1_000} s`)
+        if (signal.aborted) return problem(`no response within ${ms / 1_000} s`)
         if (turn === undefined) return problem(TOO_MANY)
         failed(error)
-        return problem('no answer there')
+        return problem('no response')
       } finally {
         clear()
         if (isMine) turns.release()

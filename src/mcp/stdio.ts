@@ -1,4 +1,6 @@
-/** The tools for one program that has started this one: nobody else can ask, so there is no door, and the key is its own. */
+/**
+ * The tools over stdio for the program that started this process: no authentication of callers; the key is configured.
+ */
 import { guardErrorHook } from '../async/hook.js'
 import { ANSWER_BYTES, DEADLINE_MS } from './options.js'
 import { createToolServer } from './server.js'
@@ -10,11 +12,11 @@ export interface StdioTools {
   /** `null` for none. */
   key: string | null
   payloads: boolean
-  /** Hears what went wrong on the way to the router. */
+  /** Called with errors of reading the router. */
   lost(error: unknown): void
 }
 
-/** Makes the server of each conversation over one router. What goes wrong in here stands on stderr. */
+/** Creates the server of each conversation over one router. Internal errors go to stderr. */
 export function createStdioTools({ url, key, payloads, lost }: StdioTools) {
   const failed = guardErrorHook<[]>(undefined)
   const fetchRoute = createRouteFetcher(urlSource(url, key), DEADLINE_MS, lost)({ headers: new Headers() })

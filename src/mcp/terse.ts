@@ -1,10 +1,10 @@
-/** Schemas of tools in as few words as they can be said: an agent carries the list of its tools along all the time. */
+/** Shortens the schemas of tools: an agent keeps the list of tools in its context. */
 import * as z from 'zod'
 import { escapeHiddenWithin } from './answer.js'
 
 type Json = Record<string, unknown>
 
-/** What a JSON Schema says that follows by itself: its dialect, which is the protocol's own, and members that forbid nothing. */
+/** Parts of a JSON Schema that carry no information: its dialect, and members that forbid nothing. */
 function without(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(without)
   if (schema === null || typeof schema !== 'object') return schema
@@ -19,7 +19,10 @@ function without(schema: unknown): unknown {
   return Object.fromEntries(said.map(([name, value]) => [name, without(value)]))
 }
 
-/** As many as a problem of a router names, each in so many characters: in whatever script, they take less than the smallest answer. */
+/**
+ * The maximum number of errors in a router's problem, each limited in length: together they are smaller than the
+ * smallest result.
+ */
 const ISSUES = 8
 const WORDS = 300
 
@@ -28,7 +31,7 @@ interface Issue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
 }
 
-/** Where it is and what is wrong there, in one line: what it is called there was written by whoever asks, at any length. */
+/** Path and error in one line; the path is client-supplied and limited in length. */
 const textFrom = ({ path = [], message }: Issue): string => {
   const place = path.map((part) => String(typeof part === 'object' ? part.key : part)).join('.')
   return escapeHiddenWithin(place === '' ? message : `${escapeHiddenWithin(place, WORDS / 2)}: ${message}`, WORDS)
@@ -37,7 +40,7 @@ const textFrom = ({ path = [], message }: Issue): string => {
 const bounded = (issues: readonly Issue[]): Issue[] =>
   issues.slice(0, ISSUES).map((issue) => ({ message: textFrom(issue) }))
 
-/** What is wrong with arguments, in one line. */
+/** Describes invalid arguments in one line. */
 export const issueText = (issues: readonly Issue[]): string =>
   bounded(issues)
     .map(({ message }) => message)

@@ -239,24 +239,24 @@ describe('a router at a URL', () => {
     const { url, close } = await startNodeServer(() => new Response())
     await close()
     const dead = { url, key: KEY, auth: noopAuth() }
-    expect(await fetchRoute(dead, 'relay_overview')).toMatchObject({ isError: true, text: 'no answer there' })
+    expect(await fetchRoute(dead, 'relay_overview')).toMatchObject({ isError: true, text: 'no response' })
     expect(await answer(await subject({ url })(message(LIST)))).toEqual([503, 'inspector_unavailable'])
   })
 
   it.each([
-    ['hangs', () => never(), /^no answer within 0.05 s$/],
-    ['never ends', () => new Response(new ReadableStream({ pull: never })), /^no answer within 0.05 s$/],
+    ['hangs', () => never(), /^no response within 0.05 s$/],
+    ['never ends', () => new Response(new ReadableStream({ pull: never })), /^no response within 0.05 s$/],
     [
       'is somebody else',
       () => new Response('<h1>hello</h1>', { headers: { 'content-type': 'text/html' } }),
-      /no router/,
+      /not from a router/,
     ],
     [
       'is somebody else, who refuses',
       () => new Response('no', { status: 418 }),
       /^418: not a response of this router$/,
     ],
-    ['answers a list of nonsense', () => Response.json({ items: [1, 'x', null] }), /^what answered there is no list$/],
+    ['answers a list of nonsense', () => Response.json({ items: [1, 'x', null] }), /^the response is not a list$/],
     [
       'has words of its own',
       () => Response.json({ code: 'x', title: `${'<'.repeat(9_999)}\u202e` }, { status: 400 }),
@@ -308,7 +308,7 @@ describe('a router at a URL', () => {
       })
     const endless = { prefix: '', fetch: async () => new Response(body()) }
     const { text } = await fetchRoute({ router: endless, auth: noopAuth() }, 'find_records', { family: 'sites' })
-    expect(text).toContain('answered too much')
+    expect(text).toContain('or too large')
     expect(sent).toBeLessThan(32)
   })
 })
@@ -341,7 +341,7 @@ describe('questions', () => {
     }
     await Promise.all(all)
     expect(most).toBe(16)
-    expect(texts.filter((text) => text.includes('too many questions wait'))).toHaveLength(300 - 16 - 256)
+    expect(texts.filter((text) => text.includes('too many requests are waiting'))).toHaveLength(300 - 16 - 256)
     expect(texts.filter((text) => text.includes('sites: 0 records.'))).toHaveLength(16 + 256)
   })
 
@@ -378,7 +378,7 @@ describe('questions', () => {
     }
     const mcp = subject({ router, auth: noopAuth(), deadlineMs: 1_000 })
     const result = async () => (await mcp(message(callMessage('find_records', { family: 'sites' })))).text()
-    for (const text of await Promise.all(Array.from({ length: 40 }, result))) expect(text).toContain('no answer within')
+    for (const text of await Promise.all(Array.from({ length: 40 }, result))) expect(text).toContain('no response within')
     isHanging = false
     expect(await result()).toContain('sites: 0 records.')
   })

@@ -88,7 +88,7 @@ describe('an aggregate', () => {
     const router = createSubject({ limits: { examined: 2 } })
     const { content, text } = await fetchRoute({ router }, 'user_summary', { user_id: 'alice' })
     expect(content?.complete).toBe(false)
-    expect(text).toContain('counts are at least so many')
+    expect(text).toContain('counts are lower bounds')
   })
 })
 
@@ -104,7 +104,7 @@ describe('the overview', () => {
       untrusted: { delivery: null, nodes: null, connections: { total: 6 } },
     })
     expect(text).toContain('delivery: unknown: 504 inspector_timeout')
-    expect(text).toContain('Unknown: delivery did not answer.')
+    expect(text).toContain('Unknown: delivery did not respond.')
     const { registry } = createFakeInspectors(createWorld())
     const small = await fetchRoute({ router: createSubject({ inspectors: { registry } }) }, 'relay_overview')
     expect(small.content).toMatchObject({ complete: false, untrusted: { calls: null, delivery: null } })
@@ -239,7 +239,7 @@ describe('the bytes of an answer', () => {
     expect(bytesOf(content)).toBeLessThanOrEqual(answerBytes)
     expect(content).toMatchObject({ complete: false, next_cursor: null })
     expect(text).toContain(
-      `Cut at ${answerBytes} bytes: ${shown.length} of 20 shown. Ask again with limit ${shown.length}.`,
+      `Cut at ${answerBytes} bytes: ${shown.length} of 20 shown. Retry with limit ${shown.length}.`,
     )
     const again = await fetchRoute({ router, answerBytes }, 'find_records', {
       family: 'connections',

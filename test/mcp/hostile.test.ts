@@ -104,7 +104,7 @@ describe('payloads', () => {
     const { text, content } = await fetchRoute({ router: router() }, 'find_records', given)
     expect(JSON.stringify([text, content])).not.toContain('hunter2')
     expect(content).toMatchObject({ untrusted: [{ message_id: 'msg-1' }] })
-    expect(text).toContain('The host shows no payloads')
+    expect(text).toContain('The host does not show payloads')
   })
 
   it('are shown where the host says so, within the same fence', async () => {
@@ -133,7 +133,7 @@ describe('what was thrown', () => {
       onError: (error) => heard.push(error),
     })
     const text = await (await mcp(post(callMessage('relay_overview')))).text()
-    expect(text).toContain('no answer there')
+    expect(text).toContain('no response')
     expect(text).not.toContain(SECRET)
     expect(heard).toContainEqual(new Error(SECRET))
     const bad = subject({ router: createSubject(), now: () => Number.NaN, onError: (error) => heard.push(error) })

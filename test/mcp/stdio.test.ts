@@ -49,7 +49,7 @@ describe('relayscope mcp', () => {
     ] as const)
       expect(await call(client, tool, given)).toMatchObject({ isError: true, text: '403 forbidden: Not allowed' })
     await close()
-    expect(await call(client, 'relay_overview')).toMatchObject({ isError: true, text: 'no answer there' })
+    expect(await call(client, 'relay_overview')).toMatchObject({ isError: true, text: 'no response' })
     expect((await client.listTools()).tools).toHaveLength(6)
   })
 
@@ -140,7 +140,7 @@ describe('relayscope mcp', () => {
     const result = startCommand(['mcp', '--url', url], { SERVICE_ADMIN_KEY: KEY }, said)
     result.end()
     const { out, err } = await result.ended
-    expect(out.match(/no answer there/g)).toHaveLength(3)
+    expect(out.match(/no response/g)).toHaveLength(3)
     expect(err).toBe('relayscope: no answer at --url: ECONNREFUSED\n')
   })
 

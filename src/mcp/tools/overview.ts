@@ -1,4 +1,4 @@
-/** The tool that is asked first: which sources answer, what there is in all, and what contradicts what. */
+/** The overview tool: responding sources, totals and findings. */
 import * as z from 'zod'
 import { ANSWER_SCHEMA, nameList, safeNames } from '../answer.js'
 import type { RouteResult } from '../source.js'
@@ -14,18 +14,18 @@ const FINDINGS = 100
 const only = (record: Json, ...names: string[]) =>
   Object.fromEntries(Object.entries(record).filter(([name]) => names.includes(name)))
 
-/** Why a list is not all of it. */
+/** Why a list is incomplete. */
 const partNotes = (what: string, value: Json) => [
   ...(value.has_more === true ? [`${what}: the first ones only, more follow.`] : []),
   ...[...omittedNotes(value), ...sampleNotes(value)].map((note) => `${what}: ${note}`),
 ]
 
-/** A part of the overview: the route that answers, what is shown of it, and why that is not all. */
+/** A part of the overview: its route, what is shown of it, and why it is incomplete. */
 interface Part {
   readonly route: string
   read(value: Json): unknown
   notes?(value: Json): string[]
-  /** What to know of it although it is all there is. */
+  /** Notes about a complete part. */
   remarks?(value: Json): string[]
 }
 
@@ -36,7 +36,7 @@ const PARTS: Record<string, Part> = {
     read: (value) => recordsOf(value)?.map((row) => only(row, 'source', 'answered', 'code')) ?? null,
     notes: (value) => {
       const silent = (recordsOf(value) ?? []).filter(({ answered }) => answered !== true)
-      return silent.length === 0 ? [] : [`Unknown: ${nameList(silent.map(({ source }) => source))} did not answer.`]
+      return silent.length === 0 ? [] : [`Unknown: ${nameList(silent.map(({ source }) => source))} did not respond.`]
     },
   },
   connections: {
@@ -72,24 +72,24 @@ const PARTS: Record<string, Part> = {
   },
 }
 
-/** Why a part is not known: what the router has not, and what it has and did not answer. */
+/** Why a part is unknown: not part of the deployment, or not responding. */
 const unknown = (name: string, { problem, status }: Extract<RouteResult, { problem: string }>) =>
   status === 501 ? `${name}: not part of this deployment.` : `${name}: unknown: ${problem}.`
 
 export const RELAY_OVERVIEW = defineTool({
   name: 'relay_overview',
   description:
-    'Ask first: which sources answer, connections, calls, delivery, nodes, findings by kind. null is unknown, not 0.',
+    'Call this first: responding sources, connections, calls, delivery, nodes, findings by kind. null is unknown, not 0.',
   input: z.strictObject({}),
   output: ANSWER_SCHEMA.extend({
-    // What was cut away is absent.
+    // Parts that were cut are absent.
     untrusted: z.object(Object.fromEntries(Object.keys(PARTS).map((name) => [name, z.unknown()]))).partial(),
   }),
   async run(_input, { fetchRoute }) {
     const result = await Promise.all(
       Object.entries(PARTS).map(async ([name, part]) => ({ name, part, answer: await fetchRoute(part.route) })),
     )
-    // The index alone is of the router itself: without it nobody has answered at all.
+    // The index needs no source: without it the router itself does not respond.
     const [first] = result
     if (first?.answer.problem !== undefined) return { refused: first.answer.problem }
     const notes = result.flatMap(({ name, part, answer }) =>

@@ -3,14 +3,14 @@ import * as z from 'zod'
 import { escapeHiddenWithin, MANY, nameList, ONE, safeNames } from '../answer.js'
 import { defineTool, pathOf, requestOf } from './tool.js'
 
-// The families that an agent may ask for, each with the routes that answer.
+// The families available to agents, each with its routes.
 
 interface AskedFamily {
   /** Its list. A parameter of the path is given as a filter. */
   readonly list: string
   /** One record by its id. */
   readonly one?: string
-  /** Where its records hold what clients sent through the relay: it is left out unless the host says otherwise. */
+  /** The member with data sent through the relay: left out unless the host allows it. */
   readonly payload?: string
 }
 
@@ -41,10 +41,10 @@ const FAMILY_NAMES = Object.keys(FAMILIES) as [FamilyName, ...FamilyName[]]
 
 const familyOf = (name: FamilyName): AskedFamily => FAMILIES[name]
 
-/** Those of which one record can be asked for by its id. */
+/** Families whose records can be read by id. */
 const SINGLE_FAMILIES = FAMILY_NAMES.filter((name) => 'one' in FAMILIES[name]) as [FamilyName, ...FamilyName[]]
 
-// What a page of a router says of itself, and what it does not know, for every tool that shows one.
+// Metadata of a router's page and notes about missing data, for every tool that shows one.
 
 const LIMIT = 20
 const LIMIT_MAX = 100
@@ -56,38 +56,38 @@ const PAGE_INPUT = {
 
 type Page = Record<string, unknown>
 
-/** So many of what is called that. */
+/** A count with its noun. */
 const count = (many: number, one: string): string => `${many} ${one}${many === 1 ? '' : 's'}`
 
-/** The records of a page; `null` for what is none. */
+/** The records of a page; `null` if it is not a page. */
 export function recordsOf({ items }: Page): Record<string, unknown>[] | null {
   const isRecord = (item: unknown) => item !== null && typeof item === 'object' && !Array.isArray(item)
   return Array.isArray(items) && items.every(isRecord) ? items : null
 }
 
-/** The cursor of a page, where it is one that can be sent back. */
+/** The cursor of a page, if it can be sent back. */
 const cursorOf = ({ has_more, next_cursor }: Page): string | null =>
   has_more === true && typeof next_cursor === 'string' && /^[\w.~-]{1,1024}$/.test(next_cursor) ? next_cursor : null
 
-/** What an answer over several sources does not know. */
+/** Notes about an incomplete aggregate. */
 export function sampleNotes({ completeness }: Page): string[] {
   const { complete, truncated_sources } = (completeness ?? {}) as Record<string, unknown>
   if (complete !== false) return []
   const sources = nameList(truncated_sources) || 'some source'
-  return [`A sample: cut short in ${sources}. What is not here may still be there; counts are at least so many.`]
+  return [`A sample: cut short in ${sources}. Missing records may exist; counts are lower bounds.`]
 }
 
-/** What of its range a page cannot show. */
+/** A note about records of the page that cannot be shown. */
 export const omittedNotes = ({ omitted }: Page): string[] =>
   typeof omitted === 'number' ? [`${count(omitted, 'record')} of this range cannot be shown.`] : []
 
-/** Which kinds of findings nobody here could have found. */
+/** A note about kinds of findings that could not be detected here. */
 export function blindNotes({ not_looked_for }: Page): string[] {
   const kinds = nameList(not_looked_for)
   return kinds === '' ? [] : [`No source here can show these kinds: ${kinds}.`]
 }
 
-/** Whether it is no page of a list but the end of one: the newest records, the oldest of them first. */
+/** Whether it is a sample of the newest records instead of a page, the oldest of them first. */
 const isSampleOfNewest = ({ has_more }: Page): boolean => typeof has_more !== 'boolean'
 
 /** Why a page is not all of its list. */
@@ -102,17 +102,17 @@ function pageNotes(page: Page, cursor: string | undefined): string[] {
   ]
 }
 
-/** What a missing record does not mean. */
+/** Adds what a missing record does not prove. */
 const missing = (problem: string, status: number | null): string =>
-  // A route that is not there is no record that is not there.
+  // A missing route is not a missing record.
   status === 404 && problem.startsWith('404 not_found:')
-    ? `${problem}. Nobody knows it now; it may have been there and be forgotten.`
+    ? `${problem}. It does not exist now; it may have existed and been forgotten.`
     : problem
 
 const without = (record: Record<string, unknown>, member: string) =>
   Object.fromEntries(Object.entries(record).filter(([name]) => name !== member))
 
-/** The record of a schema leaves this name out without a word, and a filter that is not asked for is no filter. */
+/** A record schema silently drops this name, and a dropped filter would widen the result. */
 const PROTO = '__proto__'
 
 const FILTERS = z.preprocess(
@@ -141,18 +141,18 @@ export const FIND_RECORDS = defineTool({
     if (path === null) return { refused: `${family}: filters must name ${list.match(/\{\w+\}/g)?.join(', ')}` }
     const query = Object.entries(given).filter(([name]) => !list.includes(`{${name}}`))
     const paged = { limit: String(limit), ...(cursor === undefined ? {} : { cursor }) }
-    // What is given twice is refused by the router, in its own words.
+    // The router refuses duplicate parameters.
     const search = new URLSearchParams([...query, ...Object.entries(paged)])
     const { value, problem } = await fetchRoute(`${path}?${search}`)
     if (problem !== undefined) return { refused: problem }
     const records = recordsOf(value)
-    if (records === null) return { refused: 'what answered there is no list' }
+    if (records === null) return { refused: 'the response is not a list' }
     const isHeldBack = payload !== undefined && !payloads
     const notes = pageNotes(value, cursor)
     return {
       headline: (many) => `${family}: ${count(many, 'record')}.`,
       complete: notes.length === 0,
-      notes: [...notes, ...(isHeldBack ? [`The host shows no ${payload}s: that member is left out.`] : [])],
+      notes: [...notes, ...(isHeldBack ? [`The host does not show ${payload}s: that member is left out.`] : [])],
       next_cursor: cursorOf(value),
       keep: isSampleOfNewest(value) ? 'last' : 'first',
       untrusted: isHeldBack ? records.map((record) => without(record, payload)) : records,
@@ -173,13 +173,13 @@ export const GET_RECORD = defineTool({
   },
 })
 
-// The tool that says what contradicts what, what that means, and what it does not.
+// The tool that lists findings with what they mean and do not mean.
 
-/** Of what a router says of a kind, in characters, and of kinds: its own texts are shorter, and as many. */
+/** Maximum characters of a kind's explanation, and maximum kinds: the router's own texts are shorter. */
 const WORDS = 400
 const KINDS = 12
 
-/** What each kind among `records` means and does not mean, once. */
+/** Returns the meaning of each kind among `records` once. */
 function explain(records: readonly Record<string, unknown>[]): string[] {
   const said = new Map<string, string>()
   for (const { kind, means, does_not_mean } of records)
@@ -189,8 +189,7 @@ function explain(records: readonly Record<string, unknown>[]): string[] {
 
 export const EXPLAIN_FINDINGS = defineTool({
   name: 'explain_findings',
-  description:
-    'What sources contradict or is overdue by its own clock, with evidence, meaning, and what it does not mean.',
+  description: 'Contradictions between sources and overdue records, with evidence, meaning, and what it does not mean.',
   input: z.strictObject({ kind: z.string().optional(), ...PAGE_INPUT }),
   output: MANY.extend({ explanations: z.array(z.string()) }),
   async run({ kind, limit, cursor }, { fetchRoute }) {
@@ -202,7 +201,7 @@ export const EXPLAIN_FINDINGS = defineTool({
     const { value, problem } = await fetchRoute(requestOf('/findings', query))
     if (problem !== undefined) return { refused: problem }
     const records = recordsOf(value)
-    if (records === null) return { refused: 'what answered there is no list' }
+    if (records === null) return { refused: 'the response is not a list' }
     const notes = [...pageNotes(value, cursor), ...blindNotes(value)]
     return {
       headline: (many) => (many > 0 ? `${count(many, 'finding')}.` : 'No finding here, which is not: all is well.'),
@@ -233,13 +232,13 @@ export const USER_SUMMARY = defineTool({
 export const COMMAND_EVIDENCE = defineTool({
   name: 'command_evidence',
   description:
-    'What is recorded of one command: admission, attempts, acknowledgement, end. Never proof of its effect. Of one whose user_id or client_id is null, its scope_id stands for it.',
+    'The record of one command: admission, attempts, acknowledgement, end. Never proof of its effect. If user_id or client_id is null, use its scope_id instead.',
   input: z.strictObject({ user_id: z.string(), client_id: z.string(), command_id: z.string() }),
   output: ONE,
   async run(input, { fetchRoute }) {
     const result = await fetchRoute(requestOf('/delivery/status', input))
     if (result.problem !== undefined) return { refused: missing(result.problem, result.status) }
-    const notes = ['No member of it means that an effect happened, or did not.']
+    const notes = ['No member proves that an effect happened or did not.']
     return { headline: 'The evidence about one command.', complete: true, notes, untrusted: result.value }
   },
 })

@@ -1,18 +1,18 @@
-/** What a tool is: its words, what it takes, what it gives, and how it finds it out. */
+/** The definition of a tool: texts, input, output and implementation. */
 import type * as z from 'zod'
 import type { ToolResult } from '../answer.js'
 import type { RouteResult } from '../source.js'
 import { issueText } from '../terse.js'
 
-/** What a tool works with. */
+/** What a tool can use. */
 export interface ToolContext {
-  /** Puts a question to the router; `null` for what could not be a path there. Never rejects. */
+  /** Reads a route of the router; `null` for an invalid path. Never rejects. */
   fetchRoute(route: string | null): Promise<RouteResult>
   /** Whether payloads are shown. */
   readonly payloads: boolean
 }
 
-/** What was found out, or the words in which it was refused. */
+/** The result, or the reason of a refusal. */
 export type Outcome = ToolResult | { readonly refused: string }
 
 export interface Tool {
@@ -38,7 +38,7 @@ export const defineTool = <Input extends z.ZodObject>(tool: TypedTool<Input>): T
   async run(input, toolContext) {
     // The protocol has checked it as it was sent: a name may be another one since it is no longer as it was shown.
     const { data, error } = tool.input.safeParse(input)
-    return error ? { refused: `these cannot be asked for: ${issueText(error.issues)}` } : tool.run(data, toolContext)
+    return error ? { refused: `invalid arguments: ${issueText(error.issues)}` } : tool.run(data, toolContext)
   },
 })
 
