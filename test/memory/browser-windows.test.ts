@@ -4,7 +4,7 @@ import { browserWindowBattery } from '../contract/browser-windows.js'
 
 browserWindowBattery('memory', (options) => createBrowserWindowRegistry(options))
 
-it('refuses a new window over its bound', async () => {
+it('refuses a new window over its limit', async () => {
   const windows = createBrowserWindowRegistry({ maxEntries: 1 })
   await windows.report({ window_id: 'w1', user_id: 'u', client_id: 'c' })
   await windows.report({ window_id: 'w1', user_id: 'u', client_id: 'c' })

@@ -1,4 +1,6 @@
-/** What the facilities of one process answer when the wall's clock jumps: one truth, and silence counted as it passed. */
+/**
+ * The facilities of one process when the wall clock jumps: all results are consistent, and silence counts as real time.
+ */
 import { beforeEach, describe, expect, it } from 'vitest'
 import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
 import { noopAuth } from '../../src/http/auth.js'
@@ -43,7 +45,9 @@ const tally = (items: Listed[]) => {
   return counts
 }
 
-/** The status of everybody's connection, context and window as they are listed; every other answer says the same. */
+/**
+ * Returns the statuses of all connections, contexts and windows as listed, after checking that all other results agree.
+ */
 async function statuses() {
   const seen: Record<string, string[]> = {}
   const observed: Record<string, Record<string, Record<string, number>>> = {}
@@ -86,7 +90,7 @@ const ALIVE = ['connected', 'idle', 'open']
 const SILENT = ['disconnected', 'stale', 'stale']
 
 describe('after a jump back of ten minutes', () => {
-  it('silence counts as it passed, whoever was seen before the jump and whoever after', async () => {
+  it('counts silence as elapsed time, for entries from before and after the jump', async () => {
     await arrive('early')
     clock.advance(30_000)
     expect(await statuses()).toEqual({ early: ALIVE })
@@ -104,7 +108,7 @@ describe('after a jump back of ten minutes', () => {
     expect(await statuses()).toEqual({})
   })
 
-  it('what is shown is the time of the wall', async () => {
+  it('shows times of the wall clock', async () => {
     const early = await arrive('early')
     clock.advance(-TEN_MINUTES)
     const late = await arrive('late')
@@ -121,7 +125,7 @@ describe('after a jump back of ten minutes', () => {
     })
   })
 
-  it('a message that was claimed before the jump is forgotten when its time has passed', async () => {
+  it('forgets a message claimed before the jump when its time has passed', async () => {
     await arrive('early')
     clock.advance(-TEN_MINUTES)
     await arrive('late')
@@ -132,7 +136,7 @@ describe('after a jump back of ten minutes', () => {
     expect(await facilities.deduplicator.claim({ user_id: 'early', message_id: 'm' })).toBe(true)
   })
 
-  it('the age of a pending call goes on', async () => {
+  it('continues the age of a pending call', async () => {
     const { correlation_id } = await facilities.rpc.open({ action: 'a', user_id: 'u', client_id: 'c' })
     clock.advance(1_000)
     expect(await get(`/rpc/pending/${correlation_id}`)).toMatchObject({ age_ms: 1_000 })
@@ -142,7 +146,7 @@ describe('after a jump back of ten minutes', () => {
     expect(await get(`/rpc/pending/${correlation_id}`)).toMatchObject({ age_ms: 6_000, started_at: at() })
   })
 
-  it('the age of a waiting command and of a loop that has not come by goes on', async () => {
+  it('continues the age of a waiting command and of a loop that does not run', async () => {
     await facilities.dispatcher.dispatch({ user_id: 'u', client_id: 'c', command_id: '1', action: 'a' })
     clock.advance(1_000)
     expect(await get('/delivery/summary')).toMatchObject({ oldest_queued_age_ms: 1_000 })
@@ -155,7 +159,7 @@ describe('after a jump back of ten minutes', () => {
     ])
   })
 
-  it('a record of a command stays for its time and no longer', async () => {
+  it('retains a record of a command for its retention only', async () => {
     const key = { user_id: 'u', client_id: 'c', command_id: '1' }
     const path = '/delivery/status?user_id=u&client_id=c&command_id=1'
     await facilities.dispatcher.dispatch({ ...key, action: 'a' })
@@ -170,7 +174,7 @@ describe('after a jump back of ten minutes', () => {
 })
 
 describe('after a jump forward', () => {
-  it('it counts as silence of those who were there, and of nobody else', async () => {
+  it('counts as silence of entries from before it, and of no others', async () => {
     await arrive('early')
     clock.advance(100_000)
     await arrive('late')
@@ -183,7 +187,7 @@ describe('after a jump forward', () => {
     expect(await statuses()).toEqual({})
   })
 
-  it('nothing that was seen in a wrong future outlives its time once the clock is set right', async () => {
+  it('keeps nothing from a wrong future longer than its time after the clock is corrected', async () => {
     clock.advance(1_000 * DAYS)
     await arrive('early')
     clock.advance(-1_000 * DAYS)

@@ -9,7 +9,7 @@ const client = (i: number, user_id = 'ann') =>
   ({ user_id, client_id: `c${i}`, instance_id: `i${i}`, client_type: 'web' }) as const
 
 describe('the connection registry in memory', () => {
-  it('hands out one frozen object per connection until it changes', async () => {
+  it('returns one frozen object per connection until it changes', async () => {
     const registry = createConnectionRegistry({ nodeId: 'n1', newId: () => 'id1' })
     const made = await registry.connect({ ...client(1), actions: ['a'], metadata: { deep: { er: [1] } } })
     expect(made).toMatchObject({ connection_id: 'id1', node_id: 'n1' })
@@ -20,7 +20,7 @@ describe('the connection registry in memory', () => {
     expect(await registry.inspector.getConnection('id1', ASK)).not.toBe(made)
   })
 
-  it('refuses connections over its bound, but not one that takes the place of its own', async () => {
+  it('refuses connections over its limit, but not one that replaces an earlier one of the same client', async () => {
     const registry = createConnectionRegistry({ maxConnections: 2 })
     const first = await registry.connect(client(1))
     await registry.connect(client(2))
@@ -37,7 +37,7 @@ describe('the connection registry in memory', () => {
     expect(kept.map((c) => c.client_id)).toEqual(['c7', 'c8', 'c9'])
   })
 
-  it('examines at most ten thousand entries for a filter that finds nothing, and says that there is more', async () => {
+  it('examines at most ten thousand entries for a filter without matches, and returns a cursor', async () => {
     const registry = createConnectionRegistry()
     for (let i = 0; i < 10_001; i++) await registry.connect(client(i))
     const page = await registry.inspector.listConnections({ status: 'disconnected' }, FIRST, ASK)
@@ -47,7 +47,7 @@ describe('the connection registry in memory', () => {
     ).toMatchObject({ items: [], next_cursor: null, has_more: false })
   })
 
-  it('is honest while more has come due than one call should sweep', async () => {
+  it('returns correct results while more is due than one call sweeps', async () => {
     const clock = createClock()
     const { inspector, ...registry } = createConnectionRegistry({ now: clock.now })
     for (let i = 0; i < 25_000; i++) await registry.connect(client(i))
@@ -60,7 +60,7 @@ describe('the connection registry in memory', () => {
     expect(await inspector.countConnections?.({}, ASK)).toMatchObject({ total: 10_000, by_status: { connected: 0 } })
   })
 
-  it('counts what it lists when a single look has come before the rest', async () => {
+  it('returns counts that match the list when one entry was read before the sweep', async () => {
     const clock = createClock()
     const { inspector, ...registry } = createConnectionRegistry({
       now: clock.now,
@@ -79,7 +79,7 @@ describe('the connection registry in memory', () => {
     expect(await walk((page) => inspector.listConnections({}, page, ASK))).toMatchObject([{ connection_id }])
   })
 
-  it('counts nobody who has fallen silent while it lags behind, and says whom it did not reach', async () => {
+  it('does not count connections that timed out while the sweep lags, and reports users it did not reach', async () => {
     const clock = createClock()
     const { inspector, ...registry } = createConnectionRegistry({ now: clock.now })
     for (let i = 0; i < 30_000; i++)
@@ -94,7 +94,7 @@ describe('the connection registry in memory', () => {
     ])
   })
 
-  it('cuts the actions of a user with more than a hundred and says so, and hands out a client more than are shown', async () => {
+  it('truncates the actions of a user with more than a hundred, and returns one client id more than are shown', async () => {
     const { inspector, ...registry } = createConnectionRegistry()
     for (let i = 0; i < 101; i++) await registry.connect({ ...client(i), actions: [`a${i}`] })
     const [part] = (await inspector.observeUsers?.(['ann'], ASK)) ?? []
@@ -104,7 +104,7 @@ describe('the connection registry in memory', () => {
     expect(part?.observed_connections).toBe(101)
   })
 
-  it('holds nothing of users and actions that have left', async () => {
+  it('keeps nothing of users and actions that are gone', async () => {
     const clock = createClock()
     const { inspector, ...registry } = createConnectionRegistry({ now: clock.now })
     for (let i = 0; i < 50; i++) await registry.connect({ ...client(i, `u${i}`), actions: [`a${i}`, 'all'] })

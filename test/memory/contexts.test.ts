@@ -9,7 +9,7 @@ const context = (i: number) =>
   ({ context_id: `t${i}`, user_id: 'ann', client_id: 'c', client_type: 'web', status: 'idle', window_id: 'w' }) as const
 
 describe('the context registry in memory', () => {
-  it('hands out one frozen object per context until it changes', async () => {
+  it('returns one frozen object per context until it changes', async () => {
     const contexts = createContextRegistry()
     const made = await contexts.report(context(1))
     expect(await contexts.inspector.getContext('t1', ASK)).toBe(made)
@@ -17,13 +17,13 @@ describe('the context registry in memory', () => {
     expect(await contexts.report(context(1))).not.toBe(made)
   })
 
-  it('refuses a new context over its bound, and goes on taking reports of the known ones', async () => {
+  it('refuses a new context over its limit, and accepts reports of existing ones', async () => {
     const contexts = createContextRegistry({ maxEntries: 2 })
     for (const i of [1, 2, 1]) await contexts.report(context(i))
     await expect(contexts.report(context(3))).rejects.toMatchObject({ code: 'capacity_exceeded' })
   })
 
-  it('is honest while more has gone stale than one call should sweep', async () => {
+  it('returns correct results while more contexts are stale than one call sweeps', async () => {
     const clock = createClock()
     const { inspector, ...contexts } = createContextRegistry({ now: clock.now, ttlMs: 1_000 })
     for (let i = 0; i < 40_000; i++) await contexts.report(context(i))
@@ -37,7 +37,7 @@ describe('the context registry in memory', () => {
     expect(await inspector.countContexts?.({ status: 'stale' }, ASK)).toMatchObject({ total: 40_001 })
   })
 
-  it('counts what it lists when a single look has come before the rest', async () => {
+  it('returns counts that match the list when one entry was read before the sweep', async () => {
     const clock = createClock()
     const { inspector, ...contexts } = createContextRegistry({ now: clock.now, ttlMs: 1_000 })
     for (let i = 0; i < 15_000; i++) await contexts.report(context(i))

@@ -5,7 +5,7 @@ import { deduplicatorBattery } from '../contract/deduplicator.js'
 
 deduplicatorBattery('memory', (options) => createDeduplicator(options))
 
-it('grants an expired claim again even while it lags behind with forgetting', async () => {
+it('grants an expired claim again even while its sweep lags', async () => {
   const clock = createClock()
   const deduplicator = createDeduplicator({ now: clock.now, ttlMs: 1_000 })
   for (let i = 0; i < 25_000; i++) await deduplicator.claim({ user_id: 'u', message_id: `m${i}` })

@@ -12,7 +12,7 @@ import { createSubject } from '../contract/delivery-subject.js'
 const { dispatcher, open, status } = createSubject<CommandDispatcherOptions>(createCommandDispatcher)
 
 describe('bounds', () => {
-  it('refuses options that are no bounds', () => {
+  it('rejects invalid limits', () => {
     for (const wrong of [
       { ackTimeoutMs: 0 },
       { maxAttempts: 1.5 },
@@ -24,7 +24,7 @@ describe('bounds', () => {
     createCommandDispatcher({ deadlineMs: undefined } as CommandDispatcherOptions).close()
   })
 
-  it('refuses a deadline over the day that a command may name', async () => {
+  it('rejects a deadline over 24 h', async () => {
     expect(() => createCommandDispatcher({ deadlineMs: DEADLINE_MAX_MS + 1 })).toThrow(
       /^Invalid option "deadlineMs": expected an integer from 1 to 86400000, got /,
     )
@@ -32,7 +32,7 @@ describe('bounds', () => {
     expect((await dispatcher.dispatch(command('c1'))).admission.deadline_at).toBe(at(86_400_000))
   })
 
-  it('asks for the capacity of each scope', async () => {
+  it('calls capacity with the id of each scope', async () => {
     await open({ capacity: (scope) => (scope === 'big' ? 2 : 0) })
     const states = []
     for (const [id, scope_id] of Object.entries({ c1: 'big', c2: 'big', c3: 'big', c4: 'small' }))
@@ -40,7 +40,7 @@ describe('bounds', () => {
     expect(states).toEqual(['admitted', 'admitted', 'rejected', 'rejected'])
   })
 
-  it('keeps to the share of each user, in commands whatever their scopes and in waiters', async () => {
+  it('limits commands per user across scopes, and waiters per user', async () => {
     await open({ maxTrackedPerUser: 2, maxWaitersPerUser: 1 })
     for (const id of ['c1', 'c2']) await dispatcher.dispatch(command(id, { scope_id: id }))
     const third = async () => (await dispatcher.dispatch(command('c3', { scope_id: 'c3' }))).terminal
@@ -57,7 +57,7 @@ describe('bounds', () => {
     await waiter.detach()
   })
 
-  it('keeps no mailbox in which nothing lies and at which nobody waits', () => {
+  it('keeps no mailbox without commands and waiter', () => {
     const clock = createClock(() => 0)
     const store = createDeliveryStore({ capacity: () => 10, maxRetained: 10, retentionMs: 1_000, clock })
     const record = createTrackedCommand(command('c1'), {
@@ -97,7 +97,7 @@ describe('bounds', () => {
     expect(store.mailboxes.size).toBe(0)
   })
 
-  it('rejects as overloaded beyond the commands, and beyond the payload bytes, of the process', async () => {
+  it('rejects as overloaded above the maximum commands, or payload bytes, of the process', async () => {
     await open({ maxTracked: 1 })
     await dispatcher.dispatch(command('c1'))
     expect((await dispatcher.dispatch(command('c2'))).terminal).toMatchObject({ reason: 'overloaded' })
@@ -108,7 +108,7 @@ describe('bounds', () => {
     expect((await dispatcher.dispatch(command('c2', { payload: 'x'.repeat(60) }))).admission.state).toBe('admitted')
   })
 
-  it('refuses one waiter too many, and lets a known client replace its own', async () => {
+  it('refuses one waiter too many, and lets an attached client replace its own', async () => {
     await open({ maxWaiters: 1 })
     await dispatcher.attach(first, connection().deliver)
     await dispatcher.attach(second, connection().deliver)
@@ -117,7 +117,7 @@ describe('bounds', () => {
     })
   })
 
-  it('keeps no more terminal records than it is told, the newest ones, whatever is rejected beside them', async () => {
+  it('retains the newest terminal records up to its limit, regardless of rejected commands', async () => {
     await open({ maxRetained: 2, maxTracked: 1 })
     for (const id of ['c1', 'c2', 'c3']) {
       await dispatcher.dispatch(command(id))

@@ -6,7 +6,7 @@ import { createSubject } from '../contract/delivery-subject.js'
 
 const { dispatcher, advance, status, node } = createSubject<CommandDispatcherOptions>(createCommandDispatcher)
 
-describe('deliverers that misbehave', () => {
+describe('a dispatcher with misbehaving deliverers', () => {
   const deliverers: [string, () => unknown, string][] = [
     [
       'throws',
@@ -26,10 +26,10 @@ describe('deliverers that misbehave', () => {
         }),
       'rejected',
     ],
-    ['answers without a promise', () => 42, 'handed_over'],
+    ['returns a value other than a promise', () => 42, 'handed_over'],
   ]
 
-  it.each(deliverers)('one that %s is recorded and no more', async (_, deliver, outcome) => {
+  it.each(deliverers)('records one that %s and continues', async (_, deliver, outcome) => {
     await dispatcher.attach(first, deliver as () => void)
     await dispatcher.dispatch(command('c1'))
     await eventually(async () =>
@@ -38,7 +38,7 @@ describe('deliverers that misbehave', () => {
     expect(JSON.stringify(await status('c1'))).not.toContain('MARKER')
   })
 
-  it('one that resolves after the end, or after its time, changes no record', async () => {
+  it('ignores one that resolves after the end or after its timeout', async () => {
     const resolvers: (() => void)[] = []
     const tab = connection(() => new Promise<void>((resolve) => resolvers.push(resolve)))
     await dispatcher.attach(first, tab.deliver)
@@ -53,7 +53,7 @@ describe('deliverers that misbehave', () => {
     expect([await status('c1'), await status('c2')]).toEqual(before)
   })
 
-  it('one that resolves while a later attempt is out leaves that attempt open', async () => {
+  it('does not end a later attempt when an earlier one resolves', async () => {
     const resolvers: (() => void)[] = []
     const tab = connection(() => new Promise<void>((resolve) => resolvers.push(resolve)))
     await dispatcher.attach(first, tab.deliver)
@@ -67,11 +67,11 @@ describe('deliverers that misbehave', () => {
     expect((await status('c1'))?.attempts).toMatchObject({ count: 2, last_outcome: null })
   })
 
-  it('one that is no function is refused', async () => {
+  it('refuses one that is not a function', async () => {
     await expect(dispatcher.attach(first, 'deliver' as never)).rejects.toMatchObject({ code: 'invalid_input' })
   })
 
-  it('one that changes what it was given changes nothing for the next attempt', async () => {
+  it('gives the next attempt the original command after one that changed it', async () => {
     const seen: unknown[] = []
     await dispatcher.attach(first, (given) => {
       seen.push(structuredClone(given.payload))
@@ -83,7 +83,7 @@ describe('deliverers that misbehave', () => {
     await eventually(() => expect(seen).toEqual([{ page: 1 }, { page: 1 }]))
   })
 
-  it('one that speaks to the dispatcher while it is called is understood', async () => {
+  it('accepts calls to the dispatcher from within deliver', async () => {
     await dispatcher.attach(first, async ({ command_id }) => {
       await dispatcher.acknowledge({ ...first, command_id })
       if (command_id === 'c1') await dispatcher.dispatch(command('c2'))
@@ -94,7 +94,7 @@ describe('deliverers that misbehave', () => {
     expect((await status('c1'))?.attempts.count).toBe(1)
   })
 
-  it('keeps the outcome of a hand-over that ends after its acknowledgement', async () => {
+  it('records the outcome of a delivery that ends after its acknowledgement', async () => {
     let release = () => {}
     const tab = connection(() => new Promise<void>((resolve) => (release = resolve)))
     await dispatcher.attach(first, tab.deliver)

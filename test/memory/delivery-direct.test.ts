@@ -1,4 +1,4 @@
-/** What a dispatcher in one process shows of itself. */
+/** What a dispatcher in one process reports. */
 import { describe, expect, it } from 'vitest'
 import { type CommandDispatcherOptions, createCommandDispatcher } from '../../src/memory/delivery/facility.js'
 import { ASK, walk } from '../contract/clock.js'
@@ -9,7 +9,7 @@ const { clock, dispatcher, open, status, summary, node } =
   createSubject<CommandDispatcherOptions>(createCommandDispatcher)
 
 describe('direct mode', () => {
-  it('has one node, no listener and nothing of a legacy', async () => {
+  it('has one node, no listener and no legacy stream', async () => {
     await open({ nodeId: 'n1', deploymentId: 'dep1' })
     expect(await node()).toMatchObject({ node_id: 'n1', mailbox_listener_alive: null })
     expect(await summary()).toMatchObject({
@@ -25,7 +25,7 @@ describe('direct mode', () => {
     })
   })
 
-  it('keeps its place in the list of scopes while scopes before it come and go', async () => {
+  it('keeps its position in the list of scopes while scopes before it change', async () => {
     for (const id of ['a', 'b', 'c', 'd']) await dispatcher.dispatch(command(id, { scope_id: id }))
     const page = await dispatcher.inspector.listTenants({ limit: 2, cursor: null }, ASK)
     for (const id of ['a', 'b']) await dispatcher.cancel(key(id))
@@ -36,7 +36,7 @@ describe('direct mode', () => {
     expect(rest.map(({ scope_id }) => scope_id)).toEqual(['c', 'd', 'a'])
   })
 
-  it('calls the same ids with a line break invalid instead of finding another command', async () => {
+  it('rejects ids with a line break instead of finding another command', async () => {
     await dispatcher.dispatch(command('c1'))
     const forged = { user_id: 'ada\ntab', client_id: 'c1', command_id: 'c1' }
     await expect((async () => dispatcher.inspector.status(forged, ASK))()).rejects.toMatchObject({
@@ -46,12 +46,12 @@ describe('direct mode', () => {
 })
 
 describe('the summary', () => {
-  it('samples the first hundred of what is not acknowledged, and no more', async () => {
+  it('samples the first hundred unacknowledged commands', async () => {
     for (let i = 0; i < 150; i++) await dispatcher.dispatch(command(`c${i}`))
     expect(await summary()).toMatchObject({ tracked_commands: 150, waiting_for_client: 150, sample_size: 100 })
   })
 
-  it('calls a command due again as soon as its pause is over', async () => {
+  it('counts a command as due again as soon as its pause is over', async () => {
     await dispatcher.attach(first, () => Promise.reject(new Error('gone')))
     await dispatcher.dispatch(command('c1'))
     await eventually(async () => expect((await status('c1'))?.recovery.count).toBe(1))

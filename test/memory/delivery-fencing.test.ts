@@ -1,4 +1,4 @@
-/** A dispatcher that asks a connection registry which instance is current. */
+/** A dispatcher that looks up the current instance in a connection registry. */
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { DEADLINE_MS } from '../../src/async/time-limit.js'
 import { type CommandDispatcherOptions, createCommandDispatcher } from '../../src/memory/delivery/facility.js'
@@ -12,7 +12,7 @@ const { dispatcher, open, advance, status, node } = createSubject<CommandDispatc
 describe('with a connection registry', () => {
   let current: string | null
   let broken: boolean
-  /** What the registry still does before it answers, as it stood when it was asked. */
+  /** Delays of the registry's replies. */
   let pauses: Promise<void>[]
   const connections = {
     async currentInstance() {
@@ -22,7 +22,7 @@ describe('with a connection registry', () => {
       return answer
     },
   }
-  /** Lets the registry answer the next question only when it is told to. */
+  /** Delays the next reply of the registry until the returned function is called. */
   function holdNext(): () => void {
     let go = () => {}
     pauses.push(
@@ -45,7 +45,7 @@ describe('with a connection registry', () => {
     await expect(dispatcher.attach(first, connection().deliver)).rejects.toMatchObject({ code: 'stale_instance' })
   })
 
-  it('hands nothing to an instance that has been superseded since it attached', async () => {
+  it('delivers nothing to an instance that was superseded after it attached', async () => {
     const old = connection()
     await dispatcher.attach(first, old.deliver)
     current = 'i2'
@@ -58,21 +58,21 @@ describe('with a connection registry', () => {
     expect(old.received).toEqual([])
   })
 
-  it('does not take a superseded instance for a waiter of a command that needs one', async () => {
+  it('does not count a superseded instance as a waiter for requireWaiter', async () => {
     await dispatcher.attach(first, connection().deliver)
     current = 'i2'
     const refused = await dispatcher.dispatch(command('c1', { requireWaiter: true }))
     expect(refused.terminal).toMatchObject({ state: 'rejected', reason: 'no_waiter' })
   })
 
-  it('admits one command of many equal calls at once', async () => {
+  it('admits one command of many concurrent equal calls', async () => {
     await dispatcher.attach(first, connection().deliver)
     const calls = Array.from({ length: 100 }, () => dispatcher.dispatch(command('c1', { requireWaiter: true })))
     await Promise.all(calls)
     expect((await node()).counters.other).toMatchObject({ admitted: 1, dispatch_repeated: 99 })
   })
 
-  it('fences acknowledgements and ends by the registry, not by who attached', async () => {
+  it('checks acknowledgements and ends against the registry, not the attached instance', async () => {
     const tab = connection()
     await dispatcher.attach(first, tab.deliver)
     await dispatcher.dispatch(command('c1'))
@@ -85,7 +85,7 @@ describe('with a connection registry', () => {
     expect((await node()).counters.acknowledgement).toEqual({ fenced: 1, acknowledged: 1 })
   })
 
-  it('acknowledges nothing that has ended while the registry was asked', async () => {
+  it('does not acknowledge a command that ended during the lookup', async () => {
     const tab = connection()
     await dispatcher.attach(first, tab.deliver)
     await dispatcher.dispatch(command('c1'))
@@ -99,7 +99,7 @@ describe('with a connection registry', () => {
     expect((await node()).counters.acknowledgement).toEqual({ late: 1 })
   })
 
-  it('neither ends nor acknowledges what has ended while the registry was asked', async () => {
+  it('neither ends nor acknowledges a command that ended during the lookup', async () => {
     await dispatcher.dispatch(command('c1'))
     const answer = holdNext()
     const settled = dispatcher.settle({ ...first, command_id: 'c1', state: 'resulted', acknowledge: true })
@@ -111,7 +111,7 @@ describe('with a connection registry', () => {
     expect([acknowledgement, outcome]).toEqual([{}, { cancelled: 1 }])
   })
 
-  it('leaves a mailbox to the attach that was begun last, whichever is answered first', async () => {
+  it('leaves a mailbox to the attach that started last, whichever lookup finishes first', async () => {
     const [old, tab] = [connection(), connection()]
     const answer = holdNext()
     const early = dispatcher.attach(first, old.deliver)
@@ -123,7 +123,7 @@ describe('with a connection registry', () => {
     expect(old.received).toEqual([])
   })
 
-  it('refuses an attach that another instance has overtaken', async () => {
+  it('refuses an attach that another instance overtook', async () => {
     const answer = holdNext()
     const early = dispatcher.attach(first, connection().deliver)
     current = 'i2'
@@ -132,14 +132,14 @@ describe('with a connection registry', () => {
     await expect(early).rejects.toMatchObject({ code: 'stale_instance' })
   })
 
-  it('attaches nobody when it was closed while the registry was asked', async () => {
+  it('refuses to attach when it was closed during the lookup', async () => {
     const attaching = dispatcher.attach(first, connection().deliver)
     await dispatcher.close()
     await expect(attaching).rejects.toMatchObject({ code: 'closed' })
     expect((await node()).connection_waiters).toBe(0)
   })
 
-  it('waits, without an attempt, for a registry that cannot answer', async () => {
+  it('pauses, without an attempt, while the registry fails', async () => {
     const tab = connection()
     await dispatcher.attach(first, tab.deliver)
     broken = true
@@ -151,7 +151,7 @@ describe('with a connection registry', () => {
     await tab.got(1)
   })
 
-  it('asks once a second, however many wait, a registry that cannot answer', async () => {
+  it('queries a failing registry once a second, however many commands wait', async () => {
     const tab = connection()
     await dispatcher.attach(first, tab.deliver)
     broken = true
@@ -168,7 +168,7 @@ describe('with a connection registry', () => {
     await tab.got(20)
   })
 
-  it('goes on when a registry never answers a question', async () => {
+  it('continues when the registry never replies', async () => {
     useFakeTimers()
     const tab = connection()
     await dispatcher.attach(first, tab.deliver)

@@ -11,7 +11,7 @@ const { clock, dispatcher, open, advance, status, summary, node } =
   createSubject<CommandDispatcherOptions>(createCommandDispatcher)
 
 describe('the loop', () => {
-  it('goes on with its retries when the clock has gone back ten minutes', async () => {
+  it('continues its retries after the clock was set back ten minutes', async () => {
     const tab = connection(() => Promise.reject(new Error('gone')))
     await dispatcher.attach(first, tab.deliver)
     await dispatcher.dispatch(command('c1', { deadlineMs: 3_600_000 }))
@@ -38,7 +38,7 @@ describe('the loop', () => {
     }
   })
 
-  it('expires, retries and forgets more than one pass holds', async () => {
+  it('expires, retries and deletes more than fits in one pass', async () => {
     await open({ capacity: 5_000, maxRetained: 5_000 })
     for (let i = 0; i < 2_500; i++) await dispatcher.dispatch(command(`c${i}`))
     await advance(30_000)
@@ -46,7 +46,7 @@ describe('the loop', () => {
     expect((await node()).counters.outcome).toEqual({ expired: 2_500 })
   })
 
-  it('yields between passes, and comes by again at once while something is left', async () => {
+  it('yields between passes, and runs again immediately while work remains', async () => {
     useFakeTimers()
     try {
       await open({ capacity: 5_000, now: Date.now })
@@ -54,7 +54,7 @@ describe('the loop', () => {
       await dispatcher.dispatch(command('last', { scope_id: 'red' }))
       await vi.advanceTimersByTimeAsync(500)
       expect((await node()).counters.outcome).toEqual({ expired: 1_000 })
-      // However many have not been ended yet.
+      // Even if more commands have not been ended.
       expect(await summary()).toMatchObject({ tracked_commands: 1, due_commands: 0, waiting_for_client: 1 })
       await vi.advanceTimersByTimeAsync(2)
       expect((await node()).counters.outcome).toEqual({ expired: 2_500 })
@@ -63,7 +63,7 @@ describe('the loop', () => {
     }
   })
 
-  it('is shown as stale and not alive when it has not come by, and as ended after close', async () => {
+  it('is reported as stale when it does not run, and as ended after close', async () => {
     clock.advance(5_001)
     expect(await node()).toMatchObject({
       reconciliation_loop_alive: null,
@@ -77,7 +77,7 @@ describe('the loop', () => {
     expect((await node()).reconciliation_loop_alive).toBe(false)
   })
 
-  it('runs by itself: within its second, and at the instant of a short deadline or pause', async () => {
+  it('runs on its own: every second, and at the instant of a short deadline or pause', async () => {
     useFakeTimers()
     try {
       await open({ now: Date.now })
@@ -104,7 +104,7 @@ describe('the loop', () => {
     }
   })
 
-  it('keeps no process alive', async () => {
+  it('does not keep the process alive', async () => {
     const timers = () => getActiveResourcesInfo().filter((name) => name === 'Timeout').length
     const before = timers()
     await dispatcher.dispatch(command('c1', { deadlineMs: 100 }))

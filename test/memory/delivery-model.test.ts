@@ -1,4 +1,4 @@
-/** The dispatcher against a model that fits on a page: random lives of a few commands, and nothing left behind. */
+/** The dispatcher compared with a small model: random lives of a few commands, and nothing left over. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { DeliveryStatus } from '../../src/contract/index.js'
@@ -12,7 +12,7 @@ const MAX_ATTEMPTS = 3
 const CLIENTS = ['tab', 'phone']
 const COMMANDS = ['c0', 'c1', 'c2', 'c3']
 const INSTANCES = ['i1', 'i2']
-/** What the deliverer of a waiter does: hand over, refuse, or never answer. */
+/** What the deliverer of a waiter does. */
 const MANNERS = ['resolve', 'reject', 'hang'] as const
 
 interface Expected {
@@ -52,7 +52,7 @@ const step = fc.oneof(
 /** Until every hand-over that is under way has come to rest. */
 const flushPromises = () => new Promise((resolve) => setImmediate(resolve))
 
-it('gives every admitted command exactly one end, agrees with the model, and leaves nothing behind', async () => {
+it('ends every admitted command exactly once, agrees with the model, and leaves nothing over', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
       const clock = createClock()

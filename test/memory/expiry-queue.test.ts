@@ -17,7 +17,7 @@ const create = () => {
 }
 
 describe('an expiry queue', () => {
-  it('gives back what has come due, the longest untouched first', () => {
+  it('returns due entries, least recently touched first', () => {
     const { queue, entry, sweep } = create()
     const a = entry('a', 1)
     entry('b', 2)
@@ -30,7 +30,7 @@ describe('an expiry queue', () => {
     expect([queue.size, queue.oldest]).toEqual([0, null])
   })
 
-  it('puts an entry in its place by its time, whenever it comes', () => {
+  it('inserts an entry at the position of its time', () => {
     const { entry, queue, sweep } = create()
     for (const [name, at] of Object.entries({ d: 4, b: 2, a: 1, e: 5, c: 3, also_c: 3 })) entry(name, at)
     expect(queue.oldest?.name).toBe('a')
@@ -38,7 +38,7 @@ describe('an expiry queue', () => {
     expect(sweep(9).names).toEqual(['d', 'e'])
   })
 
-  it('forgets an entry that was taken out, wherever it stood', () => {
+  it('forgets a removed entry, wherever it was', () => {
     const { queue, entry, sweep } = create()
     const [a, , c, , e] = ['a', 'b', 'c', 'd', 'e'].map((name) => entry(name, 1))
     for (const taken of [a, c, e]) if (taken) queue.remove(taken)
@@ -47,7 +47,7 @@ describe('an expiry queue', () => {
     expect(sweep(9).names).toEqual(['b', 'd', 'f'])
   })
 
-  it('sweeps at most ten thousand entries at once and says that it lags behind', () => {
+  it('sweeps at most ten thousand entries per call and reports that more are due', () => {
     const { queue, entry, sweep } = create()
     for (let i = 0; i < 10_001; i++) entry(`${i}`, 0)
     expect(sweep(0).caughtUp).toBe(false)

@@ -9,7 +9,7 @@ const desk = { user_id: 'ann', client_id: 'desk', instance_id: 'one' }
 const message = { ...desk, message_id: 'm', stream: 'sites/x/events', kind: 'event', payload: { name: 'x' } } as const
 
 describe('the facilities of one process', () => {
-  it('take in a message of a current instance once, below its user', async () => {
+  it('ingest a message of a current instance once, in the stream of its user', async () => {
     const facilities = createMemoryFacilities()
     await facilities.connections.connect({ ...desk, client_type: 'console' })
     expect(await facilities.ingest(message)).toEqual({ accepted: true, duplicate: false })
@@ -26,7 +26,7 @@ describe('the facilities of one process', () => {
     await facilities.close()
   })
 
-  it('give a claim back when the history could not retain the message', async () => {
+  it('release a claim when the history could not retain the message', async () => {
     const facilities = createMemoryFacilities({ history: { inlineBytes: 10, maxPayloadBytes: 10 } })
     await facilities.connections.connect({ ...desk, client_type: 'console' })
     await expect(facilities.ingest(message)).rejects.toMatchObject({ code: 'payload_too_large' })
@@ -34,7 +34,7 @@ describe('the facilities of one process', () => {
     await facilities.close()
   })
 
-  it('retain a payload too large for its message, and answer with it', async () => {
+  it('retain a payload that is too large for its message, and return it', async () => {
     const facilities = createMemoryFacilities()
     await facilities.connections.connect({ ...desk, client_type: 'console' })
     const text = 'x'.repeat(200_000)
@@ -44,7 +44,7 @@ describe('the facilities of one process', () => {
     await facilities.close()
   })
 
-  it('share their connections, so that all of them know who is current', async () => {
+  it('share the connections, so that all of them know the current instance', async () => {
     const facilities = createMemoryFacilities()
     await facilities.connections.connect({ ...desk, client_type: 'console' })
     expect(await facilities.rpc.inspector.checkInstance?.(desk, ASK)).toMatchObject({ current: true })
@@ -54,7 +54,7 @@ describe('the facilities of one process', () => {
     await facilities.close()
   })
 
-  it('end what is pending when they are closed', async () => {
+  it('end pending calls when they are closed', async () => {
     const facilities = createMemoryFacilities()
     const { result } = await facilities.rpc.open({ action: 'a', user_id: 'u', client_id: 'c' })
     await facilities.close()
@@ -64,7 +64,7 @@ describe('the facilities of one process', () => {
 })
 
 describe('the memory composition', () => {
-  it('looks through at exactly the objects it is given', async () => {
+  it('inspects exactly the given facilities', async () => {
     const facilities = createMemoryFacilities()
     const { inspectors, deployment } = memoryComposition(facilities, { deploymentId: 'd1' })
     expect(deployment).toEqual({ id: 'd1', mode: 'direct' })
@@ -77,7 +77,7 @@ describe('the memory composition', () => {
     await facilities.close()
   })
 
-  it('shows a family that it is not given as unknown, never as zero', async () => {
+  it('reports a missing family as unknown, never as zero', async () => {
     const { connections } = createMemoryFacilities()
     await connections.connect({ ...desk, client_type: 'console' })
     const composition = { ...memoryComposition({ connections }), auth: noopAuth() }
@@ -103,7 +103,7 @@ describe('the memory composition', () => {
     expect(series).not.toMatch(/^relayscope_(contexts|browser_windows|rpc|delivery|history|sites|sessions)/m)
   })
 
-  it('takes any subset: a missing facility is a missing inspector', () => {
+  it('accepts any subset: a missing facility is a missing inspector', () => {
     const { inspectors, deployment } = memoryComposition({ history: createMessageHistory() })
     expect(deployment).toEqual({ id: null, mode: 'direct' })
     expect(capabilitiesOf(inspectors)).toMatchObject({ history: true, history_list_streams: true, registry: false })

@@ -15,7 +15,7 @@ const message = (message_id: string, payload: string, stream = 'users/u/s') =>
 const HANGING: SpillStore = { put: async () => {}, get: () => new Promise(() => {}), delete: async () => {} }
 
 describe('the message history in memory', () => {
-  it('hands out frozen messages, each made anew, and one object per stream until it changes', async () => {
+  it('returns frozen messages, a new copy each time, and one object per stream until it changes', async () => {
     const history = createMessageHistory()
     const made = await history.append({ ...message('m', ''), payload: { a: [1] } })
     const read = async () => (await history.inspector.readMessages({ stream: 'users/u/s', limit: 5 }, ASK)).items[0]
@@ -29,7 +29,7 @@ describe('the message history in memory', () => {
     expect(await stream()).not.toBe(shown)
   })
 
-  it('answers in time with every message while the spill store hangs', async () => {
+  it('returns every message in time while the spill store stalls', async () => {
     const history = createMessageHistory({ spill: HANGING, inlineBytes: 10, hydrationMs: 5 })
     for (let i = 0; i < 30; i++) await history.append(message(`m${i}`, 'x'.repeat(20)))
     const { items } = await history.inspector.readMessages({ stream: 'users/u/s', limit: 100 }, ASK)
@@ -37,7 +37,7 @@ describe('the message history in memory', () => {
     expect(new Set(items.map((m) => m.externalized?.hydration))).toEqual(new Set(['error']))
   })
 
-  it('stops waiting for the spill store when its caller has gone', async () => {
+  it('stops waiting for the spill store when its caller aborts', async () => {
     const history = createMessageHistory({ spill: HANGING, inlineBytes: 10, hydrationMs: 60_000 })
     await history.append(message('m', 'x'.repeat(20)))
     const gone = new AbortController()
@@ -46,7 +46,7 @@ describe('the message history in memory', () => {
     expect((await reading).items[0]?.externalized?.hydration).toBe('error')
   })
 
-  it('reads few payloads at once, and at most eight mebibytes in one answer, the newest', async () => {
+  it('reads few payloads at a time, and returns the newest, at most eight mebibytes', async () => {
     let reading = 0
     let most = 0
     const store = createMemorySpillStore()
@@ -67,7 +67,7 @@ describe('the message history in memory', () => {
     expect(most).toBeLessThanOrEqual(8)
   })
 
-  it('refuses a payload over its bound even with a spill store', async () => {
+  it('refuses a payload over its limit even with a spill store', async () => {
     const history = createMessageHistory({ spill: createMemorySpillStore(), maxPayloadBytes: 100_000 })
     await expect(history.append(message('m', 'x'.repeat(100_000)))).rejects.toMatchObject({ code: 'payload_too_large' })
   })
@@ -84,7 +84,7 @@ describe('the message history in memory', () => {
 describe('the spill store in memory', () => {
   const options = { signal: ASK.signal, maxBytes: 100 }
 
-  it('lets the oldest texts go when it is full', async () => {
+  it('evicts the oldest texts when it is full', async () => {
     const store = createMemorySpillStore({ maxBytes: 10 })
     for (const ref of ['a', 'b', 'c']) await store.put(ref, 'éé')
     expect([await store.get('a', options), await store.get('b', options)]).toEqual([null, 'éé'])
@@ -94,13 +94,13 @@ describe('the spill store in memory', () => {
     expect(await store.get('b', options)).toBe('12')
   })
 
-  it('refuses a text that would not fit at all', async () => {
+  it('refuses a text larger than its limit', async () => {
     await expect(createMemorySpillStore({ maxBytes: 3 }).put('a', 'éé')).rejects.toMatchObject({
       code: 'payload_too_large',
     })
   })
 
-  it('gives its messages back as missing once their payloads have left', async () => {
+  it('reports messages as missing once their payloads were evicted', async () => {
     const history = createMessageHistory({ spill: createMemorySpillStore({ maxBytes: 150 }), inlineBytes: 10 })
     for (const id of ['a', 'b']) await history.append(message(id, 'x'.repeat(98)))
     const { items } = await history.inspector.readMessages({ stream: 'users/u/s', limit: 5 }, ASK)

@@ -15,7 +15,7 @@ const message = {
 } as const
 const connections = { isCurrentInstance: async () => true }
 
-it('loses nothing of a history of the host whose append and release fail, and knows no first', async () => {
+it('loses no message with a custom history whose append and release fail', async () => {
   const held: string[] = []
   let isFailing = true
   const claimed = new Set<string>()

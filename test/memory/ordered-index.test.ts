@@ -6,7 +6,7 @@ import { byNumber, OrderedIndex } from '../../src/memory/table/ordered-index.js'
 const numbers = () => new OrderedIndex<number, number>((n) => n, byNumber)
 
 describe('an ordered index', () => {
-  it('is empty at first and answers nothing', () => {
+  it('is empty at first', () => {
     const index = numbers()
     expect([index.size, index.first(), index.last(), index.get(1), index.rank(1), index.delete(1)]).toEqual([
       0,
@@ -19,7 +19,7 @@ describe('an ordered index', () => {
     expect([...index.after(null), ...index.after(5), ...index.before(null), ...index.before(5)]).toEqual([])
   })
 
-  it('behaves as a sorted array does, whatever is inserted and deleted', () => {
+  it('behaves like a sorted array', () => {
     const step = fc.record({
       insert: fc.boolean(),
       keys: fc.array(fc.integer({ min: 0, max: 3_000 }), { maxLength: 900 }),
@@ -69,7 +69,7 @@ describe('an ordered index', () => {
     expect([...index.after(null)].map(({ word }) => word)).toEqual(['old', 'new', 'old'])
   })
 
-  it('takes few comparisons anywhere in a hundred thousand values, also after most of them left', () => {
+  it('takes few comparisons in a hundred thousand values, also after most were deleted', () => {
     let compared = 0
     const index = new OrderedIndex<number, number>(
       (n) => n,

@@ -7,11 +7,11 @@ rpcBattery('memory', (options) => createRpcCorrelator(options))
 const call = { action: 'a', user_id: 'u', client_id: 'c' }
 
 describe('the correlator in memory', () => {
-  it('offers no check of instances without connections', () => {
+  it('has no checkInstance without connections', () => {
     expect(createRpcCorrelator().inspector.checkInstance).toBeUndefined()
   })
 
-  it('counts what became of replies', async () => {
+  it('counts replies by result', async () => {
     const rpc = createRpcCorrelator({ newId: () => 'id' })
     await rpc.open(call)
     await rpc.settle('id', { ok: true, result: 1, from: { user_id: 'x', client_id: 'c' } })
@@ -25,7 +25,7 @@ describe('the correlator in memory', () => {
     expect(rpc.counters).toEqual({ settled: 1, timed_out: 1, cancelled: 1, late: 1, foreign: 1 })
   })
 
-  it('refuses calls over its bound until one has ended', async () => {
+  it('refuses calls over its limit until one has ended', async () => {
     let opened = 0
     const rpc = createRpcCorrelator({ maxPending: 1, newId: () => `id${++opened}` })
     await rpc.open(call)
@@ -58,12 +58,12 @@ describe('the correlator in memory', () => {
     await rpc.close()
   })
 
-  it('lets no call wait for ever', async () => {
+  it('ends every call after a timeout', async () => {
     const { result } = await createRpcCorrelator({ defaultTimeoutMs: 1 }).open(call)
     await expect(result).rejects.toMatchObject({ code: 'timeout' })
   })
 
-  it('keeps a process alive for a timeout that the caller named, and for no other', async () => {
+  it('keeps the process alive for a timeout that the caller set, and for no other', async () => {
     const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
     const rpc = createRpcCorrelator()
     const before = timers()
@@ -75,7 +75,7 @@ describe('the correlator in memory', () => {
     expect(timers()).toBe(before)
   })
 
-  it('leaves nothing on the signal of its caller', async () => {
+  it('leaves no listener on the signal of its caller', async () => {
     const listeners = new Set<unknown>()
     const signal = {
       aborted: false,

@@ -1,4 +1,4 @@
-/** Shares of what one process keeps. */
+/** Shares of the entries of one process. */
 import { describe, expect, it } from 'vitest'
 import { createBrowserWindowRegistry } from '../../src/memory/browser-windows.js'
 import { createConnectionRegistry } from '../../src/memory/connections/facility.js'
@@ -20,7 +20,7 @@ reportedSharesBattery(
 )
 
 describe('a sweep', () => {
-  it('stops where what its entries drag along has cost enough, but takes one in any case', () => {
+  it('stops at the cost limit, but removes at least one entry', () => {
     const queue = new ExpiryQueue<ReturnType<typeof unqueued>>()
     for (let n = 0; n < 100; n++) queue.push(unqueued(), 0)
     const swept = (dragged: number) => {

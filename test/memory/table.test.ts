@@ -48,7 +48,7 @@ const row = fc.record({
 })
 
 describe('a table', () => {
-  it('lists, counts and knows its users as a plain scan would, whatever comes, changes and goes', () => {
+  it('returns the lists, counts and users of a full scan after any changes', () => {
     const step = fc.record({ id: fc.integer({ min: 0, max: 25 }), row, remove: fc.boolean() })
     fc.assert(
       fc.asyncProperty(
@@ -119,14 +119,14 @@ describe('a table', () => {
       await check()
     }
     await check()
-    // They come behind those that arrived after them.
+    // They come after those that arrived later.
     for (const entry of entries.toReversed()) await change(entry, { window_id: 'w', kind: 'c' })
     for (const entry of entries) await change(entry, { kind: 'b' })
     for (const entry of entries) await change(entry, { window_id: null })
     expect(await walk((page) => table.list({ window_id: 'w' }, page, show, BOUND), 7)).toEqual([])
   })
 
-  it('examines as many entries for the last page of a hundred thousand as for the first', () => {
+  it('examines no more entries for the last page of a hundred thousand than for the first', () => {
     const table = createRows()
     const base = { window_id: null, status: 'on', kind: 'a', marked: false } as const
     for (let i = 0; i < 100_000; i++)
@@ -150,7 +150,7 @@ describe('a table', () => {
     expect(examinedBy({ user_id: 'u7', client_id: 'c' }, '50000')).toBe(50)
   })
 
-  it('counts from its tallies without looking at an entry', () => {
+  it('counts from its tallies without examining an entry', () => {
     const table = createRows()
     const base = { window_id: 'w', status: 'on', kind: 'a', marked: true, client_id: 'c' } as const
     for (let i = 0; i < 20_000; i++) table.add(`${i}`, { ...base, user_id: `u${i % 2}` }, undefined)
@@ -171,7 +171,7 @@ describe('a table', () => {
     expect(table.count({ window_id: 'w', client_id: 'c' }, show, true, BOUND)).toBeNull()
   })
 
-  it('keeps the place of a record that changes', async () => {
+  it('keeps the position of a record that changes', async () => {
     const table = createRows()
     const base = { user_id: 'u', client_id: 'c', window_id: null, status: 'on', kind: 'a', marked: false } as const
     for (const id of ['1', '2', '3']) table.add(id, { ...base, window_id: id }, undefined)

@@ -30,7 +30,7 @@ const LISTS = [
 const bare = (inspectors: Inspectors): Inspectors =>
   Object.fromEntries(Object.entries(inspectors).map(([name, one]) => [name, { ...one, version: undefined }]))
 
-/** Facilities with what their lists are tagged by: their versions, and their answers alone. */
+/** Facilities, and whatever ETags depend on: their versions and results. */
 function createTagged() {
   const clock = createClock()
   const facilities = createMemoryFacilities({ now: clock.now })
@@ -52,7 +52,7 @@ function createTagged() {
     clock,
     facilities,
     inspectors,
-    /** Holds what the versions say to what the answers say; how many lists have changed. */
+    /** Compares versions with results, and returns how many lists have changed. */
     async hold(what: string): Promise<number> {
       const now = await read()
       const changed = now.filter(({ answered }, i) => answered !== before?.[i]?.answered)
@@ -71,7 +71,7 @@ function createTagged() {
 }
 
 describe('the versions of live objects', () => {
-  it('are others after every write, and the same after none', async () => {
+  it('change after every write, and not without one', async () => {
     const { facilities, inspectors, hold, isQuiet, clock } = createTagged()
     await hold('the beginning')
     for (const { what, family, act } of writesOf(facilities)) {
@@ -86,7 +86,7 @@ describe('the versions of live objects', () => {
     await facilities.close()
   })
 
-  it('are others after all that passes by silence, a clock that is set back included', async () => {
+  it('change after every expiry, and after the clock is set back', async () => {
     const { facilities, hold, isQuiet, clock } = createTagged()
     const { connections, contexts, browserWindows, dispatcher, rpc, sessions, sites } = facilities
     for (const i of [1, 2, 3]) {
@@ -107,7 +107,7 @@ describe('the versions of live objects', () => {
     const steps = [...Array.from({ length: 80 }, () => 4_999), -330_000, ...Array.from({ length: 60 }, () => 5_003)]
     for (const step of [...steps, ...Array.from({ length: 12 }, () => 600_000), -3_600_000, 1, 3_600_000]) {
       clock.advance(step)
-      // What its loop does when it comes by, in real time: here it finds nothing left to do.
+      // Its loop would do this in real time; here it has nothing left to do.
       await dispatcher.reconcile()
       changes += await hold(`${step} ms`)
       await isQuiet(`${step} ms`)
@@ -116,7 +116,7 @@ describe('the versions of live objects', () => {
     await facilities.close()
   })
 
-  it('tell of a viewer stream that falls behind', async () => {
+  it('change when a viewer stream falls behind', async () => {
     const { facilities, hold, isQuiet } = createTagged()
     const state = { pending: 0, dropped: 0, last_position: 'e:1', last_taken_at: null }
     const opened_at = '2026-01-01T00:00:00.000Z'

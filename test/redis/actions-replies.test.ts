@@ -14,7 +14,7 @@ const call = { action: 'a', user_id: 'ann', client_id: 'c' }
 const ctx = { signal: new AbortController().signal }
 
 describe('the correlator in memory', () => {
-  it('refuses a user whose share is full, and nobody else', async () => {
+  it('refuses a user whose share is full, and no other user', async () => {
     const rpc = createRpcCorrelator({ maxPendingPerUser: 2 })
     await rpc.open(call)
     await rpc.open(call)
@@ -24,8 +24,8 @@ describe('the correlator in memory', () => {
   })
 })
 
-describeStores('what is sent again', (_kind, place) => {
-  it('is one event under one position', async () => {
+describeStores('after a repeated request', (_kind, place) => {
+  it('publishes one event at one position', async () => {
     const deployment = place()
     const { client, plan } = lossyClient(deployment.client)
     const bus = createRedisEventBus({ ...deployment, client })
@@ -63,7 +63,7 @@ describeStores('what is sent again', (_kind, place) => {
     expect((await rpc.inspector.listPending({}, { limit: 10, cursor: null }, ctx)).items).toEqual([])
   })
 
-  it('leaves each user a share of the pending calls', async () => {
+  it('keeps a share of the pending calls for each user', async () => {
     const rpc = createRedisRpcCorrelator({ ...place(), maxPendingPerUser: 2 })
     onTestFinished(async () => void (await rpc.close()))
     await rpc.open(call)

@@ -1,4 +1,6 @@
-/** Rows that are none of ours or stand under the wrong key: left out of their list, counted there, and told with id and fields. */
+/**
+ * Invalid rows, and rows under a wrong key: omitted from their list, counted there, and reported with id and fields.
+ */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ErrorPlace } from '../../src/diagnostics/hooks.js'
@@ -20,7 +22,7 @@ const LISTS: [path: string, source: string, table: string][] = [
   ['/history/messages?stream=users/ann/log', 'history', 'messages'],
 ]
 
-describeRedis('a row of each table that is none of ours', () => {
+describeRedis('an invalid row in each table', () => {
   let server: Server
   let host: Connected
   let facilities: ReturnType<typeof createRedisFacilities>[]
@@ -47,7 +49,7 @@ describeRedis('a row of each table that is none of ours', () => {
     await server.stop()
   })
 
-  /** Puts a number in place of the first text of a row of `table`. */
+  /** Replaces the first string of a row of `table` with a number. */
   async function spoil(table: string) {
     const of = table === 'messages' ? 'messages:row:users%2Fann%2Flog*' : `*:row:*`
     const keys = (await server.cli('KEYS', `relayscope:{bad:0}:${of}`)).split('\n')
@@ -69,7 +71,7 @@ describeRedis('a row of each table that is none of ours', () => {
     return { router, heard }
   }
 
-  it.each(LISTS)('%s leaves it out', async (path, source) => {
+  it.each(LISTS)('%s omits it', async (path, source) => {
     const { router, heard } = createHeard()
     const { status, body } = await get(router, path)
     expect([status, body.omitted, body.items.length]).toEqual([200, 1, path.endsWith('streams') ? 2 : 1])
@@ -93,13 +95,13 @@ describeRedis('a row of each table that is none of ours', () => {
       expect(body.items).toMatchObject([{ user_id: 'ann', observed_connections: 1, observed_contexts: 1 }])
   })
 
-  it('a window of a context that cannot be read has no counts', async () => {
+  it('returns no counts for a window with an unreadable context', async () => {
     const { items } = (await get(createHeard().router, '/browser-windows')).body
     expect(items.map((item: { worker_count: number | null }) => item.worker_count)).toEqual([null])
   })
 })
 
-describeRedis('a reader of what stands under the wrong key', () => {
+describeRedis('a reader of rows under wrong keys', () => {
   let server: Server
   let host: Connected
   const clock = createClock()
@@ -140,7 +142,7 @@ describeRedis('a reader of what stands under the wrong key', () => {
     expect(reported).toEqual([`BadRow: ${other} should hold the record of a command, and holds something else`])
   })
 
-  it('shows no status whose retention is over, though nobody has cleared it up', async () => {
+  it('does not return a status after its retention, even if it was not swept', async () => {
     const { facilities, router } = deployment('retention')
     const command = { user_id: 'ann', client_id: 'c', command_id: 'k', action: 'open' }
     await facilities.dispatcher.dispatch(command)
@@ -152,7 +154,7 @@ describeRedis('a reader of what stands under the wrong key', () => {
     expect((await get(router, path)).status).toBe(404)
   })
 
-  describe('takes a row for none that is longer than any record', () => {
+  describe('ignores a row longer than any record', () => {
     it.each([
       ['a page', '/contexts', { items: [], omitted: 1 }],
       ['counts', '/contexts/count', { total: 0, completeness: { complete: false } }],
@@ -173,7 +175,7 @@ describeRedis('a reader of what stands under the wrong key', () => {
     })
   })
 
-  it("counts as a user's what the record says is, whatever the index of users says", async () => {
+  it('counts a record for the user in the record, whatever the index of users contains', async () => {
     const { facilities, router, key } = deployment('index')
     await facilities.contexts.report(context('ann', 'x'))
     await server.cli('ZADD', key('contexts', 'users'), '0', 'bob')

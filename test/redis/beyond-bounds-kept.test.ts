@@ -1,4 +1,4 @@
-/** What a store keeps lists and counters of, where there is more than may be looked at: nodes, commands, actions, messages. */
+/** Lists and counters of a store with more nodes, commands, actions and messages than the scan limit. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { CommandFilter } from '../../src/contract/delivery.js'
 import type { Inspectors } from '../../src/contract/families.js'
@@ -14,7 +14,7 @@ import { createObserver, get, type Router } from './router.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
 import { soon } from './wait-for.js'
 
-/** What may be looked at for a request: the bound that hosts have, and one that several shards share as well. */
+/** Scan limits of a request: the default, and a lower one that several shards share. */
 const BOUND = 10_000
 const LOWERED = 2_500
 /** More in each shard than one question looks at one by one. */
@@ -24,7 +24,7 @@ const OFFERED = 500
 const ALIVE = ['zoe-0', 'zoe-1', 'zoe-2', 'zoe-3', 'zoe-4']
 const TTL_MS = 600_000
 
-describeRedis('a store that keeps more than a request may look at', () => {
+describeRedis('a store with more counters than the scan limit', () => {
   let server: Server
   let host: Connected
   beforeAll(async () => {
@@ -67,7 +67,7 @@ describeRedis('a store that keeps more than a request may look at', () => {
         const dispatcher = createRedisCommandDispatcher({ ...where, nodeId: user_id })
         const mine = { user_id, client_id: 'c', command_id: 'd' }
         await dispatcher.dispatch({ ...mine, action: 'a', payload: null, deadlineMs: 7_200_000 })
-        // The first of them is in the hands of its client.
+        // The first of them is being delivered.
         if (user_id === ALIVE[0]) {
           const instance = { ...mine, instance_id: 'i' }
           await dispatcher.attach(instance, () => {})
@@ -75,7 +75,7 @@ describeRedis('a store that keeps more than a request may look at', () => {
         }
         await dispatcher.close()
       }
-      // With no node left to bring them to their end.
+      // No node is left to end them.
       const last = createRedisCommandDispatcher({ ...where, nodeId: 'zoe-0' })
       const dead = { user_id: `a-${MARK}`, client_id: 'c', command_id: 'd', scope_id: 'crowd' }
       await last.dispatch({ ...dead, action: 'a', payload: null, deadlineMs: 60_000 })
@@ -104,13 +104,13 @@ describeRedis('a store that keeps more than a request may look at', () => {
       router = createObserver(where, 30_000, bound)
     })
 
-    /** All that a list shows, page by page, none of which may look at more than it may. */
+    /** Returns all items of a list, and checks that no page examined more than the scan limit. */
     async function all<T>(list: (page: PageQuery) => Awaitable<Page<T> | null>): Promise<T[]> {
       const items: T[] = []
       let cursor: string | null = null
       do {
         const page: Page<T> | null = await list({ limit: 500, cursor })
-        if (!page) throw new Error('there is no such list')
+        if (!page) throw new Error('the list is not implemented')
         expect(page.examined).toBeLessThanOrEqual(bound)
         items.push(...page.items)
         cursor = page.next_cursor
@@ -118,7 +118,7 @@ describeRedis('a store that keeps more than a request may look at', () => {
       return items
     }
 
-    it('lists the nodes that were heard of within the hour, behind all the others', async () => {
+    it('lists the nodes that reported within the hour, after all others', async () => {
       const nodes = await all((page) => inspectors.delivery.listNodes(page, ctx))
       expect(nodes.map(({ node_id }) => node_id).sort()).toEqual(ALIVE)
     })
@@ -133,14 +133,14 @@ describeRedis('a store that keeps more than a request may look at', () => {
       expect(commands.map(({ user_id }) => user_id).sort()).toEqual(users)
     })
 
-    it('lists every command that has expired with nobody left to say so', async () => {
+    it('lists every expired command that no node has ended', async () => {
       const commands = await all((page) => inspectors.delivery.listCommands?.({ overdue: true }, page, ctx) ?? null)
       expect(new Set(commands.map(({ user_id }) => user_id)).size).toBe(DEAD * shards + 1)
     })
 
-    it('counts as delivery those alone that have not expired', async () => {
+    it('counts only commands that have not expired', async () => {
       const { status, body } = await get(router, '/delivery/summary')
-      // Too many have expired to tell apart what the others wait for: that is unknown, and not a wrong number.
+      // So many have expired that what the others wait for is unknown, rather than wrong.
       expect(body.waits_for).toMatchObject({ unknown: ALIVE.length, client_not_attached: 0 })
       const { waiting, attempted, acknowledged } = body.by_state
       expect(waiting + attempted + acknowledged - body.waits_for.expiry).toBe(ALIVE.length)
@@ -153,7 +153,7 @@ describeRedis('a store that keeps more than a request may look at', () => {
       expect(Date.parse(body.oldest_deadline_at)).toBeGreaterThan(clock.now())
     })
 
-    it('lists every action that is offered by somebody who is connected, and counts nobody who has died', async () => {
+    it('lists every action of connected clients, and does not count dead ones', async () => {
       const names: string[] = []
       let cursor: string | null = null
       do {
@@ -168,7 +168,7 @@ describeRedis('a store that keeps more than a request may look at', () => {
       expect(names).toEqual(Array.from({ length: many }, (_, i) => `act-${String(i).padStart(5, '0')}`))
     })
 
-    it('counts a deduplicator that is full, and one whose messages have run out', async () => {
+    it('counts a full deduplicator, and one whose messages have expired', async () => {
       const full = { entries: capacity * shards, capacity: capacity * shards, evicted: 100 * shards }
       const { body } = await get(router, '/deduplicator/summary')
       expect(body).toMatchObject({ ...full, accepted: (capacity + 100) * shards, duplicates: 0 })
@@ -182,7 +182,7 @@ describeRedis('a store that keeps more than a request may look at', () => {
       expect((await get(later, `/deduplicator/users/${homes[0]}`)).status).toBe(404)
     })
 
-    it('shows the newest messages of a stream that fit into one answer, and says how many those are', async () => {
+    it('returns the newest messages of a stream that fit into one response, and reports truncation', async () => {
       const { status, body } = await get(router, '/history/messages?stream=users%2Fzoe-0%2Flog&limit=500')
       expect(status).toBe(200)
       expect(body.count).toBe(body.items.length)

@@ -1,4 +1,4 @@
-/** Every list, count and aggregate over the store where there is more than may be looked at, the dead before the living. */
+/** Every list, count and aggregate of a store with more entries than the scan limit, expired ones first. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { CommandFilter, DeliveryCommand } from '../../src/contract/delivery.js'
 import type { Inspectors } from '../../src/contract/families.js'
@@ -22,12 +22,12 @@ import { copyCommand, copyRow, copySessions, copySites, MARK, plantScopes } from
 import { createObserver, get, type Router } from './router.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
 
-/** What may be looked at for a request: the bound that hosts have, and one that several shards share as well. */
+/** Scan limits of a request: the default, and a lower one that several shards share. */
 const [BOUND, LOWERED] = [10_000, 2_500]
 /** Who is there behind all those. */
 const ALIVE = ['zoe-0', 'zoe-1', 'zoe-2', 'zoe-3', 'zoe-4']
 
-describeRedis('a store that holds more than a request may look at', () => {
+describeRedis('a store with more entries than the scan limit', () => {
   let server: Server
   let host: Connected
   beforeAll(async () => {
@@ -56,7 +56,7 @@ describeRedis('a store that holds more than a request may look at', () => {
     beforeAll(async () => {
       clock = createClock()
       const place = { client: host.client, deploymentId: `beyond-${shards}`, shards }
-      // A walk over all of it may take longer on a busy machine than a host lets its operators wait.
+      // A walk over everything may take longer on a busy machine than the default timeout.
       const where = { ...place, now: clock.now, commandTimeoutMs: 20_000 }
       // One by one: the loop of a whole node would sweep the dead meanwhile.
       const connections = createRedisConnectionRegistry({ ...where, newId: () => `k-${MARK}`, retentionMs: 1_000 })
@@ -148,7 +148,7 @@ describeRedis('a store that holds more than a request may look at', () => {
       await Promise.all(closing.map((each) => each.close()))
     })
 
-    /** All that a list shows, page by page, none of which may look at more than it may. */
+    /** Returns all items of a list, and checks that no page examined more than the scan limit. */
     async function all<T>(list: (page: PageQuery) => Awaitable<Page<T>>) {
       const items: T[] = []
       let cursor: string | null = null
@@ -183,7 +183,7 @@ describeRedis('a store that holds more than a request may look at', () => {
       ['viewer streams', most + 1, (page) => inspectors.subscriptions.listSubscriptions({}, page, ctx)],
       [
         'sessions',
-        // One of them has ended lately.
+        // One of them has ended recently.
         most + 2,
         async (page) => {
           const listed = await inspectors.sessions.listSessions({}, page, ctx)
@@ -191,14 +191,14 @@ describeRedis('a store that holds more than a request may look at', () => {
         },
       ],
     ]
-    it.each(LISTS)('lists every one of the %s that are there', async (_, many, list) => {
+    it.each(LISTS)('lists all existing %s', async (_, many, list) => {
       const { items, pages } = await all(list)
       expect(usersOf(items).sort()).toEqual(ALIVE)
       expect(items).toHaveLength(many + ALIVE.length)
       expect(pages).toBeGreaterThan(1)
     })
 
-    it('lists every call that is overdue, behind or before all that wait, the oldest first', async () => {
+    it('lists every overdue call, after or before all pending ones, oldest first', async () => {
       const { items } = await all((page) => inspectors.rpc.listPending({ overdue: true }, page, ctx))
       const { body } = await get(router, '/rpc/summary')
       expect(body).toMatchObject({ pending: most + 1 + ALIVE.length, overdue: items.length })
@@ -209,7 +209,7 @@ describeRedis('a store that holds more than a request may look at', () => {
       expect(started).toEqual([...started].sort())
     })
 
-    it('lists every one of a single user, and what a filter without an index finds behind all others', async () => {
+    it('lists all entries of one user, and the matches of a filter without an index after all others', async () => {
       const { items } = await all((page) => inspectors.contextRegistry.listContexts({ user_id: 'many' }, page, ctx))
       expect(items).toHaveLength(most + 1)
       for (const filter of [{ node_id: 'elsewhere' }, { ended_reason: 'new_instance' }])
@@ -218,7 +218,7 @@ describeRedis('a store that holds more than a request may look at', () => {
       expect((await all((page) => inspectors.contextRegistry.listContexts(filter, page, ctx))).items).toEqual([])
     })
 
-    it('counts the viewers of each session behind all others, and shows the slowest of a sample that says so', async () => {
+    it('counts the viewers of each session after all others, and marks the slowest of a sample as truncated', async () => {
       const sessions = ALIVE.map((user_id) => `n-of-${user_id}`)
       expect(await inspectors.subscriptions.countViewers?.(sessions, ctx)).toEqual(ALIVE.map(() => 1))
       const { status, body } = await get(router, '/subscriptions?order=slowest&limit=500')
@@ -226,7 +226,7 @@ describeRedis('a store that holds more than a request may look at', () => {
       expect(body.completeness.examined.subscriptions).toBeLessThanOrEqual(bound)
     })
 
-    it('lists the sites of one owner, and by a filter without an index those behind all others', async () => {
+    it('lists the sites of one owner, and by a filter without an index those after all others', async () => {
       const ids = async (filter: SiteFilter) =>
         (await all((page) => inspectors.sites.listSites(filter, page, ctx))).items.map(({ owner }) => owner)
       expect(await ids({ owner: 'many', mode: 'observe' })).toHaveLength(most + 1)
@@ -234,7 +234,7 @@ describeRedis('a store that holds more than a request may look at', () => {
       expect(await ids({ owner: 'zoe-1' })).toEqual(['zoe-1'])
     })
 
-    it('lists the sessions of a site, and counts all of them without looking at any', async () => {
+    it('lists the sessions of a site, and counts all of them without examining any', async () => {
       const list = async (filter: SessionFilter) =>
         (await all((page) => inspectors.sessions.listSessions(filter, page, ctx))).items.map(({ owner }) => owner)
       expect(await list({ site_id: `s-${MARK}`, state: 'pending' })).toHaveLength(most + 1)
@@ -243,7 +243,7 @@ describeRedis('a store that holds more than a request may look at', () => {
       expect((await get(router, `/sites/s-${MARK}`)).body.sessions).toBe(most + 1)
     })
 
-    it('lists commands by whichever filter is the narrowest, and says at once where there are none', async () => {
+    it('lists commands by the most selective filter, and returns an empty page immediately', async () => {
       const list = (filter: CommandFilter) =>
         all(async (page) => (await inspectors.delivery.listCommands?.(filter, page, ctx)) as Page<DeliveryCommand>)
       // In one shard the dead are a page of their own.
@@ -273,7 +273,7 @@ describeRedis('a store that holds more than a request may look at', () => {
       }
     })
 
-    it('looks at no more scopes than it may, and goes on from there', async () => {
+    it('examines no more scopes than the scan limit, and continues from there', async () => {
       const few = { ...ctx, limits: { examined: 70 } }
       const page = await inspectors.delivery.listTenants({ limit: 500, cursor: null }, few)
       expect(page).toMatchObject({ items: [], has_more: true, examined: 70 })
@@ -282,7 +282,7 @@ describeRedis('a store that holds more than a request may look at', () => {
       expect(next.next_cursor).not.toBe(page.next_cursor)
     })
 
-    it('lists the scopes that hold reservations, behind all those that hold none', async () => {
+    it('lists the scopes with reservations, after all those without', async () => {
       const { items } = await all((page) => inspectors.delivery.listTenants(page, ctx))
       expect(items.map(({ scope_id }) => scope_id).sort()).toEqual(['crowd', ...ALIVE])
     })
@@ -293,7 +293,7 @@ describeRedis('a store that holds more than a request may look at', () => {
       ['/browser-windows/count', 'browser_window_registry', most + 1 + ALIVE.length],
       ['/contexts/count?user_id=many', 'context_registry', most + 1],
       ['/workers/count?user_id=many', 'context_registry', most + 1],
-    ])('says of %s that it is a sample', async (path, source, most) => {
+    ])('marks %s as a sample', async (path, source, most) => {
       const { status, body } = await get(router, path)
       expect(status).toBe(200)
       expect(body.total ?? body.idle_count).toBeLessThanOrEqual(most)
@@ -302,13 +302,13 @@ describeRedis('a store that holds more than a request may look at', () => {
       expect(body.completeness.examined[source]).toBeGreaterThan(0)
     })
 
-    it('counts what it keeps count of in full, and looks at nothing for it', async () => {
+    it('returns complete maintained counts, and examines nothing for them', async () => {
       expect((await get(router, '/delivery/summary')).body).toMatchObject({ tracked_commands: ALIVE.length + 1 })
       const { body } = await get(router, '/deduplicator/summary')
       expect(body).toMatchObject({ entries: 0 })
     })
 
-    it('says of a user of whom there is more than may be looked at what it did not reach', async () => {
+    it('marks a user with more entries than the scan limit as truncated', async () => {
       const { status, body } = await get(router, '/users/many/summary')
       expect(status).toBe(200)
       const sources = ['browser_window_registry', 'context_registry', 'history', 'rpc']
@@ -324,7 +324,7 @@ describeRedis('a store that holds more than a request may look at', () => {
       for (const cost of Object.values(body.completeness.examined)) expect(cost).toBeLessThanOrEqual(bound)
     })
 
-    it('lists every user who is there, page by page, and no other', async () => {
+    it('lists every existing user, page by page, and no other', async () => {
       const seen: string[] = []
       let cursor: string | null = null
       do {

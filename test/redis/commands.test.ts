@@ -6,7 +6,7 @@ import { inBatches } from './in-batches.js'
 import { createObserver, get, type Router } from './router.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
 
-/** What an aggregate, a page or a record may cost the shard that it costs most. */
+/** Maximum number of commands that an aggregate, a page or a record may cost one shard. */
 const MOST = 12
 
 const ROUTES = [
@@ -85,7 +85,7 @@ describeRedis('the commands that a request costs', () => {
       if (body.completeness) expect(body.completeness).toMatchObject({ complete: true, truncated_sources: [] })
     })
 
-    it('lead to every user once, a page at a time', async () => {
+    it('list every user once, a page at a time', async () => {
       const seen: string[] = []
       let cursor: string | null = null
       do {
@@ -106,7 +106,7 @@ describeRedis('the commands that a request costs', () => {
       expect([counted.waves, counted.names]).toEqual([2, ['ZRANGE', 'MGET']])
     })
 
-    it('are enough for every action, whoever else asks at once', async () => {
+    it('are enough for every action, even with concurrent requests', async () => {
       const answers = await Promise.all(
         ['/actions?limit=500', '/users?limit=500', '/browser-windows?limit=500'].map((path) => get(router, path)),
       )

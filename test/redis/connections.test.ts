@@ -14,7 +14,7 @@ const client = { client_id: 'desk', instance_id: 'one', client_type: 'web' as co
 describeStores('the connection registry in Redis', (kind, place, servers) => {
   connectionBattery(kind, (options) => createRedisConnectionRegistry({ ...place(), ...options }))
 
-  describe('more connections than a page may look at', () => {
+  describe('with more connections than the scan limit', () => {
     const BOUND = 20
     const bounded = { ...ASK, scanBudget: BOUND }
 
@@ -34,7 +34,7 @@ describeStores('the connection registry in Redis', (kind, place, servers) => {
       return { clock, lone, connection_id, inspector, list, deploymentId: where.deploymentId }
     }
 
-    it('shows those of a node, and those that ended so, without looking at the others', async () => {
+    it('lists those of a node, or with an ended_reason, without examining the others', async () => {
       const { lone, connection_id, inspector, list } = await many()
       const one = { items: [{ connection_id }], has_more: false }
       expect(await list({ node_id: 'lone' })).toMatchObject(one)
@@ -45,7 +45,7 @@ describeStores('the connection registry in Redis', (kind, place, servers) => {
       expect(await inspector.countConnections?.({ ended_reason: 'left' }, ASK)).toMatchObject({ total: 30 })
     })
 
-    it('samples their actions from as many as it may examine, and keeps nothing of actions beside them', async () => {
+    it('samples their actions within the scan limit, and keeps no separate data of actions', async () => {
       const where = place()
       const registry = createRedisConnectionRegistry(where)
       const open = { name: 'open', description: 'opens', parameters_schema: null }
@@ -67,17 +67,17 @@ describeStores('the connection registry in Redis', (kind, place, servers) => {
       expect(names.join('\n')).not.toMatch(/:connections:(action|offers)/)
     })
 
-    it('finds who fell silent before anybody has written it down', async () => {
+    it('finds connections that timed out before a script has recorded it', async () => {
       const { clock, list } = await many()
       clock.advance(120_000)
       expect((await list({ ended_reason: 'heartbeat_lost' }, ASK)).items).toHaveLength(10)
     })
 
-    it('leaves nothing of them in any list', async () => {
+    it('keeps none of them in any list', async () => {
       const { clock, lone, connection_id, deploymentId } = await many()
       await lone.disconnect(connection_id, 'kicked')
       clock.advance(30 * 24 * 3_600_000)
-      // Whoever comes takes out a few of those that are over.
+      // Each new connection removes a few expired ones.
       for (let i = 0; i < 6 * BOUND; i++) await lone.connect({ ...client, user_id: `u${i}` })
       const names = await Promise.all(
         servers().map(({ cli }) => cli('KEYS', `relayscope:{${deploymentId}:*}:connections:*`)),
@@ -87,7 +87,7 @@ describeStores('the connection registry in Redis', (kind, place, servers) => {
     })
   })
 
-  describe('what came and went at several nodes', () => {
+  describe('connections opened and ended on several nodes', () => {
     function start() {
       const clock = createClock()
       const where = { ...place(), now: clock.now }
@@ -97,7 +97,7 @@ describeStores('the connection registry in Redis', (kind, place, servers) => {
       return { clock, where, a, b, minutes }
     }
 
-    it('is told of each, and of a connection at the node that had it', async () => {
+    it('counts each, and a connection at the node that had it', async () => {
       const { a, b, minutes } = start()
       for (let i = 0; i < 12; i++) await a.connect({ ...client, user_id: `u${i}` })
       for (let i = 0; i < 6; i++) await b.connect({ ...client, user_id: `u${i}`, instance_id: 'two' })
@@ -107,7 +107,7 @@ describeStores('the connection registry in Redis', (kind, place, servers) => {
       expect(await minutes()).toMatchObject([{ opened: 18, ended: { new_instance: 6 } }])
     })
 
-    it('says nothing of minutes that nobody watched, and counts what was lost in them when somebody notices', async () => {
+    it('does not report minutes that were not counted, and counts lost connections when they are noticed', async () => {
       const { clock, a, minutes } = start()
       await a.connect({ ...client, user_id: 'ann' })
       clock.advance(600_000)
@@ -121,7 +121,7 @@ describeStores('the connection registry in Redis', (kind, place, servers) => {
       expect(items?.map(({ minute }) => minute.slice(11, 16))).toEqual(['03:04', '03:14'])
     })
 
-    it('takes connections whatever somebody else has written where they are counted, and tells of it', async () => {
+    it('accepts connections whatever the counters contain, and reports invalid ones', async () => {
       const heard: unknown[] = []
       const clock = createClock()
       const where = { ...place(), now: clock.now, onError: (error: unknown) => heard.push(error) }
@@ -148,7 +148,7 @@ describeStores('the connection registry in Redis', (kind, place, servers) => {
       })
     })
 
-    it('is watched by the loop of a node, though nothing comes or goes', async () => {
+    it('counts minutes without changes because of the loop of a node', async () => {
       const { clock, where, a, minutes } = start()
       await a.connect({ ...client, user_id: 'ann' })
       clock.advance(60_000)

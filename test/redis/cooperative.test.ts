@@ -67,7 +67,7 @@ async function createWorld(place: Place, options: Partial<CooperativeSiteRouterO
 
 type Node = ReturnType<typeof createNode>
 
-/** Bob's event stream, read until it holds what is asked for. */
+/** Reads Bob's event stream until it contains the expected events. */
 async function watch(node: Node, session_id: string, headers: Record<string, string> = {}) {
   const response = await node.ask('bob', 'GET', `/sessions/${session_id}/events`, undefined, headers)
   expect(response.status).toBe(200)
@@ -92,7 +92,7 @@ async function watch(node: Node, session_id: string, headers: Record<string, str
 }
 
 describeStores('cooperative sites over two nodes', (kind, place) => {
-  it('bring an event that was published at one to a viewer at the other, once', async () => {
+  it('deliver an event published on one node to a viewer on the other, once', async () => {
     const { a, b, session_id } = await createWorld(place())
     const [near, far] = [await watch(a, session_id), await watch(b, session_id)]
     await Promise.all([near.until(/event: ready/), far.until(/event: ready/)])
@@ -115,7 +115,7 @@ describeStores('cooperative sites over two nodes', (kind, place) => {
     expect(ids[0]).toBe(ids[1])
   })
 
-  it('bring events that come to both at the same time to every viewer, once and at one position', async () => {
+  it('deliver events published on both at the same time to every viewer, once and at one position', async () => {
     const { a, b, session_id } = await createWorld(place())
     const [near, far] = [await watch(a, session_id), await watch(b, session_id)]
     await Promise.all([near.until(/event: ready/), far.until(/event: ready/)])
@@ -135,7 +135,7 @@ describeStores('cooperative sites over two nodes', (kind, place) => {
       const [first, second] = [...answers].sort((x, y) => Number(x.duplicate) - Number(y.duplicate))
       expect(first).toMatchObject({ duplicate: false, published: true, not_published_reason: null })
       expect(second).toMatchObject({ duplicate: true, first: { client_id: 'laptop' } })
-      // Whichever of them came to the bus first has published it.
+      // The first of them at the bus has published it.
       expect([
         [true, null],
         [false, 'duplicate'],
@@ -154,7 +154,7 @@ describeStores('cooperative sites over two nodes', (kind, place) => {
     expect(seen[0]).toEqual(seen[1])
   })
 
-  it('tell a viewer that moves to the other exactly what it missed', async () => {
+  it('deliver to a viewer that moves to the other node exactly what it missed', async () => {
     const { a, b, session_id } = await createWorld(place())
     const near = await watch(a, session_id)
     const [, seen] = await near.until(/id: (\S+)\nevent: ready/)
@@ -166,7 +166,7 @@ describeStores('cooperative sites over two nodes', (kind, place) => {
     await far.cancel()
   })
 
-  it('carry an action from a viewer at one to the application at the other, and its result back', async () => {
+  it('deliver an action from a viewer on one node to the application on the other, and its result back', async () => {
     const { a, b, session_id } = await createWorld(place())
     const handlers = createActionHandlers()
     handlers.handle('archive_note', { parameters: z.looseObject({ id: z.int() }) }, ({ id }) => ({ archived: id }))
@@ -179,7 +179,7 @@ describeStores('cooperative sites over two nodes', (kind, place) => {
     expect((await invoke()).status).toBe(409)
   })
 
-  it('abort the signal of the handler at one when the viewer at the other hangs up', async () => {
+  it('abort the signal of the handler on one node when the viewer on the other disconnects', async () => {
     const { a, b, session_id } = await createWorld(place())
     const { started, aborted } = await attachWaitingHandler(a, laptop)
     const viewer = new AbortController()
@@ -190,7 +190,7 @@ describeStores('cooperative sites over two nodes', (kind, place) => {
     await response
   })
 
-  it('refuse a viewer more streams than are allowed to one, until one of them ends', async () => {
+  it('refuse a viewer more streams than its limit, until one of them ends', async () => {
     const { a, session_id } = await createWorld(place(), { streamsPerViewerInSession: 1 })
     const first = await watch(a, session_id)
     await first.until(/event: ready/)
@@ -205,7 +205,7 @@ describeStores('cooperative sites over two nodes', (kind, place) => {
 
   // Counted at the one client that `countCommands` wraps.
   if (kind === 'node-redis')
-    it('ask the store the same about a session that is not there as about one of others', async () => {
+    it('send the same commands for a session that does not exist as for one of other users', async () => {
       const own = place()
       const { session_id } = await createWorld(own)
       const counted = countCommands(own.client)
@@ -223,7 +223,7 @@ describeStores('cooperative sites over two nodes', (kind, place) => {
       expect(await costOf(session_id)).toEqual(absent)
     })
 
-  it('end a stream at one when its session ends at the other', async () => {
+  it('end a stream on one node when its session ends on the other', async () => {
     const { a, b, session_id } = await createWorld(place())
     const far = await watch(b, session_id)
     await far.until(/event: ready/)

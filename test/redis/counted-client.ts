@@ -1,4 +1,4 @@
-/** A client that tells which commands it was given, for which shard, and how often it was given some while none was under way. */
+/** A client that records its commands with their shards, and how often it got some while none was in progress. */
 import type { RedisClient } from '../../src/redis/store/client.js'
 
 export interface Counted {

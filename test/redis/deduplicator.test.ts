@@ -12,7 +12,7 @@ describeStores('the deduplicator in Redis', (kind, place) => {
   // The capacity is that of one shard, so that the battery's three need one.
   deduplicatorBattery(kind, (options) => createRedisDeduplicator({ ...place(), shards: 1, ...options }))
 
-  it('grants a claim anew whose time is over, though many older ones have not been swept', async () => {
+  it('grants an expired claim again, even if many older ones were not swept', async () => {
     const clock = createClock()
     const dedup = createRedisDeduplicator({ ...place(), shards: 1, ttlMs: 1_000, now: clock.now })
     const claim = (message_id: string) => dedup.claim({ user_id: 'ann', message_id })
@@ -24,14 +24,14 @@ describeStores('the deduplicator in Redis', (kind, place) => {
     expect([await claim('z'), await claim('z')]).toEqual([true, false])
   })
 
-  it('answers a claim that arrives twice what it did, and refuses any other', async () => {
+  it('returns the first result for a claim that arrives twice, and refuses any other', async () => {
     const store = createStore({ ...place(), shards: 1 })
     const claim = (attempt: string) =>
       runScript(store, CLAIM_MESSAGE, 0, { attempt, user: 'ann', message: 'm', ttl: 60_000, capacity: 10 })
     expect([await claim('x'), await claim('x'), await claim('y'), await claim('x')]).toEqual([true, true, false, true])
   })
 
-  it('has the capacity of all shards as soon as one of them has remembered something', async () => {
+  it('has the capacity of all shards after the first claim in one of them', async () => {
     const where = place()
     const node = createRedisDeduplicator({ ...where, shards: 6, capacity: 10 })
     const observer = createObserver({ ...where, shards: 6 })

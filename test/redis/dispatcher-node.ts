@@ -1,4 +1,4 @@
-/** Nodes of a dispatcher on a server of their own, and what an observer sees of them. */
+/** Nodes of a dispatcher on a server of their own, and an observer of them. */
 import { afterAll, afterEach, beforeAll } from 'vitest'
 import type { DeliveryInspector } from '../../src/contract/delivery.js'
 import { redisComposition } from '../../src/redis/composition/inspectors.js'
@@ -10,7 +10,7 @@ export interface NodeSubject {
   server(): Server
   /** The client that nodes and observers have unless they bring their own. */
   client(): RedisClient
-  /** A node, of a deployment that nobody has used yet unless it names one. */
+  /** Creates a node, in a new deployment unless one is given. */
   make(options?: Partial<RedisCommandDispatcherOptions>): {
     deploymentId: string
     dispatcher: ReturnType<typeof createRedisCommandDispatcher>

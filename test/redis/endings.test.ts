@@ -1,4 +1,6 @@
-/** A store that is there and does not answer: whatever is closed ends all the same, and says what the store was not told. */
+/**
+ * A store that is connected but does not reply: everything can be closed, and reports what the store did not confirm.
+ */
 import { expect, it, onTestFinished } from 'vitest'
 import { sleep } from '../../src/async/timer.js'
 import {
@@ -11,7 +13,7 @@ import { listIn, stream } from '../contract/subscriptions.js'
 import { clients, describeRedis, startServer } from './server.js'
 import { soon } from './wait-for.js'
 
-// As many as are told one batch after the other for longer than a test lasts.
+// So many that the batches take longer than the test lasts.
 const WAITERS = 1_500
 const CALLS = 3
 /** 15 batches that each wait for it are 75 seconds. */
@@ -19,8 +21,8 @@ const COMMAND_TIMEOUT_MS = 5_000
 /** Far above the bound of an ending on any machine, and below those. */
 const HANGS_MS = 60_000
 
-describeRedis('over a store that does not answer', () => {
-  // Each on a server of its own, because it is stopped.
+describeRedis('with a store that does not reply', () => {
+  // One server for each, because it is paused.
   for (const name of ['node-redis', 'ioredis'] as const)
     it.concurrent(`every facility ends, by ${name}`, async ({ expect, onTestFinished }) => {
       const server = await startServer()
@@ -47,12 +49,12 @@ describeRedis('over a store that does not answer', () => {
       const sessions = createRedisSessionRegistry({ ...shared, sites: createRedisSiteRegistry(shared) })
 
       const at = (i: number) => ({ user_id: `u${i % 8}`, client_id: `c${i}`, instance_id: 'i' })
-      // Few at a time: a busy machine is to keep none of them waiting for longer than a command may.
+      // A few at a time, so that none waits longer than a command's timeout on a busy machine.
       for (let i = 0; i < WAITERS; i += 20)
         await Promise.all(
           Array.from({ length: 20 }, async (_, j) => {
             await connections.connect({ ...at(i + j), client_type: 'console' })
-            // It takes a command and never says so.
+            // It receives a command and never acknowledges it.
             await dispatcher.attach(at(i + j), () => new Promise(() => {}))
           }),
         )
@@ -84,7 +86,7 @@ describeRedis('over a store that does not answer', () => {
       await isLost
     })
 
-  it('leaves no viewer stream behind in a store that does, and shows none after it', async () => {
+  it('removes every viewer stream from a working store, and lists none afterwards', async () => {
     const server = await startServer()
     const { client, close } = await clients['node-redis']([server.port])
     onTestFinished(async () => {
@@ -106,7 +108,7 @@ describeRedis('over a store that does not answer', () => {
     expect(await ended.close()).toEqual({ aborted: 0 })
   })
 
-  it('says nothing of a store that does', async () => {
+  it('reports nothing about a working store', async () => {
     const server = await startServer()
     const { client, close } = await clients['node-redis']([server.port])
     onTestFinished(async () => {

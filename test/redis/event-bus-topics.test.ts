@@ -1,4 +1,4 @@
-/** The topics of one node over a store whose answers are late, or do not come. */
+/** The topics of one node with a store whose replies are late or missing. */
 import { beforeEach, expect, it, onTestFinished, vi } from 'vitest'
 import { createEventTopics } from '../../src/redis/event-bus/topics.js'
 import { shardOf } from '../../src/redis/store/keys.js'
@@ -20,7 +20,7 @@ function nameIn(shard: number): string {
   for (let n = 0; ; n++) if (shardOf(`t${n}`, SHARDS) === shard) return `t${n}`
 }
 
-/** Topics that are told by `answer` where the store stands, one in each shard at most. */
+/** Opens topics, at most one per shard, whose store positions come from `answer`. */
 function open() {
   const fake = new FakeClient()
   const errors: unknown[] = []
@@ -44,7 +44,7 @@ function open() {
   return { fake, errors, state, topics }
 }
 
-/** What the store answers when it is let. */
+/** A reply of the store that is sent when released. */
 function later(reply: StoreReply) {
   let go = () => {}
   const answer = new Promise<StoreReply>((resolve) => {
@@ -55,7 +55,7 @@ function later(reply: StoreReply) {
 
 const said = (epoch: string, seq: number) => `${epoch}\n${seq}\n${JSON.stringify(event(seq))}`
 
-it('looks at the other shards where one fails, in every pass and when the link is back', async () => {
+it('compares the other shards if one fails, in every pass and after a reconnect', async () => {
   const { fake, errors, state, topics } = open()
   const [lost, healthy] = [0, 1].map((shard) => topics.open(nameIn(shard)))
   for (const local of [lost, healthy]) await topics.catchUp(local as never)
@@ -75,7 +75,7 @@ it('looks at the other shards where one fails, in every pass and when the link i
   expect(reader?.take()).toMatchObject({ type: 'gap', first_seq: 2, last_seq: 2 })
 })
 
-it('goes back to no epoch that another one has followed while the store was asked', async () => {
+it('does not return to an epoch that ended during the query', async () => {
   const { fake, state, topics } = open()
   const local = topics.open('t')
   await topics.catchUp(local)
@@ -88,7 +88,7 @@ it('goes back to no epoch that another one has followed while the store was aske
   expect(local.topic.position).toEqual({ epoch: 'f', seq: 1 })
 })
 
-it('asks once about messages that are late together', async () => {
+it('queries once about messages that are late together', async () => {
   const { fake, state, topics } = open()
   state.answer = async () => ['e', 5, 0]
   const local = topics.open('t')
@@ -109,12 +109,12 @@ it('asks once about messages that are late together', async () => {
   expect(asked).toBe(2)
 })
 
-it('keeps a topic that somebody waits for, however long, and forgets it when nobody reads it then', async () => {
+it('keeps a topic while a caller waits for it, and forgets it if no reader comes then', async () => {
   const { state, topics } = open()
   const local = topics.open('t')
   await topics.catchUp(local)
   const { answer, go } = later(['e', 0, 0])
-  // What it asks for itself is answered.
+  // Its own query gets a reply.
   state.answer = answer
   const prepared = topics.catchUp(local)
   await vi.advanceTimersByTimeAsync(0)

@@ -21,7 +21,7 @@ describeStores('the event bus in Redis', (kind, place) => {
       await Promise.all(buses.splice(0).map((bus) => bus.close()))
     })
 
-    it('carry each event to the subscriptions of both, in one order and with one count', async () => {
+    it('deliver each event to the subscriptions of both, in one order and with one count', async () => {
       const options = place()
       const [a, b] = [createRedisEventBus(options), createRedisEventBus(options)]
       buses.push(a, b)
@@ -37,7 +37,7 @@ describeStores('the event bus in Redis', (kind, place) => {
       expect(new Set(readers.map(({ position }) => position.epoch)).size).toBe(1)
     })
 
-    it('publish an event once that both are given at the same time, and tell one of them so', async () => {
+    it('publish an event once that both get at the same time, and return that to one of them', async () => {
       const options = place()
       const [a, b] = [createRedisEventBus(options), createRedisEventBus(options)]
       buses.push(a, b)
@@ -56,7 +56,7 @@ describeStores('the event bus in Redis', (kind, place) => {
       ])
     })
 
-    it('show a viewer that moves from one to the other the same position', async () => {
+    it('report the same position to a viewer that moves from one to the other', async () => {
       const options = place()
       const [a, b] = [createRedisEventBus(options), createRedisEventBus(options)]
       buses.push(a, b)
@@ -79,7 +79,7 @@ describeStores('the event bus in Redis', (kind, place) => {
   })
 })
 
-describeRedis('the link of an event bus', () => {
+describeRedis('the connection of an event bus', () => {
   let server: Server
   beforeAll(async () => {
     server = await startServer()
@@ -107,7 +107,7 @@ describeRedis('the link of an event bus', () => {
       return bus
     }
 
-    it('that is lost for a while shows as a gap of exactly what was missed', async () => {
+    it('that is down for a while appears as a gap of exactly the missed events', async () => {
       const id = `lost-${kind}-${++deployments}`
       const bus = open(id)
       const reader = bus.subscribe('t')
@@ -125,7 +125,7 @@ describeRedis('the link of an event bus', () => {
       expect(await collect(reader, 1)).toMatchObject([{ type: 'event', event: { seq: 6 } }])
     })
 
-    it('that hears nothing although it stands is found out', async () => {
+    it('that receives nothing although it is connected is detected', async () => {
       const id = `deaf-${kind}-${++deployments}`
       const bus = open(id)
       const reader = bus.subscribe('t')
@@ -143,7 +143,7 @@ describeRedis('the link of an event bus', () => {
     it.each([
       ['went back', (key: string) => server.cli('HSET', key, 'seq', '0')],
       ['forgot the topic', (key: string) => server.cli('DEL', key)],
-    ])('to a store that %s leads to a new epoch, and a gap that nobody can count', async (_, lose) => {
+    ])('to a store that %s leads to a new epoch, and a gap of unknown size', async (_, lose) => {
       const id = `back-${kind}-${++deployments}`
       const bus = open(id)
       const reader = bus.subscribe('t')
@@ -161,7 +161,7 @@ describeRedis('the link of an event bus', () => {
       expect(reader.position.seq).toBe(1)
     })
 
-    it('relays an event of other fields, as the bus of one process does', async () => {
+    it('relays an event with unknown fields, like the bus of one process', async () => {
       const bus = open(`loose-${kind}-${++deployments}`)
       const reader = bus.subscribe('t')
       await bus.prepare('t')
@@ -170,7 +170,7 @@ describeRedis('the link of an event bus', () => {
       expect(await collect(reader, 1)).toEqual([{ type: 'event', event: { ...loose, seq: 1 } }])
     })
 
-    it('takes what is no event for a gap, and reports it', async () => {
+    it('treats an invalid event as a gap, and reports it', async () => {
       const id = `hostile-${kind}-${++deployments}`
       const bus = open(id)
       const reader = bus.subscribe('t')
@@ -200,7 +200,7 @@ describeRedis('the link of an event bus', () => {
       ['a seq below zero', hset('seq', '-5')],
       ['a seq that is no number', hset('seq', '0x10')],
       ['an epoch that no frame can carry', hset('epoch', 'a\rb')],
-    ])('to a store that holds %s goes on in a new epoch, and reports it', async (_, spoil) => {
+    ])('to a store that holds %s continues in a new epoch, and reports it', async (_, spoil) => {
       const id = `spoilt-${kind}-${++deployments}`
       const bus = open(id)
       const reader = bus.subscribe('t')
@@ -217,7 +217,7 @@ describeRedis('the link of an event bus', () => {
       expect(reported).toEqual([expect.any(BadRow)])
     })
 
-    it('to a store that holds an absurd position is looked at again, and does not hold up the node', async () => {
+    it('to a store with an absurd position recovers, and does not block the node', async () => {
       const id = `absurd-${kind}-${++deployments}`
       const bus = open(id)
       const reader = bus.subscribe('t')
@@ -229,7 +229,7 @@ describeRedis('the link of an event bus', () => {
       expect(reported).toEqual([expect.any(BadRow)])
     })
 
-    it('begins the topic anew that a user with too many of them has touched longest ago', async () => {
+    it('starts a new epoch of the least recently used topic of a user with too many', async () => {
       const id = `topics-${kind}-${++deployments}`
       const bus = open(id)
       const [oldest, newest] = ['users/alice/t0', 'users/alice/t1']
@@ -249,7 +249,7 @@ describeRedis('the link of an event bus', () => {
       expect([await held(oldest), await held(newest), await server.cli('ZCARD', of)]).toEqual(['0', '1', '10000'])
     })
 
-    it('counts the topics of a user for as long as they are kept, though none has begun lately, and no longer', async () => {
+    it('counts the topics of a user exactly as long as they are kept', async () => {
       const id = `topics-${kind}-${++deployments}`
       const bus = open(id)
       const of = keyOf(shardPrefix(id, 0), ['bus', 'of', 'alice'])
@@ -262,7 +262,7 @@ describeRedis('the link of an event bus', () => {
       expect((await server.cli('ZRANGE', of, '0', '-1')).split('\n')).toEqual(['users/alice/t0', 'users/alice/t1'])
     })
 
-    it('to a store that is down refuses to publish and to prepare, and a subscription waits until it is back', async () => {
+    it('to a store that is down makes publish and prepare fail, and a subscription wait until it is back', async () => {
       const own = await startServer()
       const other = await clients[kind]([own.port])
       try {

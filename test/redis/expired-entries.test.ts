@@ -1,4 +1,4 @@
-/** Worlds in which most of what an index names has died, in front of what lives. */
+/** Worlds in which most indexed entries have expired, ahead of the live ones. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Inspectors } from '../../src/contract/families.js'
 import { redisComposition } from '../../src/redis/composition/inspectors.js'
@@ -15,7 +15,7 @@ const BOUND = 10_000
 const askOf = (scanBudget: number) => ({ signal: new AbortController().signal, limits: { examined: scanBudget } })
 const ASK = askOf(BOUND)
 
-describeRedis('a store in which most has died', () => {
+describeRedis('a store with mostly expired entries', () => {
   let server: Server
   let host: Connected
   beforeAll(async () => {
@@ -62,7 +62,7 @@ describeRedis('a store in which most has died', () => {
           ownership: 'worker',
           window_id: 'w',
         })
-      // A node that went took these with it, and nobody has written since: to every index they are still there.
+      // A dead node's entries, with no write since: they are still in every index.
       const gone = nodeOf(60_000)
       await inBatches(dead, async (i) => {
         await offer(gone, `a-${i}`, 'gone', i)
@@ -72,7 +72,7 @@ describeRedis('a store in which most has died', () => {
       const there = nodeOf(3_600_000)
       await inBatches(ALIVE, (i) => offer(there, `z-${i % 20}`, `act-${i % 4}`, i))
       clock.advance(100_000)
-      // The claims on these ids were swept by nobody either.
+      // The claims on these ids were not swept either.
       await inBatches(ALIVE, (i) => report(there, `z-${i % 20}`, i))
       clock.advance(40_000)
       inspectors = redisComposition(where).inspectors as Required<Inspectors>
@@ -88,7 +88,7 @@ describeRedis('a store in which most has died', () => {
         observed_users: users,
       })
 
-    it('shows the actions of the living alone, and all of them', async () => {
+    it('lists the actions of live connections only, and all of them', async () => {
       const { items, completeness } = await actions()
       expect(items).toEqual([
         offered('act-0', 10, 5),
@@ -111,14 +111,14 @@ describeRedis('a store in which most has died', () => {
       expect((await actions('&user_id=a-3')).items).toEqual([])
     })
 
-    it('says that actions are a sample where it may look at too little to tell', async () => {
+    it('marks actions as a sample if the scan limit is too low', async () => {
       const answer = await inspectors.registry.listActions?.({}, { limit: 10, cursor: null }, askOf(shards))
       expect(answer?.truncated).toBe(true)
       expect(answer?.examined).toBeLessThanOrEqual(shards)
       expect(answer?.items.map(({ name }) => name)).not.toContain('gone')
     })
 
-    it('lists the users that are there, behind all those that are not', async () => {
+    it('lists the existing users, after all those that do not exist any more', async () => {
       const { items, completeness } = (await get(router, '/users?limit=100')).body
       expect(items.map((user: { user_id: string }) => user.user_id)).toEqual(
         Array.from({ length: 20 }, (_, i) => `z-${i}`).sort(),
@@ -129,12 +129,12 @@ describeRedis('a store in which most has died', () => {
       expect(ids?.examined).toBe(dead + 20)
     })
 
-    it('never answers that nobody is there where it could not look behind them', async () => {
+    it('never returns an empty list without a cursor if it did not examine everything', async () => {
       const ids = await inspectors.contextRegistry.listUserIds?.({ after: null, limit: 50 }, askOf(300))
       expect(ids).toMatchObject({ reached: expect.stringMatching(/^a-/), examined: 150 })
     })
 
-    it('passes over the dead within the bound of one page, and counts them as looked at', async () => {
+    it('skips expired entries within the scan limit of one page, and counts them as examined', async () => {
       for (const list of [inspectors.contextRegistry.listContexts, inspectors.registry.listConnections]) {
         const all = await list({}, { limit: 50, cursor: null }, ASK)
         expect(all.items).toHaveLength(ALIVE)
@@ -145,7 +145,7 @@ describeRedis('a store in which most has died', () => {
       expect(short).toMatchObject({ items: [], has_more: true, examined: 70 })
     })
 
-    it('ends a walk of pages that each look at little, having shown every living entry', async () => {
+    it('ends a walk with a low scan limit after every live entry', async () => {
       const seen: string[] = []
       let cursor: string | null = null
       do {
@@ -158,7 +158,7 @@ describeRedis('a store in which most has died', () => {
       expect(seen.sort()).toEqual(Array.from({ length: ALIVE }, (_, i) => `x-z-${i % 20}-${i}`).sort())
     })
 
-    it('counts the living, and says what that cost', async () => {
+    it('counts live entries, and reports what that cost', async () => {
       expect((await get(router, '/contexts/count')).body).toMatchObject({
         total: ALIVE,
         by_status: { idle: ALIVE },
@@ -182,7 +182,7 @@ describeRedis('a store in which most has died', () => {
       ])
     })
 
-    it('leaves out of the counts of windows one that it could not look through', async () => {
+    it('leaves a window out of the counts if it did not examine all of it', async () => {
       const all = await inspectors.contextRegistry.countByWindow?.(['w', 'none'], ASK)
       expect(all).toContainEqual({ window_id: 'w', worker_count: ALIVE, idle_count: ALIVE, busy_count: 0 })
       const few = await inspectors.contextRegistry.countByWindow?.(['w', 'none'], askOf(100))

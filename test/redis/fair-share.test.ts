@@ -1,4 +1,4 @@
-/** What a shard says must go where many share a bound, asked of the functions that its scripts have for it. */
+/** Which entry a shard evicts when users share a limit, tested with the functions of its scripts. */
 import { expect, it } from 'vitest'
 import fairShareLua from '../../src/redis/store/fair-share.lua'
 import { ignoreReply, listOf } from '../../src/redis/store/reply.js'
@@ -41,7 +41,7 @@ describeNode('a shard that many share', ({ client, server }) => {
     }
   }
 
-  it('has the oldest go of whoever holds most, whoever has added', async () => {
+  it('evicts the oldest entry of the user with the largest share, whoever added', async () => {
     const { hold, excess } = openShare()
     for (const id of ['b1', 'b2', 'b3']) await hold('bob', id)
     for (const id of ['a1', 'a2']) await hold('ann', id)
@@ -50,7 +50,7 @@ describeNode('a shard that many share', ({ client, server }) => {
     for (const bounds of [{ entries: 5 }, { bytes: 50 }]) expect(await excess('ann', 'a2', bounds)).toEqual([])
   })
 
-  it('takes what another user has by the same name for no part of what was added', async () => {
+  it('does not count the same id of another user as the added entry', async () => {
     const { hold, excess } = openShare()
     for (const id of ['m1', 'm2']) await hold('bob', id)
     await hold('ann', 'm1')
@@ -58,7 +58,7 @@ describeNode('a shard that many share', ({ client, server }) => {
       expect(await excess('ann', 'm1', bounds)).toEqual(['bob', 'm1'])
   })
 
-  it('has the oldest go of a user whose own share is full', async () => {
+  it('evicts the oldest entry of a user whose own share is full', async () => {
     const { hold, excess } = openShare()
     for (const id of ['b1', 'b2', 'b3']) await hold('bob', id)
     for (const id of ['a1', 'a2']) await hold('ann', id)
@@ -66,7 +66,7 @@ describeNode('a shard that many share', ({ client, server }) => {
       expect(await excess('ann', 'a2', bounds)).toEqual(['ann', 'a1'])
   })
 
-  it('never has that go which was added, whatever a foreign hand has made of the sums', async () => {
+  it('never evicts the added entry, whatever the stored sums are', async () => {
     const { hold, excess, key } = openShare()
     await hold('ann', 'a1')
     await server().cli('ZINCRBY', key('bytes'), '1000000', 'ann')

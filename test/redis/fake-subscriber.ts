@@ -1,4 +1,4 @@
-/** A client of node-redis without a store: what its duplicates do with subscriptions is for a test to say. */
+/** A client of node-redis without a store: the test controls the subscriptions of its duplicates. */
 import { EventEmitter } from 'node:events'
 import type { RedisClient } from '../../src/redis/store/client.js'
 
@@ -41,11 +41,11 @@ export class FakeClient {
   connecting: Promise<unknown> = Promise.resolve()
   /** What becomes of a subscription: subscribed where it resolves. */
   answer: (channel: string) => Promise<unknown> = async () => {}
-  /** Whether a duplicate says of itself that it has ended, as one of redis 5 does. */
+  /** Whether a duplicate reports that it has ended, as one of redis 5 does. */
   isEnded = false
   destroyed = 0
 
-  /** What the library is given. */
+  /** The client to pass to the library. */
   get client(): RedisClient {
     return this as unknown as RedisClient
   }
@@ -60,7 +60,7 @@ export class FakeClient {
 
   sendCommand() {}
 
-  /** Says `message` to whoever has subscribed to `channel`. */
+  /** Delivers `message` to all subscribers of `channel`. */
   say(channel: string, message: string): void {
     for (const link of this.links) link.channels.get(channel)?.(message, channel)
   }

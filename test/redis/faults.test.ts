@@ -10,7 +10,7 @@ import { ALIKE, clients, describeRedis, freePort, type Server, startServer } fro
 import { soon } from './wait-for.js'
 
 const context = { context_id: 'ctx', user_id: 'ann', client_id: 'c', client_type: 'web', status: 'idle' } as const
-// Beyond all that a busy machine needs: what is answered before is answered because patience with the store ended.
+// Longer than a busy machine needs: an earlier response is caused by the command timeout.
 const DEADLINE = 60_000
 const QUICK = { commandTimeoutMs: 400 }
 
@@ -26,7 +26,7 @@ describeRedis('a store that fails', () => {
   })
 
   describe.each(['node-redis', 'ioredis'] as const)('over %s', (kind) => {
-    it('answers 503 before the deadline while it does not answer, and as before once it does', async () => {
+    it('returns 503 before the deadline while it does not reply, and 200 once it does', async () => {
       const { client, close } = await clients[kind]([server.port])
       ends.push(close)
       const deploymentId = `paused-${kind}`
@@ -44,7 +44,7 @@ describeRedis('a store that fails', () => {
       await soon(async () => expect((await get(router, '/contexts/ctx')).body).toMatchObject({ context_id: 'ctx' }))
     })
 
-    it('answers 504 when the deadline is shorter than its patience', async () => {
+    it('returns 504 when the deadline is shorter than the command timeout', async () => {
       const { client, close } = await clients[kind]([server.port])
       ends.push(close)
       const router = createObserver({ client, deploymentId: `late-${kind}` }, 200)
@@ -55,7 +55,7 @@ describeRedis('a store that fails', () => {
       server.resume()
     })
 
-    it('lets what comes beyond a thousand unanswered commands wait its turn, and never sends what has given up', async () => {
+    it('queues commands above a thousand unanswered ones, and never sends those that timed out', async () => {
       const { client, close } = await clients[kind]([server.port])
       ends.push(close)
       const store = createStore({ client, deploymentId: `flood-${kind}`, commandTimeoutMs: 1_500 })
@@ -77,7 +77,7 @@ describeRedis('a store that fails', () => {
       expect(await next).toBe(null)
     })
 
-    it('sends a burst of any number, a thousand at a time', async () => {
+    it('sends a burst of any size, a thousand at a time', async () => {
       const { client, close } = await clients[kind]([server.port])
       ends.push(close)
       const store = createStore({ client, deploymentId: `burst-${kind}`, commandTimeoutMs: 20_000 })
@@ -86,7 +86,7 @@ describeRedis('a store that fails', () => {
       expect(answers).toEqual(Array.from({ length: 5_000 }, (_, i) => i + 1))
     })
 
-    it('never mixes up replies, however many callers give up in between', async () => {
+    it('never mixes up replies, however many callers time out in between', async () => {
       const { client, close } = await clients[kind]([server.port])
       ends.push(close)
       const store = createStore({ client, deploymentId: `mixed-${kind}` })
@@ -105,7 +105,7 @@ describeRedis('a store that fails', () => {
       })
     })
 
-    it('answers 503 while it is down, and by itself once it is back', async () => {
+    it('returns 503 while it is down, and recovers when it is back', async () => {
       const port = await freePort()
       let own = await startServer({ port })
       ends.push(() => own.stop())
@@ -146,7 +146,7 @@ describeRedis('a store that fails', () => {
       await soon(async () => expect((await get(router, '/contexts')).status).toBe(200))
     })
 
-    it('answers 503 where the permissions are missing, or the memory', async () => {
+    it('returns 503 without permissions or without memory', async () => {
       const { client, close } = await clients[kind]([server.port])
       ends.push(close)
       const deploymentId = `nope-${kind}`
@@ -178,7 +178,7 @@ describeRedis('a store that fails', () => {
     })
   })
 
-  describe('that answers what no store should', () => {
+  describe('with unexpected replies', () => {
     let fake: TcpServer
     let sockets: Socket[] = []
     let reply = ''
@@ -208,7 +208,7 @@ describeRedis('a store that fails', () => {
       ['BUSY', '-BUSY Redis is busy running a script.\r\n'],
       ['half a reply', '$50\r\nhalf'],
       ['a reset', 'reset'],
-    ])('answers 503 to %s', async (_, answer) => {
+    ])('returns 503 for %s', async (_, answer) => {
       reply = answer
       const client = createClient({
         url: `redis://127.0.0.1:${port}`,

@@ -1,4 +1,6 @@
-/** What was given up is never done later, and what is said of a failed write is so: over both clients. */
+/**
+ * A write that timed out never runs later, and the reported outcome of a failed write is correct, with both clients.
+ */
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createFence } from '../../src/redis/store/fence.js'
 import { Late } from '../../src/redis/store/reply.js'
@@ -27,13 +29,13 @@ function fenceOf(readTime: () => Promise<number>) {
   return { at: (clock: number, endsAt: number) => fence.run(clock, endsAt, async (ends) => ends) }
 }
 
-describe('a bound of the clock of the store', () => {
-  it('is never later than the clock at the instant of giving up, however slowly that was heard', async () => {
+describe('a fence by the clock of the store', () => {
+  it('is never later than the clock at the timeout, however slow the reply was', async () => {
     let local = 1_000
     vi.spyOn(performance, 'now').mockImplementation(() => local)
     const fence = fenceOf(async () => {
       const time = 50_000 + local
-      // The answer is on its way.
+      // The reply is in transit.
       local += 700
       return time
     })
@@ -41,7 +43,7 @@ describe('a bound of the clock of the store', () => {
     expect(await fence.at(0, 4_000)).toBeGreaterThan(53_000)
   })
 
-  it('is asked for once by many, and again when ten seconds have passed', async () => {
+  it('is read once for many callers, and again after ten seconds', async () => {
     let local = 0
     vi.spyOn(performance, 'now').mockImplementation(() => local)
     const readTime = vi.fn(async () => local)
@@ -59,7 +61,7 @@ describe('a bound of the clock of the store', () => {
   it.each([
     [false, 'not_run'],
     [true, 'unknown'],
-  ])('says of a write that came too late, by a client that sends again: %s, that it is %s', async (resends, outcome) => {
+  ])('has the right outcome for a late write of a client that resends: %s, reported as %s', async (resends, outcome) => {
     const fence = createFence(async () => performance.now(), resends)
     let sent = 0
     const write = async () => {
@@ -80,7 +82,7 @@ describe('a bound of the clock of the store', () => {
     expect(send).not.toHaveBeenCalled()
   })
 
-  it('asks anew for whoever waited on a question that gave up before them', async () => {
+  it('reads again for a caller that waited for a reading which timed out before it', async () => {
     let local = 0
     vi.spyOn(performance, 'now').mockImplementation(() => local)
     let fail = () => {}
@@ -133,18 +135,18 @@ describeRedis('a write', () => {
         (error: unknown) => error,
       )
 
-    it('that a stalled store gets to after its time does nothing, and is unknown until then', async () => {
+    it('that a stalled store runs after its timeout does nothing, and is unknown until then', async () => {
       const { store, made } = createOwn(1_000)
       await soon(() => runScript(store, SET, 0, {}))
       await store.command(['DEL', store.key(0, 'made')], store.key(0))
       server.pause()
       const error = await fails(runScript(store, SET, 0, {})).finally(() => server.resume())
       expect(error).toMatchObject({ code: 'unavailable', outcome: 'unknown' })
-      // Over the same connection, so behind what was given up.
+      // Over the same connection, so after the write that timed out.
       expect(await made()).toBe(null)
     })
 
-    it('does nothing late whatever time was injected', async () => {
+    it('does nothing late, whatever the injected time is', async () => {
       const options = { client: connected.client, deploymentId: 'frozen', now: () => 9e15, commandTimeoutMs: 1_000 }
       const store = createStore(options)
       const known = defineScript('test.known', { args: [], answer: (reply) => reply }, `return 'known'`)
@@ -154,7 +156,7 @@ describeRedis('a write', () => {
       expect(await store.command(['GET', store.key(0, 'made')], store.key(0))).toBe(null)
     })
 
-    it('is tried once more where the clock of the store has jumped', async () => {
+    it('is retried once if the clock of the store has jumped', async () => {
       const { store, made } = createOwn()
       await runScript(store, SET, 0, {})
       const real = performance.now.bind(performance)
@@ -164,7 +166,7 @@ describeRedis('a write', () => {
       expect(Number(await made())).toBeGreaterThanOrEqual(Number(before))
     })
 
-    it('was not run where the time of the store could not be learnt', async () => {
+    it('was not run if the time of the store could not be read', async () => {
       const { store } = createOwn(200)
       server.pause()
       const error = await fails(runScript(store, SET, 0, {})).finally(() => server.resume())

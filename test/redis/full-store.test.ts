@@ -1,4 +1,4 @@
-/** A store without memory left, or without writes: what is over leaves by the loop of a node. */
+/** A store without free memory, or without writes: the loop of a node removes what has expired. */
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createRedisFacilities, type RedisFacilities } from '../../src/redis/composition/facilities.js'
 import { ASK, type Clock, createClock, FIRST } from '../contract/clock.js'
@@ -50,7 +50,7 @@ for (const kind of ['node-redis', 'ioredis'] as const)
       }
     }
 
-    it('that is full empties itself as commands, reports and connections run out', async () => {
+    it('that is full empties itself as commands, reports and connections expire', async () => {
       await fill()
       await facilities.dispatcher.reconcile()
       await server.cli('CONFIG', 'SET', 'maxmemory', '1')
@@ -65,7 +65,7 @@ for (const kind of ['node-redis', 'ioredis'] as const)
       expect(await left(':command:', ':contexts:row:', ':connections:row:', ':dedup:seen', ':dedup:of:')).toEqual([])
     })
 
-    it('that is full refuses a command as a whole: one that it has is listed as before', async () => {
+    it('that is full refuses a command as a whole: an existing one is listed as before', async () => {
       const ids = ['c1', 'c2', 'c3']
       // In one turn, so that they may share a run; rejected, so that each would take the place of its record.
       const dispatchAll = () =>
@@ -84,7 +84,7 @@ for (const kind of ['node-redis', 'ioredis'] as const)
       expect(await dispatchAll()).toEqual(ids.map(() => 'no_waiter'))
       const version = () => server.cli('GET', 'relayscope:{full:0}:delivery:version')
       const before = await version()
-      // Whose turn was first is the store's word: nobody waited for the one before.
+      // The store decides the order: the calls were not awaited one by one.
       const inOrder = await listed()
       expect(inOrder?.toSorted()).toEqual(ids)
       await server.cli('CONFIG', 'SET', 'maxmemory', '1')
@@ -96,7 +96,7 @@ for (const kind of ['node-redis', 'ioredis'] as const)
       expect(await version()).not.toBe(before)
     })
 
-    it('that is full still hands over, acknowledges and ends what it holds', async () => {
+    it('that is full still delivers, acknowledges and ends its commands', async () => {
       const tab = connection()
       await facilities.connections.connect({ ...first, client_type: 'web' })
       await facilities.dispatcher.dispatch(command('c1'))
@@ -110,7 +110,7 @@ for (const kind of ['node-redis', 'ioredis'] as const)
       expect(await left(':delivery:payload:', ':delivery:scope:')).toEqual([])
     })
 
-    it('that nobody writes to loses what was not reported any more', async () => {
+    it('without writes loses entries that are not reported any more', async () => {
       await fill()
       const before = await size()
       clock.advance(30_000)

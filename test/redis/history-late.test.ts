@@ -1,4 +1,6 @@
-/** Appends that come late or twice, with a payload aside: a message is retained once, and no payload is left to nobody. */
+/**
+ * Appends with a spilled payload that arrive late or twice: a message is retained once, and no payload is left over.
+ */
 import { expect, it } from 'vitest'
 import { APPEND_MESSAGE, FORGET_PAYLOADS, PREPARE_PAYLOAD } from '../../src/redis/history/scripts.js'
 import { runScript } from '../../src/redis/store/script.js'
@@ -13,15 +15,15 @@ const message = { ...named, user_id, client_id: 'c', instance_id: 'i', kind: 'ev
 
 let shards = 0
 
-describeNode('an append with a payload aside', ({ client }) => {
+describeNode('an append with a spilled payload', ({ client }) => {
   function openShard() {
     const store = createStore({ client: client(), deploymentId: `late${++shards}`, shards: 1, now: createClock().now })
     const loose = store.key(0, 'spilled', 'loose')
     return {
-      /** Whether the payload is known as one that no message holds. */
+      /** Whether the payload is registered as one without a message. */
       isLoose: async (ref: string) => (await store.command(['ZSCORE', loose, ref], loose)) !== null,
       prepare: (ref: string) => runScript(store, PREPARE_PAYLOAD, 0, { ...about, ref, spared: 60_000 }),
-      /** Somebody has deleted the payloads that nobody held for so long. */
+      /** Forgets payloads that were deleted because they had no message. */
       forget: (...refs: string[]) => runScript(store, FORGET_PAYLOADS, 0, { refs }),
       append: (ref: string, attempt: string) =>
         runScript(store, APPEND_MESSAGE, 0, {
@@ -53,7 +55,7 @@ describeNode('an append with a payload aside', ({ client }) => {
     expect(await isLoose('r1')).toBe(false)
   })
 
-  it('of a message that another was faster with leaves its payload to whoever clears up', async () => {
+  it('of a message that another append retained first leaves its payload to a later cleanup', async () => {
     const { append, forget, isLoose, prepare } = openShard()
     await prepare('r1')
     await prepare('r2')
@@ -63,7 +65,7 @@ describeNode('an append with a payload aside', ({ client }) => {
     expect([await isLoose('r1'), await isLoose('r2')]).toEqual([false, true])
   })
 
-  it('that was given up so long ago that its payload may be gone retains nothing', async () => {
+  it('that timed out so long ago that its payload may be deleted retains nothing', async () => {
     const { append, forget, prepare } = openShard()
     await prepare('r1')
     await forget('r1')

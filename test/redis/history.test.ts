@@ -12,7 +12,7 @@ describeStores('the message history in Redis', (kind, place) => {
   historyBattery(kind, (options) => createRedisMessageHistory({ ...place(), shards: 1, ...options }))
   historySharesBattery(kind, (options) => createRedisMessageHistory({ ...place(), shards: 1, ...options }))
 
-  it(`answers the newest of a stream that several users append to, over ${kind}`, async () => {
+  it(`returns the newest messages of a stream that several users append to, over ${kind}`, async () => {
     const clock = createClock()
     const history = createRedisMessageHistory({ ...place(), now: clock.now })
     const users = ['ann', 'bob', 'cyd', 'dan', 'eve', 'fay', 'gus']
@@ -20,7 +20,7 @@ describeStores('the message history in Redis', (kind, place) => {
     const about = { stream, client_id: 'c', instance_id: 'i', kind: 'event' as const, payload: null }
     const appended: string[] = []
     for (let n = 0; n < 20; n++) {
-      // Now one of them, now another, and two in turn.
+      // Alternates between the users, with some repetitions.
       const user_id = users[(n * n) % users.length] as string
       const { message_id } = await history.append({ ...about, user_id, message_id: `m${n}` })
       appended.push(message_id)
@@ -33,7 +33,7 @@ describeStores('the message history in Redis', (kind, place) => {
     }
   })
 
-  it(`leaves the messages of one user in the order of their numbers, whatever their times say, over ${kind}`, async () => {
+  it(`keeps the messages of one user in sequence order, whatever their times are, over ${kind}`, async () => {
     const clock = createClock()
     const history = createRedisMessageHistory({ ...place(), now: clock.now })
     const about = { user_id: 'ann', client_id: 'c', instance_id: 'i', kind: 'event' as const, payload: null }

@@ -1,4 +1,4 @@
-/** Numbers in the store that nobody of ours wrote: each route answers, whichever of them is absurd. */
+/** Absurd numbers in the store: each route responds, whichever number it is. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { type Answer, createObserver, get } from './router.js'
@@ -70,7 +70,7 @@ describeRedis('a store with absurd numbers', () => {
     open.push(facilities)
   }
 
-  /** Puts `number` wherever `key` holds one. */
+  /** Replaces every number under `key` with `number`. */
   async function spoil(key: string, type: string, number: string) {
     if (type === 'zset')
       for (const member of await send('ZRANGE', key, '0', '-1')) await send('ZADD', key, number, member)
@@ -81,7 +81,7 @@ describeRedis('a store with absurd numbers', () => {
     }
   }
 
-  it('answers every route, and no number below 0', async () => {
+  it('returns 200 for every route, and no number below 0', async () => {
     await live('numbers')
     const wrong: string[] = []
     const keys: string[] = await send('KEYS', 'relayscope:{numbers:*')
@@ -133,7 +133,7 @@ describeRedis('a store with absurd numbers', () => {
     expect(reported).toEqual([`BadRow: ${key} holds a score that is not a timestamp in epoch ms`])
   })
 
-  it('does not know when a reservation or a command ends whose deadline is no instant, and reports it', async () => {
+  it('returns null for an invalid deadline of a reservation or a command, and reports it', async () => {
     await live('deadline')
     for (const [key, member] of [
       ['scope:s1', 'ann\nc\nk1'],
@@ -153,7 +153,7 @@ describeRedis('a store with absurd numbers', () => {
     expect(reported).toHaveLength(2)
   })
 
-  it('takes an instant between two milliseconds for the one before', async () => {
+  it('rounds an instant down to milliseconds', async () => {
     await live('between')
     for (const key of await send('KEYS', 'relayscope:{between:0}:*:row:*')) {
       const value: string = await send('GET', key)
@@ -167,7 +167,7 @@ describeRedis('a store with absurd numbers', () => {
     expect(reported).toEqual([])
   })
 
-  it('carries no sum that no record can carry', async () => {
+  it('limits sums to the largest number that a record can hold', async () => {
     const facilities = createRedisFacilities({ client: host.client, deploymentId: 'sums', shards: 2, onError: null })
     for (const user_id of ['ann', 'bob', 'cid', 'dan']) {
       await facilities.deduplicator.claim({ user_id, message_id: 'm' })

@@ -1,4 +1,4 @@
-/** Keys that a foreign hand has taken, met by those who write: they are told that the store cannot serve them now. */
+/** Keys with foreign values, seen by writers: they get `unavailable`. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createDispatchConnector } from '../../src/cooperative-site/actions/dispatch-connector.js'
 import { createCooperativeSiteRouter } from '../../src/cooperative-site/router.js'
@@ -37,11 +37,11 @@ describeRedis('a writer to a store that others write to', () => {
     return redis.call(ARGV[1], KEYS[1], unpack(ARGV, 2))`
   const BACK = `redis.call('DEL', KEYS[1])
     return redis.call('EXISTS', KEYS[2]) == 1 and redis.call('RENAME', KEYS[2], KEYS[1])`
-  /** Puts a foreign value in the place of what stands under `key`, which is kept. */
+  /** Replaces the value under `key`, which is kept, with a foreign one. */
   const plant = (key: string, ...command: string[]) => send('EVAL', AWAY, '2', key, 'kept', ...command)
   const restore = (key: string) => send('EVAL', BACK, '2', key, 'kept')
 
-  /** A node with a site, a session and one of everything; `told` is what it reported. */
+  /** Creates a node with a site, a session and one of everything; `told` contains its reported errors. */
   async function createNode(deploymentId: string) {
     const told: unknown[] = []
     const on = { client: host.client, deploymentId, onError: (error: unknown) => void told.push(error) }
@@ -73,7 +73,7 @@ describeRedis('a writer to a store that others write to', () => {
   const client = { user_id: 'ada', client_id: 'c' }
   const instance = { ...client, instance_id: 'i' }
 
-  /** What a host does with its facilities and registries, each by its name. */
+  /** Returns the calls of a host to its facilities and registries, by name. */
   function callsOf({ facilities, sites, sessions, session_id }: Awaited<ReturnType<typeof createNode>>) {
     const { connections, contexts, browserWindows, deduplicator, history, rpc, dispatcher } = facilities
     const message = { stream: 'users/ada/log', kind: 'event' as const, ...instance, payload: 1 }
@@ -113,7 +113,7 @@ describeRedis('a writer to a store that others write to', () => {
     return Object.entries(calls)
   }
 
-  /** What a host and a viewer ask of the relay. */
+  /** Returns the requests of a host and a viewer to the relay. */
   function requestsOf(session_id: string): [string, RequestInit?][] {
     const json = (method: string, body: unknown): RequestInit => ({
       method,
@@ -137,7 +137,10 @@ describeRedis('a writer to a store that others write to', () => {
     ['HSET', 'deadline_at', 'junk'],
     ['ZADD', 'inf', 'junk'],
   ]
-  /** By the type of what a foreign value stands in for: one of its own, a text, and a hash for a text, which records were once. */
+  /**
+   * Foreign values by the type that they replace: another type, a string, and a hash for a string, which was an earlier
+   * format.
+   */
   const IN_PLACE_OF: Record<string, string[]> = {
     string: ['SET', 'HSET', 'RPUSH'],
     hash: ['HSET', 'SET'],
@@ -146,7 +149,7 @@ describeRedis('a writer to a store that others write to', () => {
     list: ['RPUSH', 'SET'],
   }
 
-  it('is answered by a refusal, reports why, and tells no client what the store said', async () => {
+  it("gets a refusal, reports the reason, and does not reveal the store's message to clients", async () => {
     const node = await createNode('writers')
     const calls = callsOf(node)
     for (const [, call] of calls) await call()
@@ -183,7 +186,7 @@ describeRedis('a writer to a store that others write to', () => {
     expect(node.told.map(String).join()).toMatch(/another type/)
   })
 
-  it('answers 503 for as long as a key of another type stands in the way, and works once it is gone', async () => {
+  it('returns 503 while a key has another type, and works once it is deleted', async () => {
     const { relay, facilities, sites } = await createNode('gone')
     await facilities.connections.connect({ ...instance, client_type: 'web' })
     for (const [key, request] of [
@@ -210,7 +213,7 @@ describeRedis('a writer to a store that others write to', () => {
     expect(await put('two')).toMatchObject({ created: true })
   })
 
-  it('replaces a site whose time is no time', async () => {
+  it('replaces a site with an invalid time', async () => {
     const { sites } = await createNode('times')
     await send(
       'SET',
@@ -238,7 +241,7 @@ describeRedis('a writer to a store that others write to', () => {
     expect(told).toEqual(['WrongType: a key holds another type than its command expects'])
   })
 
-  it('brings commands to their end beside records and references that nobody of ours wrote', async () => {
+  it('ends commands despite foreign records and references', async () => {
     let now = 1_000
     const on = { client: host.client, deploymentId: 'loop', now: () => now }
     const dispatcher = createRedisCommandDispatcher(on)
@@ -256,7 +259,7 @@ describeRedis('a writer to a store that others write to', () => {
     const status = await dispatcher.inspector.status({ ...client, command_id: 'k4' }, ASK)
     expect(status?.terminal).toMatchObject({ state: 'expired' })
     expect(await send('ZRANGE', `${delivery}:deadlines`, '0', '-1')).toEqual([])
-    // What is no record of a command leaves its id free.
+    // An invalid record of a command leaves its id free.
     for (const command_id of ['k1', 'k2', 'k3']) {
       const again = await dispatcher.dispatch({ ...client, command_id, action: 'go' })
       expect(again).toMatchObject({ admission: { state: 'admitted' }, terminal: null })

@@ -35,7 +35,7 @@ describeRedis('a store that others write to', () => {
     status: 'idle' as const,
   })
 
-  it('holds exactly the data of an id, whatever characters it is made of', async () => {
+  it('returns exactly the data of an id, whatever its characters', async () => {
     const { contexts, connections, ingest } = facilitiesOf('ids')
     for (const user_id of [...IDS, 'alice', 'bob']) {
       await contexts.report(contextOf(`ctx ${user_id}`, user_id))
@@ -62,7 +62,7 @@ describeRedis('a store that others write to', () => {
     expect((await get(router, '/users')).body.items).toHaveLength(IDS.length + 2)
   })
 
-  it('keeps deployments apart whose names begin alike', async () => {
+  it('separates deployments whose names have a common prefix', async () => {
     const names = ['dep1', 'dep10', 'DEP1', 'dep', 'dep1-', 'dep1_']
     for (const name of names) await facilitiesOf(name).contexts.report(contextOf(`of-${name}`, name))
     for (const name of names) {
@@ -94,12 +94,12 @@ describeRedis('a store that others write to', () => {
     expect(() => createStore({ client: host.client, deploymentId: 'd', shards })).toThrow(RangeError)
   })
 
-  it('refuses at construction what is no client', () => {
+  it('rejects an invalid client at construction', () => {
     for (const client of [{}, { get() {} }, new Map(), { status: 'ready', call() {} }])
       expect(() => createStore({ client: client as never, deploymentId: 'd' })).toThrow(TypeError)
   })
 
-  it('skips and reports a value that is not what it should be, and answers the rest', async () => {
+  it('skips and reports invalid values, and returns the rest', async () => {
     const { contexts } = facilitiesOf('bad')
     const names = [
       'good-1',
@@ -142,7 +142,7 @@ describeRedis('a store that others write to', () => {
     expect(body.items.map((context: { context_id: string }) => context.context_id)).toEqual(['good-2', 'good-1'])
     expect(body.omitted).toBe(10)
     expect(reported).toHaveLength(10)
-    // A report says where, and never what.
+    // A report contains the key, never the value.
     expect(reported.map(String).join()).not.toContain('sleepy')
     for (const name of names.slice(1, -1)) expect((await get(router, `/contexts/${name}`)).status).toBe(404)
     const isTruncated = { complete: false, truncated_sources: ['context_registry'] }
@@ -164,7 +164,7 @@ describeRedis('a store that others write to', () => {
     expect((await get(router, '/contexts?status=closed')).body).toMatchObject({ items: [], omitted: 10 })
   })
 
-  it('tells the onError of the router too, with the route, where it has one', async () => {
+  it('calls the onError of the router too, with the route', async () => {
     const { contexts } = facilitiesOf('told')
     await contexts.report(contextOf('ctx', 'ann'))
     await server.cli('SET', 'relayscope:{told:0}:contexts:row:ctx', 'x')
@@ -189,17 +189,17 @@ describeRedis('a store that others write to', () => {
   it.each<[how: string, onError: () => unknown]>([
     ['throws', () => neverRight()],
     ['rejects', async () => neverRight()],
-  ])('answers none the worse for an onError that %s', async (how, onError) => {
+  ])('responds normally when onError %s', async (how, onError) => {
     const { contexts } = facilitiesOf(how)
     await contexts.report(contextOf('ctx', 'ann'))
     await server.cli('SET', `relayscope:{${how}:0}:contexts:row:ctx`, 'x')
     const router = createObserver({ client: host.client, deploymentId: how, onError })
     expect((await get(router, '/contexts')).status).toBe(200)
-    // A rejection that nobody hears fails the whole run.
+    // An unhandled rejection would fail the whole run.
     await new Promise(setImmediate)
   })
 
-  it('takes a key of another type for an empty index, and reports it', async () => {
+  it('treats a key of another type as an empty index, and reports it', async () => {
     const { contexts } = facilitiesOf('types')
     await contexts.report(contextOf('ctx', 'ann'))
     for (const index of ['all', 'users', 'user_id:ann']) {
@@ -218,7 +218,7 @@ describeRedis('a store that others write to', () => {
     expect((await get(router, '/contexts/ctx')).status).toBe(200)
   })
 
-  it('takes a count that no record can carry for none', async () => {
+  it('treats a count that no record can hold as 0', async () => {
     const router = createObserver({ client: host.client, deploymentId: 'counts' })
     const { deduplicator } = facilitiesOf('counts')
     await deduplicator.claim({ user_id: 'ann', message_id: 'm' })
@@ -230,7 +230,7 @@ describeRedis('a store that others write to', () => {
       }
   })
 
-  it('reads a record from the future as one of no age', async () => {
+  it('returns age 0 for a record from the future', async () => {
     const ahead = createRedisFacilities({
       onError: null,
       client: host.client,
@@ -245,7 +245,7 @@ describeRedis('a store that others write to', () => {
     await ahead.close()
   })
 
-  it('does not let a reporter that throws fail a read', async () => {
+  it('completes a read when onError throws', async () => {
     const { contexts } = facilitiesOf('reporter')
     await contexts.report(contextOf('ctx', 'ann'))
     await server.cli('SET', 'relayscope:{reporter:0}:contexts:row:ctx', 'x')

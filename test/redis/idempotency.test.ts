@@ -23,7 +23,7 @@ describeStores('idempotency keys in Redis', (kind, place) => {
       idempotency_key: 'k1',
     }
 
-    it('answer a repeat at any relay what the call came to at the first', async () => {
+    it('return the outcome of the first call to a repeat at any relay', async () => {
       const deployment = place()
       let runs = 0
       const relays = [1, 2].map(
@@ -43,7 +43,7 @@ describeStores('idempotency keys in Redis', (kind, place) => {
       expect(runs).toBe(1)
     })
 
-    it('refuse a repeat while the call is under way elsewhere', async () => {
+    it('refuse a repeat while the call is in progress elsewhere', async () => {
       const deployment = place()
       const make = (connector: Parameters<typeof createCooperativeActionGate>[0]['connector']) =>
         createWorld({ idempotency: createRedisIdempotencyStore(deployment), connector }).gate
@@ -59,7 +59,7 @@ describeStores('idempotency keys in Redis', (kind, place) => {
     })
   })
 
-  describe('whose replies are lost or come twice', () => {
+  describe('with replies that are lost or arrive twice', () => {
     it.each([
       ['lost', CLAIM_KEY],
       ['lost', KEEP_ANSWER],
@@ -84,8 +84,8 @@ describeStores('idempotency keys in Redis', (kind, place) => {
       const first = await invoke()
       void met
       isUp = true
-      // A claim that nobody knows of is taken back: nothing was run under it, and its key is free.
-      // A node of a Cluster that does not know the script yet loses no more than its saying so.
+      // An unconfirmed claim is released: nothing was run under it, and its key is free. On a Cluster, a node that does
+      // not know the script loses only that reply.
       if (script === CLAIM_KEY && fault === 'lost' && !kind.includes('cluster')) expect(first).toBe('unavailable')
       const second = await invoke()
       expect(second).toMatchObject({ status: 'succeeded', result: 1 })
@@ -102,17 +102,17 @@ describeStores('idempotency keys in Redis', (kind, place) => {
       for (const size of sizes) {
         const claim = claimOf()
         expect(await store.claim(claim)).toMatchObject({ state: 'claimed' })
-        // So long that it is kept when its key has little time left.
+        // Its key expires shortly after this answer.
         clock.advance(500_000)
         await store.keep(claim, answer(size))
         expect(await store.claim(claimOf())).toEqual({ state: 'ended', answer: answer(size) })
         clock.advance(100_000)
-        // What the store does by its own clock.
+        // The store would do this by its own clock.
         await command(['DEL', row], row)
       }
     })
 
-    it('leave an answer alone that a key has got after the one that has to go', async () => {
+    it('keep a later answer of a key when its earlier one is dropped', async () => {
       const clock = createClock()
       const options = { ...place(), shards: 1, now: clock.now }
       const store = createRedisIdempotencyStore({ ...options, bytesPerViewer: 10_000 })
@@ -133,7 +133,7 @@ describeStores('idempotency keys in Redis', (kind, place) => {
       expect(await store.claim(claimOf({ key: 'k2' }))).toEqual({ state: 'ended', answer: answer(4_000) })
     })
 
-    it('count no answer whose key has made way for another', async () => {
+    it('do not count the answer of a key that was replaced', async () => {
       const store = createRedisIdempotencyStore({ ...place(), keysPerViewer: 2, bytesPerViewer: 30_000 })
       const say = async (session_id: string, name: string) => {
         const claim = claimOf({ session_id, key: name })
@@ -145,7 +145,7 @@ describeStores('idempotency keys in Redis', (kind, place) => {
       expect(await store.claim(claimOf({ key: 'first' }))).toEqual({ state: 'ended', answer: answer(8_000) })
     })
 
-    it('keep the answers of one viewer within its bytes, and its keys', async () => {
+    it('limit the stored answers of one viewer in bytes, but keep its keys', async () => {
       const store = createRedisIdempotencyStore({ ...place(), bytesPerViewer: 30_000 })
       for (const n of [0, 1, 2, 3, 4]) {
         const claim = claimOf({ key: `k${n}` })

@@ -1,4 +1,4 @@
-/** Plants many entries without waiting for each, and without more under way than a store takes at once. */
+/** Creates many entries concurrently, without more in progress than a store accepts at the same time. */
 const BATCH = 200
 
 export async function inBatches(count: number, plant: (i: number) => unknown): Promise<void> {

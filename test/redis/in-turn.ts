@@ -1,6 +1,6 @@
-/** Much that waits, some of it at a time. */
+/** Runs many tasks, some at a time. */
 
-/** Lets so many run at once, the others in their order. */
+/** Runs `atOnce` tasks at the same time, the others in their order. */
 export function createTurns(atOnce: number) {
   let free = atOnce
   const waiting: (() => void)[] = []

@@ -18,7 +18,7 @@ describeStores('the ingest over Redis', (kind, place) => {
   const nodeOf = (where: Place, more = {}) =>
     createRedisFacilities({ ...where, ...more, history: { inlineBytes: 100 } })
 
-  it('decides by the first that ends where two nodes have the same message, and keeps one payload', async () => {
+  it('keeps one payload when two nodes ingest the same message', async () => {
     const where = place()
     const spill = createFlakySpill()
     const begun = deferred<void>()
@@ -44,7 +44,7 @@ describeStores('the ingest over Redis', (kind, place) => {
     expect(spill.texts.size).toBe(1)
   })
 
-  it('has the message once when the reply is lost, and when the script arrives twice', async () => {
+  it('retains the message once when the reply is lost, and when the script arrives twice', async () => {
     for (const fault of ['lost', 'repeated'] as const) {
       const where = place()
       const { client, plan } = lossyClient(where.client)

@@ -1,4 +1,4 @@
-/** Whole numbers that a host writes come back as they were, over both compositions, as far as JavaScript can count. */
+/** Integers that a host writes are returned unchanged by both compositions, up to the largest safe integer. */
 import { expect, it } from 'vitest'
 import type { BrowserWindow } from '../../src/contract/browser-windows.js'
 import { createBrowserWindowRegistry } from '../../src/memory/browser-windows.js'
@@ -19,7 +19,7 @@ const INTEGERS = [2, 10]
   .filter((n) => Number.isSafeInteger(n))
 
 describeStores('whole numbers in a shared store', (kind, place) => {
-  it(`are in a window what was reported, after every write to it, over ${kind}`, async () => {
+  it(`are returned unchanged by a window, after every write to it, over ${kind}`, async () => {
     const { now } = createClock()
     const shared = createRedisBrowserWindowRegistry({ ...place(), now })
     const own = createBrowserWindowRegistry({ now })
@@ -44,7 +44,7 @@ describeStores('whole numbers in a shared store', (kind, place) => {
       await Promise.all(INTEGERS.slice(i, i + 20).map((n, j) => check(n, i + j)))
   })
 
-  it(`are refused as a silence or a retention that no date could follow, over ${kind}`, () => {
+  it(`are refused as a timeout or a retention that exceeds the range of dates, over ${kind}`, () => {
     for (const ms of [Number.MAX_SAFE_INTEGER, 100_000_000_000_001]) {
       expect(() => createRedisContextRegistry({ ...place(), ttlMs: ms })).toThrow(RangeError)
       expect(() => createContextRegistry({ ttlMs: ms })).toThrow(RangeError)
@@ -52,7 +52,7 @@ describeStores('whole numbers in a shared store', (kind, place) => {
     }
   })
 
-  it(`are kept with the longest silence there may be, over ${kind}`, async () => {
+  it(`are kept with the longest allowed timeout, over ${kind}`, async () => {
     const contexts = createRedisContextRegistry({ ...place(), ttlMs: 3_155_760_000_000 })
     const report = { context_id: 't', user_id: 'ann', client_id: 'c', client_type: 'web', status: 'idle' } as const
     const reported = await contexts.report(report)

@@ -8,7 +8,7 @@ import { createStore } from '../../src/redis/store/store.js'
 import { clients, describeRedis, startServer } from './server.js'
 
 describe('a key', () => {
-  it('is made of parts that only their own id encodes to, and that end nothing', () => {
+  it('encodes every id uniquely, without separators', () => {
     const id = fc.string({ unit: 'grapheme' })
     fc.assert(
       fc.property(id, id, (a, b) => {
@@ -19,22 +19,22 @@ describe('a key', () => {
     )
   })
 
-  it('cannot be reached by another split of the same characters', () => {
+  it('differs for another split of the same characters', () => {
     const prefix = shardPrefix('prod', 3)
     expect(prefix).toBe('relayscope:{prod:3}:')
     expect(keyOf(prefix, ['a', 'b:c'])).toBe('relayscope:{prod:3}:a:b%3Ac')
     expect(keyOf(prefix, ['a:b', 'c'])).not.toBe(keyOf(prefix, ['a', 'b:c']))
   })
 
-  it('belongs to a deployment that no other name begins', () => {
+  it('has a prefix that no other deployment shares', () => {
     for (const name of ['a', 'A-1_z', 'x'.repeat(64)]) expect(checkDeploymentId(name)).toBe(name)
     for (const name of ['', 'a:b', 'a}', 'ä', 'a\n', 'x'.repeat(65), undefined, null, 7])
       expect(() => checkDeploymentId(name as string)).toThrow(RangeError)
   })
 })
 
-describeRedis('the store and we', () => {
-  it('hash and encode alike, in this process and in scripts', async () => {
+describeRedis('the store and the library', () => {
+  it('hash and encode the same way, in this process and in scripts', async () => {
     const server = await startServer({ args: ['--cluster-enabled', 'yes'] })
     onTestFinished(() => server.stop())
     // 0x31C3 is the check value of CRC16-XMODEM.
@@ -44,7 +44,7 @@ describeRedis('the store and we', () => {
     expect(shardOf('user-1', 1)).toBe(0)
   })
 
-  it('make the same key of any id', async () => {
+  it('build the same key for any id', async () => {
     const server = await startServer()
     onTestFinished(() => server.stop())
     const { client, close } = await clients.ioredis([server.port])

@@ -1,4 +1,4 @@
-/** Rows that are read again and again: parsed when they are new, and never taken for what they were. */
+/** Rows that are read repeatedly: parsed when they are new or have changed. */
 import { expect, it } from 'vitest'
 import * as z from 'zod'
 import type { Store } from '../../src/redis/store/store.js'
@@ -10,7 +10,7 @@ interface Row {
   of: { large: string }
 }
 
-/** A table whose rows stand in a map, and what was parsed of it. */
+/** Creates a table whose rows are in a map, and records what was parsed. */
 function openTable() {
   const values = new Map<string, string>()
   const parsed: string[] = []
@@ -38,7 +38,7 @@ function openTable() {
   }
 }
 
-it('are parsed once for as long as they read the same, and again when they do not', async () => {
+it('are parsed once while they do not change, and again when they do', async () => {
   const { put, read, parsed } = openTable()
   put('a', 'x')
   put('b', 'x')
@@ -68,7 +68,7 @@ it('are read however deep they nest', async () => {
   expect(Object.isFrozen(found?.row?.of)).toBe(true)
 })
 
-it('are no longer there when they are gone, and bad when they have become so', async () => {
+it('are missing once they are deleted, and invalid once they are corrupted', async () => {
   const { put, read, values, told } = openTable()
   put('a')
   await read('a')
@@ -81,7 +81,7 @@ it('are no longer there when they are gone, and bad when they have become so', a
   expect((await read('a'))[0]?.id).toBe('a')
 })
 
-it('cannot be changed by whoever was given one', async () => {
+it('cannot be changed by a caller', async () => {
   const { put, read } = openTable()
   put('a', 'x')
   const [row] = await read('a')

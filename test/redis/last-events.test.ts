@@ -1,4 +1,4 @@
-/** What the sites of a deployment say of their last events, and what publishing thinks of it: nothing. */
+/** The last events of a deployment's sites, which never affect publishing. */
 import { expect, it } from 'vitest'
 import { siteStream } from '../../src/contract/ingest.js'
 import { createRedisEventBus } from '../../src/redis/event-bus/facility.js'
@@ -29,7 +29,7 @@ describeStores('the last events of sites in Redis', (_kind, place) => {
     return { sites, bus, key, send, topic, life, reported }
   }
 
-  it('stand in the list and in the record, for as long as the topic is long forgotten', async () => {
+  it('are in the list and in the record, even long after the topic was forgotten', async () => {
     const { bus, topic, life, send, key } = await open()
     expect(await life()).toEqual([null, null])
     await bus.publish(topic, event(1))
@@ -38,7 +38,7 @@ describeStores('the last events of sites in Redis', (_kind, place) => {
     expect(Number(await send('PTTL', key))).toBeGreaterThan(86_400_000)
   })
 
-  it('keep nobody from publishing, whatever stands in their place', async () => {
+  it('do not prevent publishing, whatever the key contains', async () => {
     const { bus, topic, life, send, key, reported } = await open()
     await send('LPUSH', key, 'x')
     await bus.publish(topic, event(1))
@@ -57,7 +57,7 @@ describeStores('the last events of sites in Redis', (_kind, place) => {
     }
   })
 
-  it('are forgotten together where one user has too many topics, and only theirs', async () => {
+  it('are forgotten for one user with too many topics, and for no other', async () => {
     const { bus, topic, life, send, key } = await open()
     const fill = Array.from({ length: 10_000 }, (_, n) => [`t${n}`, 'x']).flat()
     for (let from = 0; from < fill.length; from += 2_000) await send('HSET', key, ...fill.slice(from, from + 2_000))

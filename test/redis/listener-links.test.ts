@@ -1,4 +1,4 @@
-/** A listener whose client fails it: it finds back, and says what nobody has heard meanwhile. */
+/** A listener whose client fails: it recovers, and reports that messages were missed. */
 import { beforeEach, expect, it, onTestFinished, vi } from 'vitest'
 import { createEcho } from '../../src/redis/store/echo.js'
 import { listen } from '../../src/redis/store/listener.js'
@@ -38,7 +38,7 @@ async function deafen(fake: FakeClient, state: { isDeaf: boolean }) {
   state.isDeaf = false
 }
 
-it('is opened anew however its client ends', async () => {
+it('is reopened however its client ends', async () => {
   const fake = new FakeClient()
   const { listening, state } = open(fake)
   const heard: string[] = []
@@ -51,7 +51,7 @@ it('is opened anew however its client ends', async () => {
   expect(heard).toEqual(['x'])
 })
 
-it('says that it hears again when what failed on a new link is subscribed at last', async () => {
+it('reports that it is connected when a failed subscription on a new connection succeeds', async () => {
   const fake = new FakeClient()
   const { listening, state, told } = open(fake)
   for (const channel of ['a', 'b']) await listening.subscribe(0, channel, () => {})
@@ -69,7 +69,7 @@ it('says that it hears again when what failed on a new link is subscribed at las
   expect(told).toEqual([false, true, true])
 })
 
-it('leaves a first subscription to whoever waits for it', async () => {
+it('leaves the result of a first subscription to its caller', async () => {
   const fake = new FakeClient()
   const { listening, told } = open(fake)
   await listening.subscribe(0, 'a', () => {})
@@ -89,7 +89,7 @@ it('leaves a first subscription to whoever waits for it', async () => {
   expect([asked, told]).toEqual([1, []])
 })
 
-it('lets nobody wait longer than two seconds for a connection that is opened anew', async () => {
+it('waits at most two seconds for a connection that is being reopened', async () => {
   const fake = new FakeClient()
   const { listening, state } = open(fake)
   for (let n = 0; n < 500; n++) await listening.subscribe(0, `c${n}`, () => {})
@@ -105,7 +105,7 @@ it('lets nobody wait longer than two seconds for a connection that is opened ane
   expect(isOver).toBe(true)
 })
 
-it('misses one echo once while it can send no other', async () => {
+it('counts a missed probe once while it cannot send another', async () => {
   let isAway = false
   const command = async () => {
     if (isAway) throw new Error('away')
@@ -121,7 +121,7 @@ it('misses one echo once while it can send no other', async () => {
   expect(echo.isLost).toBe(true)
 })
 
-it('waits for a subscription as long as its store does for a command', async () => {
+it("waits for a subscription as long as the store's command timeout", async () => {
   const fake = new FakeClient()
   const { listening } = open(fake)
   fake.answer = () => new Promise(() => {})

@@ -1,4 +1,4 @@
-/** One connection hears for all that share a client, whoever comes and goes. */
+/** One connection receives messages for all users of a client. */
 import { once } from 'node:events'
 import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest'
 import { createRedisEventBus, createRedisFacilities, createRedisSessionRegistry } from '../../src/redis/index.js'
@@ -9,7 +9,7 @@ import { clients, describeRedis, type Server, startServer } from './server.js'
 import { soon } from './wait-for.js'
 
 describeStores('a listener', (_kind, place) => {
-  it('hears a channel for each that asked for it, until that one ends', async () => {
+  it('receives a channel for each subscriber until it unsubscribes', async () => {
     const where = place()
     const store = createStore(where)
     const [channel, other] = [store.key(0, 'wake-ups'), store.key(0, 'other')]
@@ -34,7 +34,7 @@ describeStores('a listener', (_kind, place) => {
     await left
   })
 
-  it('that hears its own echo no more is opened anew, tells all of it, and hears them all again', async () => {
+  it('that receives no probe is reopened, notifies all users, and receives again', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     onTestFinished(() => void vi.useRealTimers())
     const store = createStore(place())
@@ -54,7 +54,7 @@ describeStores('a listener', (_kind, place) => {
     expect(isHearing()).toEqual([true, true])
     await soon(async () => {
       await vi.advanceTimersByTimeAsync(1_000)
-      // A Cluster says of each of its nodes that it is there, too.
+      // A Cluster reports each of its nodes, too.
       expect(told.slice(told.indexOf('a down'))).toEqual(expect.arrayContaining(['b down', 'a up', 'b up']))
       expect(told.slice(-2)).toEqual(['a up', 'b up'])
     })
@@ -101,7 +101,7 @@ describeRedis('a node', () => {
         )
       ).items[0]?.mailbox_listener_alive
     await soon(async () => expect(await isListening()).toBe(true))
-    // On a busy machine one that was deaf for seconds is replaced by another.
+    // On a busy machine, one that received nothing for seconds is replaced by another.
     await soon(async () => expect(await listeners()).toHaveLength(1))
     await Promise.all([bus.close(), sessions.disconnect()])
     await soon(async () => expect(await listeners()).toHaveLength(1))

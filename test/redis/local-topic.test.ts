@@ -1,4 +1,7 @@
-/** What a topic hears before it knows where it stands: no more than its readers can be given, and a gap for the rest. */
+/**
+ * What a topic receives before its position is known: its readers get at most what fits in the ring, and a gap for the
+ * rest.
+ */
 import { stat } from 'node:fs'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Subscription } from '../../src/contract/event-bus.js'
@@ -29,7 +32,7 @@ const overflow = (first_seq: number, last_seq: number) => ({
   last_seq,
 })
 
-it('gives its readers the newest of what it heard too early, and tells them what it left out', () => {
+it('gives its readers the newest early messages, and a gap for the dropped ones', () => {
   const { local, reader } = open(2)
   for (let seq = 3; seq <= 7; seq++) local.hear(message('e', seq))
   local.place({ epoch: 'e', seq: 7 })
@@ -37,14 +40,14 @@ it('gives its readers the newest of what it heard too early, and tells them what
   expect(reader.position).toEqual({ epoch: 'e', seq: 7 })
 })
 
-it('gives its readers all of it where that is no more than they can be given', () => {
+it('gives its readers all early messages if they fit', () => {
   const { local, reader } = open(3)
   for (let seq = 3; seq <= 5; seq++) local.hear(message('e', seq))
   local.place({ epoch: 'e', seq: 4 })
   expect(taken(reader)).toEqual([3, 4, 5])
 })
 
-it('gives a reader none of what was published from here before it came, though its place was not known', () => {
+it('gives a reader no event published here before it subscribed, although the position was unknown', () => {
   const { local, reader } = open(3)
   local.hear(message('e', 4))
   local.topic.published({ epoch: 'e', seq: 4 })
@@ -55,7 +58,7 @@ it('gives a reader none of what was published from here before it came, though i
   expect([taken(reader), taken(late)]).toEqual([[4, 5], [5]])
 })
 
-it('gives a reader all of another epoch than that in which was published from here', () => {
+it('gives a reader all events of another epoch than the one published here', () => {
   const { local } = open(3)
   local.topic.published({ epoch: 'former', seq: 9 })
   const late = local.topic.subscribe()
@@ -71,14 +74,14 @@ it('gives a reader all of another epoch than that in which was published from he
   expect(taken(last)).toEqual([2])
 })
 
-it('does not look at what it has left out', () => {
+it('does not parse dropped messages', () => {
   const { local, reported } = open(2)
   for (let seq = 1; seq <= 10; seq++) local.hear(message('e', seq, seq > 8 ? undefined : 'no event'))
   local.place({ epoch: 'e', seq: 10 })
   expect(reported).toEqual([])
 })
 
-it('takes nothing of a former epoch for a gap in this one', () => {
+it('reports no gap because of an earlier epoch', () => {
   const { local, reader } = open(2)
   for (let seq = 1; seq <= 5; seq++) local.hear(message('former', seq))
   for (let seq = 1; seq <= 4; seq++) local.hear(message('e', seq))
@@ -86,7 +89,7 @@ it('takes nothing of a former epoch for a gap in this one', () => {
   expect(taken(reader)).toEqual([overflow(1, 2), 3, 4])
 })
 
-describe('where the store is ahead of it', () => {
+describe('when the store is ahead', () => {
   const behind = { epoch: 'e', seq: 2 }
   const lost = (first_seq: number, last_seq: number) => ({
     type: 'gap',
@@ -107,7 +110,7 @@ describe('where the store is ahead of it', () => {
     return opened
   }
 
-  it('takes nothing for lost that two looks at once have missed', () => {
+  it('does not report a loss after two comparisons in quick succession', () => {
     const { local, reader } = standing()
     local.compare(behind)
     vi.advanceTimersByTime(999)
@@ -116,7 +119,7 @@ describe('where the store is ahead of it', () => {
     expect(taken(reader)).toEqual([1, 2])
   })
 
-  it('takes for lost what was missing for a second, however often it was looked at, and nothing newer', () => {
+  it('reports as lost what was missing for a second, however often it compared, and nothing newer', () => {
     const { local, reader } = standing()
     local.compare(behind)
     vi.advanceTimersByTime(500)
@@ -131,7 +134,7 @@ describe('where the store is ahead of it', () => {
     expect(taken(reader)).toEqual([lost(4, 4)])
   })
 
-  it('takes nothing for lost by what was missing of a former epoch', () => {
+  it('reports no loss because of an event that was missing in an earlier epoch', () => {
     const { local, reader } = standing()
     local.compare(behind)
     local.hear(message('f', 1))
@@ -142,7 +145,7 @@ describe('where the store is ahead of it', () => {
   })
 })
 
-describe('when the link is back', () => {
+describe('after a reconnect', () => {
   const gap = { type: 'gap', reason: 'link_lost' }
 
   function standing() {
@@ -151,7 +154,7 @@ describe('when the link is back', () => {
     return opened
   }
 
-  it('takes nothing for lost that is still on its way', async () => {
+  it('does not report events in transit as lost', async () => {
     const { local, reader } = standing()
     const relinked = local.relink({ epoch: 'e', seq: 2 })
     expect(taken(reader)).toEqual([])
@@ -162,7 +165,7 @@ describe('when the link is back', () => {
     expect(reader.dropped).toBe(0)
   })
 
-  it('says after a second what has not come, and that once', async () => {
+  it('reports missing events after a second, once', async () => {
     const { local, reader } = standing()
     const relinked = local.relink({ epoch: 'e', seq: 2 })
     local.hear(message('e', 1))
@@ -172,10 +175,10 @@ describe('when the link is back', () => {
     expect(taken(reader)).toEqual([])
   })
 
-  it('takes nothing for lost that came while the process stood still', async () => {
+  it('does not report events as lost that arrived while the process was suspended', async () => {
     const { local, reader } = standing()
     const relinked = local.relink({ epoch: 'e', seq: 1 })
-    // In this phase, and by a file: as of what waits in a socket, the process hears of it after the timers that are due.
+    // In this phase, and with a file: like data in a socket, its result is processed after due timers.
     setImmediate(() => {
       stat('.', () => local.hear(message('e', 1)))
       for (const end = performance.now() + 1_100; performance.now() < end; );
@@ -185,14 +188,14 @@ describe('when the link is back', () => {
     expect(reader.dropped).toBe(0)
   })
 
-  it('says at once that the store counts anew', async () => {
+  it('reports immediately that the store restarted its count', async () => {
     const { local, reader } = standing()
     await local.relink({ epoch: 'f', seq: 3 })
     expect(taken(reader)).toEqual([{ ...gap, dropped: null, first_seq: null, last_seq: null }])
     expect(reader.position).toEqual({ epoch: 'f', seq: 3 })
   })
 
-  it('goes back to no epoch that another one has followed meanwhile', async () => {
+  it('does not return to an epoch that has ended in the meantime', async () => {
     const { local, reader } = standing()
     const relinked = local.relink({ epoch: 'e', seq: 2 })
     local.hear(message('f', 1))

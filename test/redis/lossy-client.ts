@@ -2,14 +2,14 @@
 import type { RedisClient } from '../../src/redis/store/client.js'
 import { createPlan, type Plan } from './lossy-plan.js'
 
-/** What the clients say of a connection that ended while a reply was awaited. */
+/** The error of the clients for a connection that ended while a reply was pending. */
 const cut = () => new Error('Socket closed unexpectedly')
 
 type Send = (...args: unknown[]) => Promise<unknown>
 
 /**
- * `client` with a plan of what is to happen to single commands: either client, single or Cluster. For a store whose
- * connections break as well, which is what makes ioredis send again, see `lossy-store.ts`.
+ * Wraps `client` with a plan of faults for single commands: either client, single or Cluster. For a store whose
+ * connections break as well, which makes ioredis resend, see `lossy-store.ts`.
  */
 export function lossyClient<Client extends RedisClient>(client: Client): { client: Client; plan: Plan } {
   const { plan, met, wait } = createPlan()
@@ -18,7 +18,7 @@ export function lossyClient<Client extends RedisClient>(client: Client): { clien
 
   const send: Send = async (...args) => {
     const run = () => (target[name] as Send).apply(client, args)
-    // node-redis is given a list, its Cluster a key and a flag before that, ioredis the words themselves.
+    // node-redis takes a list, its Cluster a key and a flag before it, ioredis the arguments themselves.
     const words = name === 'call' ? args : (args.find(Array.isArray) ?? [])
     const found = met(words as string[])
     if (!found) return run()

@@ -2,14 +2,14 @@
 import type { ScriptText } from '../../src/redis/store/script.js'
 
 /**
- * What happens to a command that is met:
- * - `lost`: it runs, its reply is lost, and the caller learns that the link is gone;
+ * What happens to a matched command:
+ * - `lost`: it runs, its reply is lost, and the caller sees a lost connection;
  * - `held`: it runs, its reply waits for `release()`;
- * - `late`: the caller learns that the link is gone; it runs only at `release()`;
- * - `repeated`: it runs twice, one right after the other, and is answered once;
- * - `resent`: it runs, its reply is lost, it runs again, and that is answered: what ioredis does after a reconnection (only
- *   in `lossy-client.ts`);
- * - `unsent`: it never runs, and the caller learns that the link is gone.
+ * - `late`: the caller sees a lost connection; it runs only at `release()`;
+ * - `repeated`: it runs twice, one right after the other, with one reply;
+ * - `resent`: it runs, its reply is lost, it runs again, with that reply: what ioredis does after a reconnect (only in
+ * `lossy-client.ts`);
+ * - `unsent`: it never runs, and the caller sees a lost connection.
  */
 export type Fault = 'lost' | 'held' | 'late' | 'repeated' | 'resent' | 'unsent'
 
@@ -17,7 +17,7 @@ export type Fault = 'lost' | 'held' | 'late' | 'repeated' | 'resent' | 'unsent'
 export type Matcher = (args: readonly string[]) => boolean
 
 export interface Plan {
-  /** Every command since the start or the last `forget()`: what a call sends, to meet one after the other. */
+  /** Every command since the start or the last `forget()`, to match them one after the other. */
   readonly seen: readonly (readonly string[])[]
   forget(): void
   /**
@@ -25,7 +25,7 @@ export interface Plan {
    * when it has happened: for a command that runs, when the store has answered it.
    */
   meet(fault: Fault, matches?: Matcher, nth?: number): Promise<void>
-  /** Answers what is held and runs what is late, until the next is. Resolves when the store has answered all of it. */
+  /** Sends held replies and runs late commands. Resolves when the store has replied to all of them. */
   release(): Promise<void>
 }
 
@@ -35,7 +35,7 @@ export async function runsOf(script: ScriptText): Promise<Matcher> {
   return ([name, body]) => (name === 'EVALSHA' && body === digest) || (name === 'EVAL' && body === script.source)
 }
 
-/** Matches commands of that name. */
+/** Matches commands with that name. */
 export const named =
   (name: string): Matcher =>
   (args) =>
@@ -51,7 +51,7 @@ interface Rule {
 /** A command that was met. `happened` is to be called once it has. */
 export type Met = Pick<Rule, 'fault' | 'happened'>
 
-/** The plan, and the two things a link asks of it. */
+/** Creates the plan, with the two functions that a connection uses. */
 export function createPlan() {
   let seen: (readonly string[])[] = []
   const rules: Rule[] = []
@@ -73,7 +73,7 @@ export function createPlan() {
   }
   return {
     plan,
-    /** What is to happen to a command that is sent now. */
+    /** Returns the fault for a command that is sent now. */
     met(args: readonly string[]): Met | undefined {
       seen.push(args)
       let found: Rule | undefined

@@ -9,7 +9,7 @@ export interface LossyStore {
   readonly port: number
   readonly ports: readonly number[]
   readonly plan: Plan
-  /** Resets every connection: what was sent has run or not. */
+  /** Resets every connection: sent commands may have run. */
   cut(): void
   close(): Promise<void>
 }
@@ -18,8 +18,8 @@ export interface LossyStore {
 type Expected = 'pass' | 'swallow' | Met
 
 /**
- * A proxy on a free port before each server of the store. Commands of a connection that subscribes are not met: there replies
- * and messages cannot be told apart.
+ * Starts a proxy on a free port for each server of the store. Commands of a connection with subscriptions are not
+ * matched: replies and messages cannot be distinguished there.
  */
 export async function startLossyStore(...stores: number[]): Promise<LossyStore> {
   const { plan, met, wait } = createPlan()
@@ -42,10 +42,10 @@ export async function startLossyStore(...stores: number[]): Promise<LossyStore> 
     near.once('close', () => !isDetached && far.destroy())
     far.once('close', () => near.destroy())
     const expected: Expected[] = []
-    /** Replies behind one that is held. */
+    /** Replies after a held one. */
     let held: Buffer[] | undefined
     let isSubscribed = false
-    /** The caller is gone, and a command of his still on its way. */
+    /** The caller has disconnected, while one of its commands is in transit. */
     let isDetached = false
     let lateReplies: (() => void)[] = []
 

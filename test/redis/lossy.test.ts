@@ -9,7 +9,7 @@ import { clients, describeRedis, type Server, startServer } from './server.js'
 
 const COUNT = 'relayscope:{d:0}:n'
 
-describeRedis('replies that are lost on purpose', () => {
+describeRedis('injected faults', () => {
   let server: Server
   beforeAll(async () => {
     server = await startServer()
@@ -36,7 +36,7 @@ describeRedis('replies that are lost on purpose', () => {
   for (const [way, open] of Object.entries(ways))
     for (const kind of ['node-redis', 'ioredis'] as const)
       describe(`${way}, over ${kind}`, () => {
-        /** Of one that gives up soon, and of one that never does. */
+        /** A store with a short timeout, and one that never times out. */
         let hasty: Store
         let store: Store
         let plan: Plan
@@ -54,7 +54,7 @@ describeRedis('replies that are lost on purpose', () => {
         // With its connection cut, ioredis sends a command again that it had sent.
         const isSentAgain = way === 'before the store' && kind === 'ioredis'
 
-        it('has a command run whose reply is lost', async () => {
+        it('runs a command whose reply is lost', async () => {
           const happened = plan.meet('lost', named('incr'))
           await (isSentAgain
             ? expect(incr()).resolves.toBe(2)
@@ -63,7 +63,7 @@ describeRedis('replies that are lost on purpose', () => {
           expect(await stored()).toBe(isSentAgain ? '2' : '1')
         })
 
-        it('keeps a reply until it is released', async () => {
+        it('holds a reply until it is released', async () => {
           const happened = plan.meet('held', named('incr'))
           const reply = incr()
           await happened
@@ -73,7 +73,7 @@ describeRedis('replies that are lost on purpose', () => {
           expect(await incr()).toBe(2)
         })
 
-        it('runs a late command after its caller has given up', async () => {
+        it('runs a late command after its caller has timed out', async () => {
           const happened = plan.meet('late', named('incr'))
           const reply = incr(isSentAgain ? store : hasty).catch(() => 'gone')
           await happened
@@ -82,7 +82,7 @@ describeRedis('replies that are lost on purpose', () => {
           expect(await stored()).toBe(isSentAgain ? '2' : '1')
         })
 
-        it('runs a repeated command twice, and never runs one that is not sent', async () => {
+        it('runs a repeated command twice, and never runs an unsent one', async () => {
           await Promise.all([plan.meet('repeated', named('incr')), incr()])
           expect(await incr()).toBe(3)
           const happened = plan.meet('unsent', named('incr'), 2)
@@ -92,7 +92,7 @@ describeRedis('replies that are lost on purpose', () => {
           expect(await stored()).toBe(isSentAgain ? '5' : '4')
         })
 
-        it('tells the runs of a script from others', async () => {
+        it('distinguishes the runs of a script from others', async () => {
           const script = defineScript(
             'test.count',
             { args: [], answer: Number },

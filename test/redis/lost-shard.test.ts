@@ -12,7 +12,7 @@ import { type Connected, clients, describeRedis, startCluster } from './server.j
 const SHARDS = 6
 const USERS = Array.from({ length: 24 }, (_, i) => `user-${i}`)
 
-/** What `CLUSTER KEYSLOT` answers, and with it the node of three that has the slot. */
+/** Returns the node of three that has the slot, which `CLUSTER KEYSLOT` returns. */
 const slotOwner = (slot: number) => Math.floor(slot / Math.ceil(16_384 / 3))
 
 describeRedis('a Cluster that has lost a node', () => {
@@ -44,7 +44,7 @@ describeRedis('a Cluster that has lost a node', () => {
         Array.from({ length: SHARDS }, (_, shard) => cluster.servers[0]?.cli('CLUSTER', 'KEYSLOT', `{lossy:${shard}}`)),
       )
       const owners = slots.map((slot) => slotOwner(Number(slot)))
-      // The number of shards is in shard 0: an observer that knows it already is what an operator has.
+      // The number of shards is in shard 0: like an operator's, this observer knows it already.
       router = createObserver({ ...where, commandTimeoutMs: 800 })
       expect((await get(router, '/contexts')).status).toBe(200)
       inspectors = redisComposition({ ...where, commandTimeoutMs: 800, onError: null }).inspectors
@@ -59,7 +59,7 @@ describeRedis('a Cluster that has lost a node', () => {
     })
     const isLost = (userId: string) => lost.includes(shardOf(userId, SHARDS))
 
-    it('lists the users that can be reached, and names every source that was cut', async () => {
+    it('lists the reachable users, and names every truncated source', async () => {
       const { status, body } = await get(router, '/users?limit=100')
       expect(status).toBe(200)
       expect(body.items.map((user: { user_id: string }) => user.user_id)).toEqual(
@@ -69,7 +69,7 @@ describeRedis('a Cluster that has lost a node', () => {
       expect(body.completeness.truncated_sources).toContain('context_registry')
     })
 
-    it('counts what can be reached, and says so', async () => {
+    it('returns truncated counts of the reachable shards', async () => {
       const reached = USERS.filter((id) => !isLost(id)).length
       const contexts = await get(router, '/contexts/count')
       expect(contexts).toMatchObject({ status: 200, body: { total: reached, completeness: { complete: false } } })
@@ -78,7 +78,7 @@ describeRedis('a Cluster that has lost a node', () => {
       expect(actions.body.completeness).toMatchObject({ complete: false, truncated_sources: ['registry'] })
     })
 
-    it('counts in no window of which it may have lost a part, and says so', async () => {
+    it('omits windows that the lost shard may contain, and marks the result as truncated', async () => {
       const there = USERS.find((id) => !isLost(id)) as string
       const gone = USERS.find(isLost) as string
       const windows = [there, gone].map((user_id) => ({ window_id: `w-${user_id}`, user_id }))
@@ -93,12 +93,12 @@ describeRedis('a Cluster that has lost a node', () => {
     it.each([
       'newest',
       'oldest',
-    ])('answers 503 for a list of all shards, the %s first: nobody knows what comes first', async (order) => {
+    ])('returns 503 for a list of all shards, the %s first, because the order is unknown', async (order) => {
       const { status, body } = await get(router, `/contexts?order=${order}`)
       expect([status, body.code]).toEqual([503, 'inspector_unavailable'])
     })
 
-    it('walks a list without an order up to the lost shard, and answers 503 for the rest', async () => {
+    it('walks a list without an order up to the lost shard, and returns 503 for the rest', async () => {
       const { contextRegistry } = inspectors
       const seen: string[] = []
       const list = (page: PageQuery) => contextRegistry?.listContexts({}, page, ASK)
@@ -113,7 +113,7 @@ describeRedis('a Cluster that has lost a node', () => {
       expect(seen.sort()).toEqual(before.sort())
     })
 
-    it('answers for a user whose shard is there, and 503 where nobody can tell', async () => {
+    it('returns a user whose shard is reachable, and 503 if the user is unknown', async () => {
       const there = USERS.find((id) => !isLost(id)) as string
       const gone = USERS.find(isLost) as string
       expect((await get(router, `/users/${there}/summary`)).body).toMatchObject({ observed_contexts: 1 })

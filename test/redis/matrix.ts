@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe } from 'vitest'
 import type { RedisClient } from '../../src/redis/store/client.js'
 import { type Connected, clients, describeRedis, type Server, startCluster, startServer } from './server.js'
 
-/** What a facility of a fresh deployment is made with. */
+/** Options of a facility of a new deployment. */
 export interface Place {
   client: RedisClient
   deploymentId: string
@@ -19,14 +19,14 @@ const kinds = process.env.REDIS_CLIENTS === 'all' ? KINDS : (['node-redis', 'ior
 
 let deployments = 0
 
-/** For all that this process runs, one file after the other: to start them takes longer than most of what they are asked. */
+/** Shared by all test files of this process: starting the servers takes longer than most tests. */
 let started: Promise<{ server: Server; nodes: readonly Server[] }> | undefined
 async function start() {
   const [server, cluster] = await Promise.all([startServer(), startCluster()])
   return { server, nodes: cluster.servers }
 }
 
-/** Runs `body` once per kind of client; `place()` names a deployment that nobody has used yet. */
+/** Runs `body` once per kind of client; `place()` returns a new deployment. */
 export function describeStores(
   name: string,
   body: (kind: string, place: () => Place, servers: () => readonly Server[]) => void,

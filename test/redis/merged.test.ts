@@ -1,4 +1,4 @@
-/** A page of several shards in one order, of which one is lost: nothing is shown as first that may not be. */
+/** A page of several shards in one order, of which one is lost: no entry is returned before an unknown earlier one. */
 import { describe, expect, it } from 'vitest'
 import { Order } from '../../src/contract/page.js'
 import type { Stretch } from '../../src/redis/table/pages.js'
@@ -7,7 +7,9 @@ import { type Scores, scoreOf } from '../../src/redis/table/spans.js'
 import { Refusal } from '../../src/refusal.js'
 import { ASK } from '../contract/clock.js'
 
-/** Shards of every third number; `isLost` says which cannot be read now. A stretch is at most four entries. */
+/**
+ * Creates shards with every third number; `isLost` tells which cannot be read now. A read returns at most four entries.
+ */
 function createShards(isLost: (shard: number, round: number) => boolean) {
   const numbers = Array.from({ length: 60 }, (_, i) => i + 1)
   return async (shard: number, { from, order }: Scores, { round, budget }: Stretch) => {
@@ -36,12 +38,12 @@ describe('a merged page', () => {
     expect([second.items, second.has_more]).toEqual([numbers.slice(30), false])
   })
 
-  it('is none where a shard is lost when it begins', async () => {
+  it('fails if a shard is lost when it begins', async () => {
     for (const lost of [0, 1, 2])
       await expect(pageOf(createShards((shard) => shard === lost))).rejects.toMatchObject({ code: 'unavailable' })
   })
 
-  it('ends where one is lost later with what comes before all of the others, and goes on there when it is back', async () => {
+  it('ends early if one is lost later, and continues there when it is back', async () => {
     for (const lost of [0, 1, 2]) {
       const cut = await pageOf(createShards((shard, round) => shard === lost && round > 0))
       expect(cut.has_more).toBe(true)

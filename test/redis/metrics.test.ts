@@ -26,8 +26,8 @@ const scrape = async (metrics: Metrics) =>
 type Families = Awaited<ReturnType<typeof scrape>>
 
 /**
- * What differs and is declared: who answers and how fast; a capacity that is one of each shard; and nodes, which report by the
- * time of a loop and not by the clock of this test.
+ * Expected differences: source and duration; a capacity that is per shard; and nodes, which report by the time of a
+ * loop rather than the clock of this test.
  */
 const OWN = /^relayscope_(deployment|source_duration_seconds|deduplicator_capacity|delivery_node(s|_\w+))$/
 
@@ -61,7 +61,7 @@ describeStores('metrics', (kind, place, servers) => {
     await live(facilities, clock)
     observer = await connectObserver(kind, servers(), where.deploymentId)
     const { deploymentId } = where
-    // Nobody waits for it: what is late on a busy machine would be missing.
+    // Nothing waits for the deadline, and a late source on a busy machine would be missing.
     const patient = { auth: noopAuth(), now: clock.now, deadlineMs: 20_000 }
     direct = createMetrics({ ...memoryComposition(memory), ...patient })
     shared = createMetrics({
@@ -75,7 +75,7 @@ describeStores('metrics', (kind, place, servers) => {
     await observer?.close()
   })
 
-  it('are the same of both compositions, and an observer that may only read has all of them', async () => {
+  it('are equal for both compositions, and complete for a read-only observer', async () => {
     const [own, theirs] = [await scrape(direct as Metrics), await scrape(shared as Metrics)]
     expect(alike(theirs)).toEqual(alike(own))
     for (const { labels, value } of theirs.get('relayscope_source_up')?.samples ?? [])
@@ -87,7 +87,7 @@ describeStores('metrics', (kind, place, servers) => {
   })
 })
 
-describeRedis('metrics of a store that goes', () => {
+describeRedis('metrics of a store that goes down', () => {
   let server: Server
   let connected: Connected
   beforeAll(async () => {
@@ -99,7 +99,7 @@ describeRedis('metrics of a store that goes', () => {
     await server?.stop()
   })
 
-  it('say of each source that it is not up, show nothing of it within the bound, and come back with it', async () => {
+  it('report each source as down, without its values, within the deadline, and recover with it', async () => {
     const { client } = connected
     const metrics = createMetrics({
       ...redisComposition({ client, deploymentId: 'd' }),

@@ -19,7 +19,7 @@ const ends = Array.from({ length: STEPS }, (_, i) => i + 1).flatMap((last) => [
   { last, isRun: false },
   { last, isRun: true },
 ])
-/** On a machine that is busy a slow answer is no lost one. */
+/** On a busy machine a slow reply is not a lost one. */
 const COMMAND_TIMEOUT_MS = 20_000
 
 interface End {
@@ -61,7 +61,7 @@ function mortal(client: RedisClient, { last, isRun }: End) {
     arm() {
       left = last
     },
-    /** Has what the dead node waits for fail, so that its objects can be closed. */
+    /** Makes everything that the dead node waits for fail, so that its objects can be closed. */
     close: bury,
   }
 }
@@ -82,7 +82,7 @@ function createWorld({ client, observe, server }: NodeSubject, name: string) {
     clock,
     // The number of shards is the first writer's.
     prepare: () => server().cli('SET', `relayscope:{${deploymentId}:0}:shards`, String(SHARDS)),
-    /** A node that has begun, and dies as `end` says. */
+    /** Creates a started node, which dies as `end` specifies. */
     async victim(end: End) {
       const connected = await clients.ioredis([server().port])
       const { died, arm, close, client: dying } = mortal(connected.client, end)
@@ -96,7 +96,7 @@ function createWorld({ client, observe, server }: NodeSubject, name: string) {
       })
       return {
         node,
-        /** Lets its loop go on until it has come to its step. */
+        /** Lets its loop run until it reaches its step. */
         async death() {
           while (!isDead) await Promise.race([died, node.reconcile().catch(() => {})])
         },
@@ -116,7 +116,7 @@ function createWorld({ client, observe, server }: NodeSubject, name: string) {
 }
 
 describeNode('the death of a node', (subject) => {
-  /** All ends at once, each in a deployment of its own. */
+  /** Runs all ends concurrently, each in its own deployment. */
   const each = (name: string, check: (world: ReturnType<typeof createWorld>, end: End) => Promise<void>) =>
     Promise.all(
       ends.map(async (end) => {
@@ -132,14 +132,14 @@ describeNode('the death of a node', (subject) => {
       }),
     )
 
-  it('at any step of an admission leaves a whole command, or nothing past its deadline', () =>
+  it('at any step of an admission leaves a complete command, or nothing past its deadline', () =>
     each('admit', async (world, end) => {
       const { node, death } = await world.victim(end)
       const admitting = (async () => node.dispatch(command))()
       admitting.catch(() => {})
       await death()
       const left = await world.status()
-      // A command without its reservation is what must never be.
+      // A command without its reservation must never exist.
       if (left) expect((await world.tenants()).map((tenant) => tenant.reserved_commands)).toEqual([1])
       world.clock.advance(DEADLINE_MS)
       await world.survivor().reconcile()
@@ -147,7 +147,7 @@ describeNode('the death of a node', (subject) => {
       expect([state, await world.tenants()]).toEqual([left ? 'expired' : undefined, []])
     }))
 
-  it('at any step of a delivery leads to the next node, which brings it to its end', () =>
+  it('at any step of a delivery lets the next node end the command', () =>
     each('deliver', async (world, end) => {
       const survivor = world.survivor()
       await survivor.dispatch(command)
@@ -167,14 +167,14 @@ describeNode('the death of a node', (subject) => {
       })
       await survivor.attach({ ...first, instance_id: 'i2' }, () => reach())
       if (left?.terminal === null && left.acknowledgement.state === 'none') {
-        // What was in its hand comes back when the patience for it is over, and a pause.
+        // A command in delivery is retried after its acknowledgement timeout and a pause.
         world.clock.advance(ACK_TIMEOUT_MS)
         await survivor.reconcile()
         world.clock.advance(ACK_TIMEOUT_MS)
         await survivor.reconcile()
         await reached
       }
-      // Acknowledged, it is never handed over again: then its end is the client's to say.
+      // An acknowledged command is never delivered again: then only the client can end it.
       if (left?.terminal === null) expect(await survivor.settle({ ...key, state: 'resulted' })).toBe(true)
       expect((await world.status())?.terminal?.state).toBe('resulted')
       // It may have died after the end and before the release in another shard: that leaves the place to the deadline.

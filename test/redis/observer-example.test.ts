@@ -8,7 +8,7 @@ import { clients, describeRedis, startServer } from './server.js'
 const EXAMPLE = fileURLToPath(new URL('../../examples/observer/main.mjs', import.meta.url))
 
 describeRedis('examples/observer', () => {
-  it('shows what a host has written, and ends when asked to', async () => {
+  it('shows what a host has written, and stops on SIGTERM', async () => {
     const server = await startServer()
     onTestFinished(() => server.stop())
     const { client, close } = await clients.ioredis([server.port])

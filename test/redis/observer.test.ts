@@ -64,11 +64,13 @@ const PATHS = [
 const isAsked = (route: string) =>
   PATHS.some((path) => new RegExp(`^${route.replace(/\{\w+\}/g, '[^/]+')}$`).test(path.split('?')[0] as string))
 
-/** What the client library says of itself when it connects. */
+/** Commands that the client library sends when it connects. */
 const HANDSHAKE = /^(auth|hello|client|info|select|cluster|command|readonly|ping)$/i
 const READS = /^(get|getrange|mget|hmget|zrange|zcount|zcard|type|time|eval_ro)$/i
 
-/** Every command that the observer sends until `stop`, and every one that its scripts send, as [name, ...arguments]. */
+/**
+ * Records every command that the observer sends until `stop`, and every one of its scripts, as [name, ...arguments].
+ */
 async function monitor(server: Server): Promise<{ stop(): Promise<string[][]> }> {
   const socket = createConnection(server.port, '127.0.0.1')
   let text = ''
@@ -81,7 +83,7 @@ async function monitor(server: Server): Promise<{ stop(): Promise<string[][]> }>
   })
   return {
     async stop() {
-      // The echo of this one says that all before it have been seen.
+      // Once this one is seen, all earlier ones have been.
       await server.cli('ECHO', 'the-end')
       while (!text.includes('the-end')) await new Promise((resolve) => socket.once('data', resolve))
       socket.destroy()
@@ -89,7 +91,7 @@ async function monitor(server: Server): Promise<{ stop(): Promise<string[][]> }>
       let sender: string | undefined
       return text.split('\r\n').flatMap((line) => {
         const [, from] = /\[0 ([^\]]*)\]/.exec(line) ?? []
-        // What a script sends comes right after the script.
+        // The commands of a script come right after the script.
         if (from !== 'lua') sender = from
         if (!mine.includes(sender)) return []
         const parts = line.slice(line.indexOf(']')).matchAll(/"((?:[^"\\]|\\.)*)"/g)
@@ -141,7 +143,7 @@ describeRedis('an observer', () => {
     }
   })
 
-  it('may read every route, watches included, with exactly the published permissions', async () => {
+  it('can serve every route, including watches, with exactly the published permissions', async () => {
     const observer = await connectObserver('node-redis', [server], 'watched')
     const errors: unknown[] = []
     const router = createDiagnosticsRouter({
@@ -164,7 +166,7 @@ describeRedis('an observer', () => {
     await observer.close()
   })
 
-  it('is refused by the server what it does not need', async () => {
+  it('has no permission for commands that it does not need', async () => {
     const observer = await connectObserver('node-redis', [server], 'watched')
     const send = (...args: string[]) =>
       (observer.client as unknown as { sendCommand(args: string[]): Promise<unknown> }).sendCommand(args)
@@ -207,7 +209,7 @@ describeRedis('an observer', () => {
     await close()
   })
 
-  it('asks the store nothing for a cursor that nobody handed out', async () => {
+  it('sends no command for a cursor that was not issued', async () => {
     const { client, close } = await clients['node-redis']([server.port])
     const counted = countCommands(client)
     const router = createObserver({ client: counted.client, deploymentId: 'watched' })
@@ -219,7 +221,7 @@ describeRedis('an observer', () => {
     await close()
   })
 
-  it('asks the store nothing before a request, and tells its capabilities without it', async () => {
+  it('sends no command before a request, and returns its capabilities without one', async () => {
     const counted = countCommands(host.client)
     const router: Router = createObserver({ client: counted.client, deploymentId: 'watched', contexts: false })
     const { status, body } = await get(router, '/capabilities')

@@ -21,7 +21,7 @@ type Body = Record<string, unknown> & { items?: Record<string, unknown>[]; next_
 const user = encodeURIComponent('a/b')
 const inShape = encodeURIComponent('users/%C3%A9/log')
 
-/** Lists, to be compared over whole walks; and single answers. What is not in a comparison has no such path. */
+/** Lists, compared over whole walks, and single results. A path that is not compared is in neither. */
 const LISTS = [
   '/users',
   '/actions',
@@ -107,8 +107,8 @@ const SINGLES = [
 ]
 
 /**
- * What differs and is declared: a deduplicator's capacity is that of one shard, and a deployment has all of theirs; and what
- * an answer cost, since one keeps the numbers that the other has to count.
+ * Removes expected differences: a deduplicator's capacity is per shard, and a deployment has the sum; and `examined`,
+ * because one maintains numbers that the other has to count.
  */
 function declared({ status, body }: { status: number; body: Body }, shards: number) {
   if ('evicted' in body) return { status, body: { ...body, capacity: Number(body.capacity) / shards } }
@@ -122,7 +122,7 @@ async function get(router: Router, path: string): Promise<{ status: number; body
   return { status: response.status, body: (await response.json()) as Body }
 }
 
-/** All items of a list, without their order, which is a composition's own, and without what is declared to differ. */
+/** Returns all items of a list, sorted, because compositions order differently, without expected differences. */
 async function walk(router: Router, path: string, limit: number) {
   const items: unknown[] = []
   const complete = new Set<unknown>()
@@ -142,7 +142,7 @@ async function walk(router: Router, path: string, limit: number) {
 /** Rows of a page: each kind of store and each client walks by one and by all, and by some on the way. */
 const limitsOf = (kind: string) => (kind === 'node-redis' || kind === 'ioredis cluster' ? [1, 500] : [7, 500])
 
-describeStores('one truth', (kind, place, servers) => {
+describeStores('both compositions', (kind, place, servers) => {
   let direct: Router
   let shared: Router
   let shards: number
@@ -185,17 +185,17 @@ describeStores('one truth', (kind, place, servers) => {
     await observer?.close()
   })
 
-  it.each(LISTS)('lists the same under GET %s, as an observer that may only read', async (path) => {
+  it.each(LISTS)('lists the same for GET %s, as a read-only observer', async (path) => {
     const expected = await walk(direct, path, 7)
     expect(expected.items.length).toBeGreaterThan(0)
     for (const limit of limitsOf(kind)) expect(await walk(shared, path, limit)).toEqual(expected)
   })
 
-  it.each(SINGLES)('answers the same to GET %s', async (path) => {
+  it.each(SINGLES)('returns the same for GET %s', async (path) => {
     expect(declared(await get(shared, path), shards)).toEqual(declared(await get(direct, path), 1))
   })
 
-  it('tells the same of what came and went, once all that is lost has been swept', async () => {
+  it('returns the same churn, once all lost connections are swept', async () => {
     for (const path of ['/connections/churn', '/connections/churn?client_type=web', '/connections/churn?node_id=x']) {
       const expected = await get(direct, path)
       expect(expected.body.items?.length).toBe(2)
@@ -203,7 +203,7 @@ describeStores('one truth', (kind, place, servers) => {
     }
   })
 
-  it('compares every list, but those of delivery, whose lives are told elsewhere', () => {
+  it('compares every list, except those of delivery, which have tests of their own', () => {
     const lists = ROUTES.filter(
       ({ page, path }) => page === 'paged' && !path.includes('{') && !path.startsWith('/delivery/'),
     )
@@ -211,7 +211,7 @@ describeStores('one truth', (kind, place, servers) => {
     expect(lists.map(({ path }) => path).filter((path) => !compared.includes(path))).toEqual([])
   })
 
-  it('keeps the order where one is promised', async () => {
+  it('keeps the documented order', async () => {
     for (const path of ['/users?limit=500', '/actions?limit=500', '/rpc/pending?limit=500']) {
       const [mine, theirs] = [await get(shared, path), await get(direct, path)]
       expect(mine.body.items).toEqual(theirs.body.items)

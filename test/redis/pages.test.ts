@@ -1,4 +1,4 @@
-/** Tokens of pages over shards: what a page handed out is read back, and nothing else. */
+/** Cursors of pages over shards: only issued ones are accepted. */
 import { expect, it } from 'vitest'
 import { parseToken, toToken } from '../../src/redis/table/pages.js'
 
@@ -26,6 +26,6 @@ it.each([
   '0.7',
   '4.7',
   '100.7',
-])('a token %j is none of shards 1 to 3', (token) => {
+])('rejects the cursor %j with shards 1 to 3', (token) => {
   expect(() => parseToken(token, 1, 3)).toThrow(expect.objectContaining({ code: 'invalid_cursor' }))
 })

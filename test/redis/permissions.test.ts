@@ -7,8 +7,8 @@ import { createObserver, get } from './router.js'
 import { describeRedis, startServer } from './server.js'
 import { createIds, live } from './world.js'
 
-describeRedis('the permissions that the docs give a node', () => {
-  it('suffice for everything that a node does, and for no other deployment', async () => {
+describeRedis('the documented permissions of a node', () => {
+  it('suffice for everything that a node does, and only in its deployment', async () => {
     const docs = await readFile(new URL('../../docs/shared-store.md', import.meta.url), 'utf8')
     const [, acl] = /```text\n(ACL SETUSER node[^`]*)```/.exec(docs) ?? []
     const server = await startServer()

@@ -8,13 +8,13 @@ import { defineScript, runScript } from '../../src/redis/store/script.js'
 import { createStore, type Store } from '../../src/redis/store/store.js'
 import type { Place } from './matrix.js'
 
-/** Stands in the ids of a record that is to be copied; each copy has a number of its own there. */
+/** Part of the ids of a record that is copied; each copy has its own number there. */
 export const MARK = 'tpl00000'
 
 /** Copies of one script: some hundred milliseconds of the store. */
 const BATCH = 5_000
 
-// ARGV: 1 table, 2 id, 3 user, 4 row, 5 when it leaves, 6… numbers; where the mark stands, each copy has its number.
+// ARGV: 1 table, 2 id, 3 user, 4 row, 5 expiry time, 6… numbers; each copy has its number in place of the mark.
 const COPY = `
 local prefix, t = KEYS[1], ARGV[1]
 local function encode(part)
@@ -67,7 +67,7 @@ for i = 8, #ARGV do
 end
 return seq`)
 
-// ARGV: 1 site, 2 owner, 3 its record or '' for none, 4… numbers; where the mark stands, each copy has its number.
+// ARGV: 1 site, 2 owner, 3 its record or '' for none, 4… numbers; each copy has its number in place of the mark.
 const SITES = `
 local prefix = KEYS[1] .. 'sites:'
 for i = 4, #ARGV do
@@ -105,7 +105,10 @@ const FILL = defineScript(
 for i = 1, tonumber(messages) do claim(user, 'm' .. i, tonumber(ttl), tonumber(capacity)) end`,
 )
 
-/** Lists of the numbers from 1 to `count` by the shard of what they make of a user; what is nobody's is in the first. */
+/**
+ * Yields the numbers from 1 to `count` by the shard of the user that `userOf` returns; the first shard if there is
+ * none.
+ */
 async function* batches(store: Store, count: number, userOf: (number: string) => string) {
   const shards = await store.shards()
   const byShard = new Map<number, number[]>()
@@ -123,7 +126,10 @@ async function* batches(store: Store, count: number, userOf: (number: string) =>
 const run = (store: Store, script: string, shard: number, ...args: (string | number)[]) =>
   store.command(['EVAL', script, '1', store.key(shard), ...args.map(String)], store.key(shard))
 
-/** Makes `count` more of the record that `table` keeps under `id` for `user` (or nobody), of which one at least holds the mark. */
+/**
+ * Creates `count` copies of the record that `table` has under `id` for `user` (or no user), of which at least one
+ * contains the mark.
+ */
 export async function copyRow(place: Place, table: string, id: string, user: string, count: number): Promise<void> {
   const store = createStore({ ...place, commandTimeoutMs: 30_000 })
   const home = user === '' ? 0 : await store.shardOf(user)
@@ -134,7 +140,7 @@ export async function copyRow(place: Place, table: string, id: string, user: str
     await run(store, COPY, shard, table, id, user, row, String(leaves), ...some)
 }
 
-/** Makes `count` more of a site, or as many places in its lists in which there is none any more. Ids are plain words. */
+/** Creates `count` copies of a site, or as many list entries without a site. Ids must need no encoding. */
 export async function copySites(
   place: Place,
   site: { site_id: string; owner: string },
@@ -149,7 +155,7 @@ export async function copySites(
     await run(store, SITES, shard, site_id, owner, record, ...some)
 }
 
-/** Makes `count` more of a session, which have expired at `expiresAt` where that is given. Ids are plain words. */
+/** Creates `count` copies of a session, which expired at `expiresAt` if given. Ids must need no encoding. */
 export async function copySessions(place: Place, session_id: string, count: number, expiresAt: number | '' = '') {
   const store = createStore({ ...place, commandTimeoutMs: 30_000 })
   const key = store.key(await store.shardOf(session_id), 'sessions', 'session', session_id)
@@ -158,7 +164,7 @@ export async function copySessions(place: Place, session_id: string, count: numb
     await run(store, SESSIONS, shard, session_id, fields, expiresAt, ...some)
 }
 
-/** Makes `count` scopes whose one reservation has run out by `deadline`. */
+/** Creates `count` scopes whose single reservation expired by `deadline`. */
 export async function plantScopes(place: Place, count: number, deadline: number): Promise<void> {
   const store = createStore({ ...place, commandTimeoutMs: 30_000 })
   for await (const { shard, some } of batches(store, count, (number) => number.replace('tpl', 'a-')))
@@ -166,8 +172,8 @@ export async function plantScopes(place: Place, count: number, deadline: number)
 }
 
 /**
- * Makes `count` more of a command in `state`, in no order but that of the lists, and with a `deadline` in that of deadlines:
- * no loop ends those without one or forgets them. Ids are plain words.
+ * Creates `count` copies of a command in `state`, only in the lists, and with a `deadline` in the index of deadlines:
+ * no loop ends or deletes those without one. Ids must need no encoding.
  */
 export async function copyCommand(
   place: Place,

@@ -4,7 +4,7 @@ import { RECORD_FIELDS } from '../../src/redis/delivery/format.js'
 type Send = (...command: string[]) => Promise<unknown>
 type Field = (typeof RECORD_FIELDS)[number]
 
-/** Writes `value` in the place of one field of the record under `key`. */
+/** Replaces one field of the record under `key` with `value`. */
 export async function spoil(send: Send, key: string, field: Field, value: string): Promise<void> {
   const texts = String(await send('GET', key)).split('\0')
   texts[RECORD_FIELDS.indexOf(field)] = value

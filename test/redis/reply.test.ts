@@ -1,4 +1,4 @@
-/** What an error of a client means. */
+/** How errors of a client are interpreted. */
 import { expect, it } from 'vitest'
 import { count, toError, UnknownScript } from '../../src/redis/store/reply.js'
 
@@ -6,12 +6,12 @@ it.each([
   ['a lost link', new Error('Socket closed unexpectedly')],
   ['a Cluster that looks for who has a slot', new TypeError("Cannot read properties of undefined (reading 'master')")],
   ['a store that is loading', new Error('LOADING Redis is loading the dataset in memory')],
-  ['what is no error at all', 'gone'],
-])('takes %s for unavailable, and keeps what was thrown as the cause', (_, cause) => {
+  ['a value that is not an error', 'gone'],
+])('treats %s as unavailable, and keeps the thrown value as the cause', (_, cause) => {
   expect(toError(cause)).toMatchObject({ name: 'Refusal', code: 'unavailable', cause })
 })
 
-it('takes any other reply of the store for a fault', () => {
+it('treats any other error of the store as a fault', () => {
   expect(toError(new Error('ERR unknown command'))).not.toHaveProperty('code')
 })
 
@@ -23,7 +23,7 @@ it.each([
   ['as a cause', new Error('command failed', { cause: new Error(NOSCRIPT) })],
   ['as the last error of a node', Object.assign(new Error('all nodes failed'), { lastNodeError: new Error(NOSCRIPT) })],
   ['among others', new AggregateError([new Error('connect ETIMEDOUT'), new Error(NOSCRIPT)])],
-  ['in its words', new Error(`Too many Cluster redirections. Last error: ReplyError: ${NOSCRIPT}`)],
+  ['in its message', new Error(`Too many Cluster redirections. Last error: ReplyError: ${NOSCRIPT}`)],
 ])('knows a script that the store does not know, %s', (_, cause) => {
   expect(toError(cause)).toBeInstanceOf(UnknownScript)
 })
@@ -32,13 +32,13 @@ it.each([
   ['that is loading', LOADING, 'not_run'],
   ['that is loading, wrapped', `ReplyError: ${LOADING}`, 'not_run'],
   ['that forbids a script to begin', "NOPERM User node has no permissions to run the 'evalsha' command", 'not_run'],
-  ['that forbids a script to go on', `NOPERM no permission script: ${'a'.repeat(40)}, on @user_script:9.`, 'unknown'],
+  ['that stops a script', `NOPERM no permission script: ${'a'.repeat(40)}, on @user_script:9.`, 'unknown'],
   ['whose link is lost', 'Socket closed unexpectedly', 'unknown'],
-])('says of a store %s whether the write may have run', (_, message, outcome) => {
+])('reports for a store %s whether the write may have run', (_, message, outcome) => {
   expect(toError(new Error(message))).toMatchObject({ code: 'unavailable', outcome })
 })
 
-it('looks no deeper than clients wrap, so that errors that go round end', () => {
+it('follows nested errors to a limited depth, so that cycles end', () => {
   const round = new Error('gone')
   round.cause = round
   expect(toError(round)).toMatchObject({ code: 'unavailable', cause: round })

@@ -1,4 +1,4 @@
-/** The real client of ioredis, which sends again what it had written when its link is cut: nothing is done twice. */
+/** The real client of ioredis, which resends commands when its connection is lost: nothing is done twice. */
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
 import { createRedisFacilities, type RedisFacilities } from '../../src/redis/composition/facilities.js'
 import { CONNECT } from '../../src/redis/connections/scripts.js'
@@ -17,7 +17,7 @@ import { type LossyStore, startLossyStore } from './lossy-store.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
 import { soon } from './wait-for.js'
 
-/** `far` is a node behind the link that is cut, `near` one beside the store. */
+/** `far` is a node whose connection is cut, `near` one without a proxy. */
 interface World {
   far: RedisFacilities
   near: RedisFacilities
@@ -25,7 +25,7 @@ interface World {
   source: ReturnType<typeof createRedisEventBus>
 }
 
-/** What is done before, what is sent twice, and what must be so; of what `act` answers, too. */
+/** The preparation, the command that is sent twice, and the expected state, including the result of `act`. */
 interface Case {
   script: ScriptText
   act: (world: World) => Promise<(world: World) => unknown>
@@ -45,7 +45,7 @@ async function waiting({ far }: World) {
   return tab
 }
 
-/** Handed over once, whatever else reaches the tab by the time that the next command does. */
+/** Checks that the command was delivered once by the time that the next one is. */
 async function handedOverOnce(world: World, { ids }: ReturnType<typeof connection>) {
   await world.near.dispatcher.dispatch(command('next', long))
   await soon(() => expect(ids()).toContain('next'))
@@ -151,7 +151,7 @@ const CASES: Record<string, Case> = {
   },
 }
 
-describeRedis('what ioredis sends again after its link was cut', () => {
+describeRedis('commands that ioredis resends after a lost connection', () => {
   let server: Server
   let direct: Connected
   let lossy: LossyStore
@@ -168,9 +168,9 @@ describeRedis('what ioredis sends again after its link was cut', () => {
     await server?.stop()
   })
 
-  it.each(Object.entries(CASES))('has %s done once, and answered as if it had come once', async (name, one) => {
+  it.each(Object.entries(CASES))('runs %s once, and returns the result of one run', async (name, one) => {
     const deploymentId = `resent-${name.replaceAll(' ', '-')}`
-    // In time to do harm: nobody has given it up when it comes again.
+    // Early enough to do harm: it has not timed out when it arrives again.
     const [there, here] = [cut, direct].map(({ client }) => ({ client, deploymentId, commandTimeoutMs: 20_000 }))
     const [far, near] = [there, here].map((options) => createRedisFacilities(options as never))
     const [bus, source] = [there, here].map((options) => createRedisEventBus(options as never))

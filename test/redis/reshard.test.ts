@@ -18,9 +18,9 @@ describeRedis('a Cluster whose slots move', () => {
       await cluster.stop()
     })
 
-    it('is read and written as before when a shard has gone to another node, and answers 503 at worst on the way', async () => {
+    it('is read and written normally after a shard has moved to another node, and returns at worst 503 in between', async () => {
       const where = { client: connected.client, deploymentId: 'moving', commandTimeoutMs: 1_000 }
-      // Nobody writes while slots move: a script would find half of its keys on either side.
+      // No writes while slots move: a script would find half of its keys on either side.
       const contexts = createRedisContextRegistry({ ...where, shards: 1 })
       const context = { client_id: 'c', client_type: 'web', status: 'idle' } as const
       for (const user_id of USERS) await contexts.report({ ...context, user_id, context_id: `of-${user_id}` })
@@ -29,7 +29,7 @@ describeRedis('a Cluster whose slots move', () => {
         const { status, body } = await get(router, '/contexts?limit=100')
         return status === 200 ? body.items.length : status
       }
-      // What is asked by a script, whose keys the store cannot see before it runs.
+      // Read by a script, whose keys the store cannot see before it runs.
       const users = async () => {
         const { status, body } = await get(router, '/users?limit=100')
         return status === 200 ? body.items.length : status

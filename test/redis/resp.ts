@@ -1,4 +1,4 @@
-/** Cuts a stream of the store's protocol into whole messages, whatever is in them. */
+/** Splits a stream of the store's protocol into complete messages, whatever they contain. */
 
 const LF = 10
 const CR = 13
@@ -17,13 +17,13 @@ function endOf(bytes: Buffer, from: number): number {
   }
   if (!(kind in AGGREGATES)) return lf + 1
   let end = lf + 1
-  // An attribute stands before the value that it belongs to.
+  // An attribute precedes the value that it belongs to.
   const values = Math.max(0, size) * AGGREGATES[kind as keyof typeof AGGREGATES] + (kind === '|' ? 1 : 0)
   for (let i = 0; i < values && end >= 0; i++) end = end < bytes.length ? endOf(bytes, end) : -1
   return end
 }
 
-/** Calls `onMessage` with each whole message of what is written to it. */
+/** Creates a function that calls `onMessage` with each complete message of the chunks passed to it. */
 export function createCutter(onMessage: (message: Buffer) => void): (chunk: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0)
   return (chunk) => {
@@ -39,7 +39,7 @@ export function createCutter(onMessage: (message: Buffer) => void): (chunk: Buff
   }
 }
 
-/** The words of a command: a list of bulk strings. */
+/** Returns the parts of a command: a list of bulk strings. */
 export function textFrom(message: Buffer): string[] {
   const words: string[] = []
   let at = message.indexOf(LF) + 1

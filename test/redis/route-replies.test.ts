@@ -1,4 +1,4 @@
-/** Every route while one reply of the store is lost or kept back: it is answered all the same, by what is so or by a refusal. */
+/** Every route while one reply of the store is lost or held: it returns correct or partial data, or an error. */
 import type { EventEmitter } from 'node:events'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { ROUTES } from '../../src/diagnostics/routes.js'
@@ -13,7 +13,7 @@ import { soon } from './wait-for.js'
 import { createIds, live } from './world.js'
 
 const ID = 'id-2'.padEnd(32, 'x')
-/** Each route as it is asked here. */
+/** The requests for each route. */
 const ASKED: Record<string, string[]> = {
   '/': ['/'],
   '/capabilities': ['/capabilities'],
@@ -37,6 +37,7 @@ const ASKED: Record<string, string[]> = {
   '/deduplicator/summary': ['/deduplicator/summary'],
   '/deduplicator/users/{user_id}': ['/deduplicator/users/bob'],
   '/delivery/commands': ['/delivery/commands', '/delivery/commands?user_id=bob'],
+  '/delivery/mailboxes': ['/delivery/mailboxes'],
   '/delivery/nodes': ['/delivery/nodes'],
   '/delivery/status': ['/delivery/status?user_id=bob&client_id=client-0&command_id=k'],
   '/delivery/summary': ['/delivery/summary'],
@@ -63,23 +64,23 @@ const ASKED: Record<string, string[]> = {
   '/workers/tasks/{task_id}': ['/workers/tasks/task-1?user_id=bob'],
 }
 
-/** What a reply meets, and which of the two bounds ends the waiting: that of a command, or that of the whole request. */
+/** The fault, and which timeout ends the wait: that of a command, or that of the whole request. */
 const CASES: [Fault, { commandTimeoutMs: number; deadlineMs: number }][] = [
   ['lost', { commandTimeoutMs: 30_000, deadlineMs: 60_000 }],
   ['held', { commandTimeoutMs: 1_000, deadlineMs: 60_000 }],
   ['held', { commandTimeoutMs: 30_000, deadlineMs: 1_000 }],
 ]
-/** Most of them wait. */
+/** Number of concurrent requests, most of which wait. */
 const AT_ONCE = 60
 const REFUSALS = [
   [503, 'inspector_unavailable'],
   [504, 'inspector_timeout'],
 ]
 
-/** What says how an answer came about, and not what is so; and how the latest of those that were reached described itself. */
+/** Fields about the response rather than the data, and the description from the latest reachable connection. */
 const ABOUT = ['completeness', 'next_cursor', 'has_more', 'description', 'parameters_schema']
 
-/** Whether `given` says nothing but what `truth` says, or less of it: no other number, and none that is greater. */
+/** Whether `given` equals `truth` or is part of it: no other number, and none that is greater. */
 function isWithin(given: unknown, truth: unknown): boolean {
   if (given === null) return true
   if (typeof given === 'number') return typeof truth === 'number' && given <= truth
@@ -92,7 +93,7 @@ function isWithin(given: unknown, truth: unknown): boolean {
     Object.entries(given).every(([name, value]) => ABOUT.includes(name) || isWithin(value, truth[name as never]))
   )
 }
-/** Whether `given` is `truth`, but for what it says that it does not know. */
+/** Whether `given` equals `truth`, except for unknown values. */
 function isKnown(given: unknown, truth: unknown): boolean {
   if (given === null || typeof given !== 'object') return given === null || given === truth
   if (typeof truth !== 'object' || truth === null) return false
@@ -102,7 +103,7 @@ function isKnown(given: unknown, truth: unknown): boolean {
     names.every((name) => isKnown(given[name as never], truth[name as never]))
   )
 }
-/** Whether each of the sources has a row, which says that it answered, or why not. */
+/** Whether each source has a row with its status. */
 function isAboutSources(given: Row[], truth: Row[]): boolean {
   const codes = [null, ...REFUSALS.map(([, code]) => code)]
   return (
@@ -114,13 +115,13 @@ function isAboutSources(given: Row[], truth: Row[]): boolean {
   )
 }
 type Row = { source: string; answered: boolean; code: string | null }
-/** What is so of nobody. */
+/** Whether a value is empty. */
 const isNothing = (value: unknown): boolean =>
   typeof value !== 'number' ? !Array.isArray(value) || value.length === 0 : value === 0
 const plain = (body: Record<string, unknown>) =>
   JSON.stringify({ ...body, completeness: { ...(body.completeness as object), examined: null } })
 
-describeRedis('a route, with one reply that does not come', () => {
+describeRedis('a route with one missing reply', () => {
   const clock = createClock()
   const where = { deploymentId: 'replies', now: clock.now }
   let server: Server
@@ -129,7 +130,7 @@ describeRedis('a route, with one reply that does not come', () => {
   beforeAll(async () => {
     server = await startServer()
     host = await clients['node-redis']([server.port])
-    // Each observer listens to it by a client of its own.
+    // Each observer adds a listener with its own client.
     ;(host.client as unknown as EventEmitter).setMaxListeners(0)
     const node = { newId: createIds(), rpc: { newId: createIds() }, nodeId: 'n', connections: { nodeId: null } }
     facilities = createRedisFacilities({ client: host.client, ...where, ...node, shards: 2 })
@@ -145,40 +146,40 @@ describeRedis('a route, with one reply that does not come', () => {
     await server?.stop()
   })
 
-  /** The answer of an observer that knows nothing yet, over a client of its own. */
+  /** Returns the response of a new observer with its own client. */
   async function ask(path: string, bounds: (typeof CASES)[number][1], at?: { sent: string; fault: Fault }) {
     const { client, plan } = lossyClient(host.client)
     const { deadlineMs, commandTimeoutMs } = bounds
     if (at) void plan.meet(at.fault, (args) => JSON.stringify(args) === at.sent)
     const answer = await get(createObserver({ client, ...where, commandTimeoutMs }, deadlineMs), path)
-    // What is kept back is kept back until here: nobody has waited for it.
+    // Held replies are held until here: the response did not depend on them.
     await plan.release()
     return { answer, sent: [...new Set(plan.seen.map((args) => JSON.stringify(args)))] }
   }
 
-  /** @param whole All that a page is a part of: where one source is not known, what is behind it moves up. */
+  /** @param whole All data that a page is part of: if one source is unknown, later entries move up. */
   function wrongIn(answer: Answer, truth: Answer, whole: Answer): string | undefined {
     if (REFUSALS.some(([status, code]) => answer.status === status && answer.body.code === code)) return undefined
     const { completeness, has_more } = answer.body
     if (truth.body.items?.[0]?.answered)
-      return isAboutSources(answer.body.items, truth.body.items) ? undefined : `is not so: ${plain(answer.body)}`
+      return isAboutSources(answer.body.items, truth.body.items) ? undefined : `is wrong: ${plain(answer.body)}`
     const isLess = completeness?.complete === false || has_more === true
-    // Of somebody of whom nothing is known nobody can say that he is not there, where a source was not asked.
+    // If a source was not read, it is unknown whether a user exists.
     if (answer.status === 200 && truth.status === 404 && isLess)
-      return Object.values(answer.body).every(isNothing) ? undefined : `is not so: ${plain(answer.body)}`
+      return Object.values(answer.body).every(isNothing) ? undefined : `is wrong: ${plain(answer.body)}`
     if (answer.status !== truth.status) return `${answer.status} instead of ${truth.status}`
     if (isKnown(JSON.parse(plain(answer.body)), JSON.parse(plain(truth.body)))) return undefined
-    if (!isLess) return `says nothing of it: ${plain(answer.body)}`
+    if (!isLess) return `is not marked as partial: ${plain(answer.body)}`
     return isWithin(answer.body, truth.body) || isWithin(answer.body, whole.body)
       ? undefined
-      : `is not so: ${plain(answer.body)}`
+      : `is wrong: ${plain(answer.body)}`
   }
 
-  it('is asked, whichever it is', () => {
+  it('is requested at least once', () => {
     expect(Object.keys(ASKED).sort()).toEqual([...new Set(ROUTES.map(({ path }) => path))].sort())
   })
 
-  it('is answered by what is so, by less that says so, or by a refusal', async () => {
+  it('returns correct data, marked partial data, or an error', async () => {
     const patient = { commandTimeoutMs: 30_000, deadlineMs: 60_000 }
     const outcomes = { refused: 0, less: 0, whole: 0 }
     const wrong: string[] = []

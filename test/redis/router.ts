@@ -1,4 +1,4 @@
-/** The diagnostics router over a deployment in a real store, and how the tests of the store ask it. */
+/** The diagnostics router of a deployment in a real store, and requests to it. */
 import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
 import { noopAuth } from '../../src/http/auth.js'
 import { type RedisCompositionOptions, redisComposition } from '../../src/redis/composition/inspectors.js'
@@ -12,9 +12,9 @@ export interface Answer {
 }
 
 /**
- * With bounds of time that no busy machine comes to, unless they are given: who asks about them says so.
+ * Uses timeouts that no busy machine reaches, unless given: tests of timeouts set them.
  *
- * @param examined What one source may look at for a request, where it is not the bound that hosts have.
+ * @param examined Scan limit of one source per request, if not the default.
  */
 export function createObserver(options: RedisCompositionOptions, deadlineMs = 60_000, examined?: number): Router {
   return createDiagnosticsRouter({

@@ -1,4 +1,6 @@
-/** Openings, replies and withdrawals that come late or twice: a call is opened once, has one end, and hears its own reply. */
+/**
+ * Opens, replies and withdrawals that arrive late or twice: a call is opened once, ends once, and gets its own reply.
+ */
 import { expect, it } from 'vitest'
 import type { RpcSummary } from '../../src/contract/rpc.js'
 import { createRedisRpcCorrelator } from '../../src/redis/rpc/facility.js'
@@ -18,7 +20,7 @@ let shards = 0
 
 type Call = { action: string; user_id: string; client_id: string }
 
-/** A shard of calls that nobody has used yet, on a clock that only the test moves, and its scripts one by one. */
+/** Opens an unused shard of calls, with a clock that the test moves, and runs its scripts one by one. */
 function openShard(client: RedisClient) {
   const clock = createClock()
   const store = createStore({ client, deploymentId: `calls${++shards}`, shards: 1, now: clock.now })
@@ -26,7 +28,7 @@ function openShard(client: RedisClient) {
   const bounds = { timeout: 60_000, max_pending: 10, max_per_user: 10 }
   return {
     clock,
-    /** Opens `id` as `attempt`, which names one opening of it. */
+    /** Opens `id` as `attempt`, which identifies one opening of it. */
     open: (
       id: string,
       attempt: string,
@@ -36,7 +38,7 @@ function openShard(client: RedisClient) {
       const fields = JSON.stringify({ ...call, node: 'n', attempt })
       return runScript(store, OPEN_CALL, 0, { ...bounds, ...more, id, fields })
     },
-    /** Replies `text` to `id`, by a reply of that name. */
+    /** Sends `text` as a reply with that name to `id`. */
     settle: (id: string, name: string, text: string) =>
       runScript(store, SETTLE_CALL, 0, {
         id,
@@ -57,8 +59,8 @@ function openShard(client: RedisClient) {
   }
 }
 
-describeNode('what a shard of calls is told late', ({ client, keep }) => {
-  it('refuses an id that is pending, and takes the same opening twice for one', async () => {
+describeNode('a shard of calls with late scripts', ({ client, keep }) => {
+  it('refuses a pending id, and opens a repeated opening once', async () => {
     const { open, pending, counters } = openShard(client())
     await open('k', 'x')
     await open('k', 'x')
@@ -67,7 +69,7 @@ describeNode('what a shard of calls is told late', ({ client, keep }) => {
     expect(await counters()).toMatchObject({ opened: 1 })
   })
 
-  it('opens no more calls than its bound, whosever they are, until one has ended', async () => {
+  it('opens no more calls than its limit, across users, until one has ended', async () => {
     const { open, withdraw, pending } = openShard(client())
     const most = { max_pending: 2 }
     await open('k1', 'x1', { ...most, user_id: 'ann' })
@@ -90,7 +92,7 @@ describeNode('what a shard of calls is told late', ({ client, keep }) => {
     expect(await counters()).toMatchObject({ opened: 1, succeeded: 1, cancelled: 0 })
   })
 
-  it('answers a reply that arrives twice what it did, and drops any other', async () => {
+  it('returns the first result for a reply that arrives twice, and drops any other', async () => {
     const { open, settle, replyTo, counters } = openShard(client())
     await open('k', 'x')
     expect([await settle('k', 'r', '1'), await settle('k', 'r', '1'), await settle('k', 's', '2')]).toEqual([
@@ -102,7 +104,7 @@ describeNode('what a shard of calls is told late', ({ client, keep }) => {
     expect(await counters()).toMatchObject({ succeeded: 1, late: 1 })
   })
 
-  it('takes no reply to a call whose time has passed, though nobody has taken the call away', async () => {
+  it('refuses a reply to a call past its deadline, even if the call was not removed', async () => {
     const { clock, open, settle, replyTo, counters } = openShard(client())
     await open('k', 'x', { timeout: 500 })
     clock.advance(500)
@@ -111,7 +113,7 @@ describeNode('what a shard of calls is told late', ({ client, keep }) => {
     expect(await counters()).toMatchObject({ succeeded: 0, late: 1 })
   })
 
-  it('has no call taken away by what another opening of its id has left', async () => {
+  it('keeps a call when another opening of its id is withdrawn', async () => {
     const { open, withdraw, pending, counters } = openShard(client())
     await open('k', 'x')
     await withdraw('k', 'x')
@@ -121,7 +123,7 @@ describeNode('what a shard of calls is told late', ({ client, keep }) => {
     expect(await counters()).toMatchObject({ opened: 2, cancelled: 1 })
   })
 
-  it('has a node take the answer to a late look for no reply to another call of that id', async () => {
+  it('does not deliver a late reply to another call with the same id', async () => {
     const { client: lossy, plan } = lossyClient(client())
     const deploymentId = `again${++shards}`
     const here = createRedisRpcCorrelator({ client: lossy, deploymentId, onError: null })
@@ -141,7 +143,7 @@ describeNode('what a shard of calls is told late', ({ client, keep }) => {
     expect(await again.result).toBe(2)
   })
 
-  it('answers no call with the reply to a former one of its id', async () => {
+  it('does not resolve a call with the reply to an earlier one with its id', async () => {
     const { open, settle, replyTo } = openShard(client())
     await open('k', 'x')
     await settle('k', 'r', '1')
@@ -151,7 +153,7 @@ describeNode('what a shard of calls is told late', ({ client, keep }) => {
     expect(await replyTo('k', 'y')).toBe('2')
   })
 
-  it('answers no opening with the reply to another one of its id', async () => {
+  it('does not confirm an opening with the reply to another one of its id', async () => {
     const { clock, open, settle, replyTo, withdraw } = openShard(client())
     await open('k', 'x', { timeout: 500 })
     clock.advance(500)
@@ -160,13 +162,13 @@ describeNode('what a shard of calls is told late', ({ client, keep }) => {
     expect([await withdraw('k', 'x'), await replyTo('k', 'x'), await replyTo('k', 'y')]).toEqual([null, null, '1'])
   })
 
-  it('leaves a call alone where a former opening of its id fails late', async () => {
+  it('keeps a call when an earlier opening of its id fails late', async () => {
     const { client: lossy, plan } = lossyClient(client())
     const options = { client: lossy, deploymentId: `former${++shards}`, onError: null, commandTimeoutMs: 1_000 }
     const rpc = createRedisRpcCorrelator(options)
     keep(rpc)
     const call = { action: 'a', user_id: 'ann', client_id: 'c', correlation_id: 'k' }
-    // By now the server knows the script, and runs it when it is first asked.
+    // Now the server has cached the script.
     await rpc.open({ ...call, correlation_id: 'before' })
     const given = new AbortController()
     const held = plan.meet('held', await runsOf(OPEN_CALL))
@@ -174,14 +176,14 @@ describeNode('what a shard of calls is told late', ({ client, keep }) => {
     const failed = expect(former).rejects.toMatchObject({ code: 'unavailable' })
     await held
     given.abort()
-    // Refused until the store knows that nobody waits for the former one.
+    // Refused until the store knows that nothing waits for the earlier one.
     const { result } = await soon(() => rpc.open(call))
     await failed
     expect(await rpc.settle('k', { ok: true, result: 2 })).toBe(true)
     expect(await result).toBe(2)
   })
 
-  it('finds a reply whose wake-up has come to nothing, though another shard is lost', async () => {
+  it('finds a reply whose signal failed, even if another shard is lost', async () => {
     const { client: lossy, plan } = lossyClient(client())
     const deploymentId = `apart${++shards}`
     const here = createRedisRpcCorrelator({ client: lossy, deploymentId, shards: 2, onError: null })
@@ -193,7 +195,7 @@ describeNode('what a shard of calls is told late', ({ client, keep }) => {
       return { action: 'a', user_id: users.find((user) => shardOf(user, 2) === shard) as string, client_id: 'c' }
     }) as [Call, Call]
     const isLook: Matcher = (args) => named('EXISTS')(args) && args[1]?.includes(`{${deploymentId}:0}`) === true
-    // Every look into the lost shard fails, and so does what the wake-up asks for.
+    // Every check in the lost shard fails, and so does the read after a signal.
     const loseLooks = async (): Promise<never> => {
       for (;;) await plan.meet('unsent', isLook)
     }

@@ -10,7 +10,7 @@ import { describeStores } from './matrix.js'
 import { soon } from './wait-for.js'
 
 describe('a reply in the store', () => {
-  it('is an Error again whatever its fields are called', () => {
+  it('stays an Error whatever its fields are called', () => {
     const error = Object.assign(new Error('boom'), { cause: 1 })
     Object.defineProperty(error, '__proto__', { value: { forged: true }, enumerable: true })
     const { error: read } = decodeReply(encodeReply({ ok: false, error })) as { error: Error }
@@ -20,7 +20,7 @@ describe('a reply in the store', () => {
     expect([read.message, read.cause]).toEqual(['boom', 1])
   })
 
-  it('keeps an error that is no Error as it was, whatever stands there', () => {
+  it('keeps an error that is not an Error unchanged', () => {
     for (const error of [{ name: 'Error', message: 'boom' }, 'boom', null])
       expect(decodeReply(JSON.stringify({ ok: false, error }))).toEqual({ ok: false, error })
     for (const error of ['boom', null, 5])
@@ -48,7 +48,7 @@ describeStores('the correlator in Redis', (kind, place) => {
       await Promise.all([here.close(), there.close()])
     })
 
-    it('opens one of two calls that are given one id at once, and that one has its end', async () => {
+    it('opens one of two concurrent calls with the same id, and that one ends', async () => {
       const rpc = createRedisRpcCorrelator(place())
       const call = { action: 'a', user_id: 'ann', client_id: 'c', correlation_id: 'k' }
       const [first, second] = await Promise.allSettled([rpc.open(call), rpc.open(call)])
@@ -59,7 +59,7 @@ describeStores('the correlator in Redis', (kind, place) => {
       expect(await Promise.race([first.status === 'fulfilled' && first.value.result, 'none'])).toBe(1)
     })
 
-    it('counts a call whose node has died as timed out, once whoever takes it away', async () => {
+    it('counts a call whose node has died as timed out, once, whoever removes it', async () => {
       const clock = createClock()
       const where = { ...place(), now: clock.now }
       const [dead, living] = [createRedisRpcCorrelator(where), createRedisRpcCorrelator(where)]
@@ -77,7 +77,7 @@ describeStores('the correlator in Redis', (kind, place) => {
       await living.close()
     })
 
-    it('has a node take away what others have left, though nobody opens a call any more', async () => {
+    it('removes calls of other nodes, even if no call is opened any more', async () => {
       const clock = createClock()
       const where = { ...place(), now: clock.now }
       const dead = createRedisRpcCorrelator(where)
@@ -93,7 +93,7 @@ describeStores('the correlator in Redis', (kind, place) => {
       await Promise.all([dead.close(), node.close(), result.catch(() => {})])
     })
 
-    it('opens calls whatever somebody else has written where they are counted, and tells of it', async () => {
+    it('opens calls whatever the counters contain, and reports invalid ones', async () => {
       const heard: unknown[] = []
       const where = { ...place(), onError: (error: unknown) => heard.push(error) }
       const rpc = createRedisRpcCorrelator(where)
@@ -115,7 +115,7 @@ describeStores('the correlator in Redis', (kind, place) => {
       await rpc.close()
     })
 
-    it('refuses a reply that is too large for the store, and the call goes on waiting', async () => {
+    it('refuses a reply that is too large for the store, and the call keeps waiting', async () => {
       const rpc = createRedisRpcCorrelator(place())
       const { correlation_id, result } = await rpc.open({ action: 'a', user_id: 'ann', client_id: 'c' })
       await expect(rpc.settle(correlation_id, { ok: true, result: 'x'.repeat(2_000_000) })).rejects.toMatchObject({

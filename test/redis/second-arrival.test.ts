@@ -1,4 +1,4 @@
-/** What a client does that sends a write again which it had sent: nothing is done twice, and the answer is the first one. */
+/** A write that a client sends twice: nothing is done twice, and the result is the first one. */
 import { describe, expect, it } from 'vitest'
 import { createRedisSessionRegistry } from '../../src/redis/sessions/facility.js'
 import { createRedisSiteRegistry } from '../../src/redis/sites/facility.js'
@@ -26,7 +26,7 @@ function remembering(client: RedisClient) {
       return typeof value === 'function' ? value.bind(own) : value
     },
   })
-  /** The last script, to arrive once more when it is called; it answers what it answered before. */
+  /** Returns a function that runs the last script again; it must return the same reply. */
   function again(): () => Promise<void> {
     const { args, answer } = last as { args: unknown[]; answer: unknown }
     return async () => {
@@ -55,7 +55,7 @@ describeStores('a write that arrives a second time', (kind, place) => {
   }
 
   describe(`over ${kind}`, () => {
-    it('puts no site again that was deleted in between', async () => {
+    it('does not create a site again that was deleted in between', async () => {
       const { sites, again } = start()
       await sites.put(notes)
       const second = again()
@@ -64,7 +64,7 @@ describeStores('a write that arrives a second time', (kind, place) => {
       expect(await sites.get('notes')).toBeNull()
     })
 
-    it('overwrites no later declaration of a site', async () => {
+    it('does not overwrite a later declaration of a site', async () => {
       const { sites, again } = start()
       await sites.put(notes)
       const second = again()
@@ -73,7 +73,7 @@ describeStores('a write that arrives a second time', (kind, place) => {
       expect(await sites.get('notes')).toEqual(site)
     })
 
-    it('deletes no site that was put again in between', async () => {
+    it('does not delete a site that was created again in between', async () => {
       const { sites, again } = start()
       await sites.put(notes)
       await sites.delete('notes')
@@ -93,14 +93,14 @@ describeStores('a write that arrives a second time', (kind, place) => {
       expect(await sites.get('other')).toBeNull()
     })
 
-    it('opens no session again that was closed in between', async () => {
+    it('does not reopen a session that was closed in between', async () => {
       const { sessions, session_id, second, state } = await opened()
       await sessions.close(session_id)
       await second()
       expect(await state()).toBe('closed')
     })
 
-    it('moves no session back', async () => {
+    it('does not return a session to an earlier state', async () => {
       const { sessions, session_id, again, state } = await opened()
       try {
         await sessions.activate(session_id)
@@ -122,7 +122,7 @@ describeStores('a write that arrives a second time', (kind, place) => {
       }
     })
 
-    it('gives no share back that was taken, and takes none that was given', async () => {
+    it('does not restore a removed share, and does not remove a restored one', async () => {
       const { sessions, session_id, again } = await opened()
       await sessions.share(session_id, { user_id: 'bob', rights: ['view'] })
       const share = again()

@@ -15,9 +15,9 @@ import type { RedisClient } from '../../src/redis/store/client.js'
 const run = promisify(execFile)
 const BINARY = 'redis-server'
 
-/** How to end what is running. */
+/** Functions that stop running servers. */
 const running = new Set<() => void>()
-/** A worker that is told to end, or a run that is interrupted, must not leave a server behind. */
+/** A worker that is stopped, or an interrupted run, must not leave a server running. */
 function endAll() {
   for (const end of running) end()
 }
@@ -30,25 +30,25 @@ process.once('SIGTERM', () => {
 export interface Server {
   readonly port: number
   readonly pid: number
-  /** Sends one command over a connection of its own: what a foreign hand does to the store. */
+  /** Sends one command over its own connection, as another application could. */
   cli(...args: string[]): Promise<string>
-  /** SIGSTOP and SIGCONT: a store that is there and does not answer. */
+  /** SIGSTOP and SIGCONT: a store that is connected but does not reply. */
   pause(): void
   resume(): void
-  /** Ends the process at once. */
+  /** Kills the process immediately. */
   kill(): Promise<void>
-  /** Ends it and removes what it left. */
+  /** Stops it and removes its files. */
   stop(): Promise<void>
 }
 
 /**
- * Below the ports that connections go out from (32,768 on Linux), and the bus of a Cluster node, 10,000 above its own, as well:
- * who takes one of those may find that some connection has it, and a client that comes back to a server that has died there
- * may be connected to itself.
+ * Below the ports of outgoing connections (from 32,768 on Linux), also for the bus of a Cluster node, 10,000 above its
+ * own. Otherwise a port may be taken by a connection, and a client that reconnects to a dead server may connect to
+ * itself.
  */
 const PORTS = { from: 11_000, count: 11_000 }
 
-/** A port that nobody listens on, nor goes out from. */
+/** Returns a port that is unused, and is not used by outgoing connections. */
 export async function freePort(): Promise<number> {
   const port = PORTS.from + Math.floor(Math.random() * PORTS.count)
   const probe = createServer().listen(port, '127.0.0.1')
@@ -62,7 +62,7 @@ export async function freePort(): Promise<number> {
   return port
 }
 
-/** Resolves when `port` answers PING. */
+/** Resolves when `port` replies to PING. */
 async function awaitPong(port: number): Promise<void> {
   const until = Date.now() + 30_000
   while (Date.now() < until) {
@@ -77,7 +77,7 @@ async function awaitPong(port: number): Promise<void> {
     if (pong) return
     await new Promise((resolve) => setTimeout(resolve, 10))
   }
-  throw new Error(`redis-server on port ${port} did not answer`)
+  throw new Error(`redis-server on port ${port} did not reply`)
 }
 
 /** Starts one server. `port` to start again where one was. */
@@ -87,7 +87,7 @@ export async function startServer({ port, args = [] }: { port?: number; args?: s
     try {
       return await start(await freePort(), args)
     } catch (error) {
-      // Somebody else has been given the port since, or that of a Cluster's bus.
+      // The port, or that of a Cluster's bus, was taken in the meantime.
       if (tries === 1) throw error
     }
 }
@@ -134,10 +134,10 @@ async function start(port: number, args: string[]): Promise<Server> {
   }
 }
 
-/** Each of `servers` says that the Cluster is whole: one that has just met the others may still take it for down. */
+/** Waits until each of `servers` reports a complete Cluster: one that has just joined may report it as down. */
 export async function formed(servers: readonly Server[]): Promise<void> {
   const until = Date.now() + 60_000
-  // Without full coverage a node is `ok` before it has heard of the others' slots.
+  // Without full coverage a node is `ok` before it knows the others' slots.
   for (const server of servers)
     while (!/cluster_state:ok[\s\S]*cluster_slots_ok:16384/.test(await server.cli('CLUSTER', 'INFO'))) {
       if (Date.now() > until) throw new Error('the cluster did not form')
@@ -175,17 +175,20 @@ export interface Connected {
 }
 
 /**
- * node-redis makes its class of some hundred methods anew, in tens of milliseconds, unless its options read as those before
- * them, written as JSON: with these, all do.
+ * node-redis creates its class of some hundred methods again, in tens of milliseconds, unless its options are the same
+ * JSON as before: with these, they always are.
  */
 export const ALIKE = { toJSON: () => 'options of a test' }
 
-/** What the servers of a Cluster say of each other, led to `links` in their place. */
+/** Returns the address map that replaces the servers' announced ports with `links`. */
 const leading = (ports: readonly number[], links: readonly number[]) =>
   Object.fromEntries(ports.map((port, i) => [`127.0.0.1:${port}`, { host: '127.0.0.1', port: links[i] as number }]))
 
 /** The four clients a host may hand in, each connected to `ports` (one for a single server), a Cluster's through `links`. */
-/** A client of ioredis that has its link. Errors on the way are passed over: on a busy machine it asks for its slots in vain at first, and tries again. */
+/**
+ * Resolves when a client of ioredis is connected. Errors before that are ignored: on a busy machine its first query for
+ * slots may fail, and it retries.
+ */
 export function ready(client: Redis | Cluster): Promise<void> {
   client.on('error', () => {})
   return new Promise((resolve) => client.once('ready', () => resolve()))
@@ -233,7 +236,7 @@ const installed = await run(BINARY, ['--version']).then(
   () => false,
 )
 
-/** `describe` where there is a redis-server; elsewhere a named skip, and in CI a failure. */
+/** `describe` if there is a redis-server; otherwise a named skip, and in CI a failure. */
 export function describeRedis(name: string, body: () => void): void {
   if (installed) {
     describe(name, body)

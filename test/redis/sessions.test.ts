@@ -23,7 +23,7 @@ describeStores('the registry of sessions in Redis', (kind, place) => {
   })
 
   describe(`two nodes over ${kind}`, () => {
-    it('share one registry, and a watcher on one hears of changes made on the other', async () => {
+    it('share one registry, and a watcher on one is notified of changes on the other', async () => {
       const options = place()
       const [a, b] = [createRedisSessionRegistry(options), createRedisSessionRegistry(options)]
       try {
@@ -31,7 +31,7 @@ describeStores('the registry of sessions in Redis', (kind, place) => {
         let heard = () => {}
         const unwatch = b.watch(session_id, () => heard())
         const changes = [() => a.activate(session_id), () => a.share(session_id, { user_id: 'bob', rights: ['view'] })]
-        // The subscription is made meanwhile: repeat the change until it is heard once.
+        // The subscription is still being made: repeat the change until a notification arrives.
         await new Promise<void>((resolve) => {
           const again = setInterval(() => void a.share(session_id, { user_id: 'eve', rights: ['view'] }), 20)
           heard = () => {
@@ -54,13 +54,13 @@ describeStores('the registry of sessions in Redis', (kind, place) => {
       }
     })
 
-    it('tell a watcher of a change that came before it could hear of one', async () => {
+    it('notify a watcher of a change that came before its subscription', async () => {
       const options = place()
       const { client, plan } = lossyClient(options.client)
       const near = createRedisSessionRegistry({ ...options, client, commandTimeoutMs: 60_000 })
       const far = createRedisSessionRegistry(options)
       const { session_id } = await far.open(opening)
-      // The first that a registry asks is how many shards there are: nothing is subscribed before.
+      // The first read of a registry is the number of shards: nothing is subscribed before.
       const held = plan.meet('held')
       let told = 0
       near.watch(session_id, () => told++)
@@ -72,14 +72,14 @@ describeStores('the registry of sessions in Redis', (kind, place) => {
       await near.disconnect()
     })
 
-    it('give a watcher rest that stops and begins anew with each word', async () => {
+    it('do not loop with a watcher that restarts with each notification', async () => {
       const sessions = createRedisSessionRegistry(place())
       const { session_id } = await sessions.open(opening)
       let told = 0
       const begin = () => {
         const stop = sessions.watch(session_id, () => {
           stop()
-          // Where it has none, it stops by itself.
+          // If it looped, this stops it.
           if (++told < 100) begin()
         })
       }
@@ -91,7 +91,7 @@ describeStores('the registry of sessions in Redis', (kind, place) => {
       await sessions.disconnect()
     })
 
-    it('tell all watchers, and whoever made the change, though one of them throws', async () => {
+    it('notify all watchers, and return to the author of the change, even if one throws', async () => {
       const heard: unknown[] = []
       const sessions = createRedisSessionRegistry({ ...place(), onError: (error) => heard.push(error) })
       const { session_id } = await sessions.open(opening)
@@ -107,7 +107,7 @@ describeStores('the registry of sessions in Redis', (kind, place) => {
       await sessions.disconnect()
     })
 
-    it('let one of two concurrent moves through', async () => {
+    it('apply one of two concurrent transitions', async () => {
       const options = place()
       const nodes = [createRedisSessionRegistry(options), createRedisSessionRegistry(options)] as const
       const { session_id } = await nodes[0].open(opening)
@@ -132,7 +132,7 @@ describeStores('the registry of sessions in Redis', (kind, place) => {
       await expect(sessions.activate(second.session_id)).rejects.toMatchObject({ code: 'session_not_found' })
     })
 
-    it('keep a session whose id was used before, and list it once', async () => {
+    it('keep a session with a reused id, and list it once', async () => {
       const clock = createClock()
       const options = { ...place(), now: clock.now }
       const sessions = createRedisSessionRegistry({ ...options, newId: () => 'again' })
@@ -155,7 +155,7 @@ describeStores('the registry of sessions in Redis', (kind, place) => {
       for (const filter of [{ owner: 'alice' }, { site_id: 'notes' }]) expect(await list(filter)).toEqual([])
     })
 
-    it('leave nothing of a session behind that was swept', async () => {
+    it('leave nothing of a swept session', async () => {
       const clock = createClock()
       const options = { ...place(), shards: 1, now: clock.now }
       const sessions = createRedisSessionRegistry(options)
@@ -182,7 +182,7 @@ describeStores('the registry of sessions in Redis', (kind, place) => {
       expect(await store.command(['EXISTS', ends], ends)).toBe(0)
     })
 
-    it('take for no session what is none, say so, and list the others', async () => {
+    it('skip and report an invalid session, and list the others', async () => {
       const options = { ...place(), shards: 1 }
       const reported: unknown[] = []
       const sessions = createRedisSessionRegistry({ ...options, onError: (error) => reported.push(error) })
@@ -200,7 +200,7 @@ describeStores('the registry of sessions in Redis', (kind, place) => {
       expect(reported).toHaveLength(3)
     })
 
-    it('share a session with no more people than it can hold, not counting those whose share has run out', async () => {
+    it('share a session with at most the maximum number of users, not counting expired shares', async () => {
       const clock = createClock()
       const sessions = createRedisSessionRegistry({ ...place(), now: clock.now })
       const { session_id } = await sessions.open(opening)

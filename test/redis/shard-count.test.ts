@@ -23,14 +23,14 @@ afterEach(() => void vi.restoreAllMocks())
 describeStores('the number of shards', (_kind, place, servers) => {
   const flush = () => Promise.all(servers().map((server) => server.cli('FLUSHALL')))
 
-  /** Facilities that are closed after the test, and what they told `onError`. */
+  /** Opens facilities that are closed after the test, and collects their errors. */
   function open(options: Parameters<typeof createRedisFacilities>[0]) {
     const told: unknown[] = []
     const facilities = createRedisFacilities({ ...options, onError: (error) => told.push(error) })
     onTestFinished(async () => void (await facilities.close()))
     return { ...facilities, told }
   }
-  /** A deployment of which nobody has said the number. */
+  /** Options of a deployment without a configured number of shards. */
   const bare = () => {
     const { client, deploymentId } = place()
     return { client, deploymentId }
@@ -73,7 +73,7 @@ describeStores('the number of shards', (_kind, place, servers) => {
     expect(plain.told).toEqual([])
   })
 
-  it('is fixed by the first record: a node with another number is refused and told why', async () => {
+  it('is fixed by the first record: a node with another number is refused with the reason', async () => {
     const where = bare()
     await open(where).connections.connect({ user_id: 'a', client_id: 'laptop', instance_id: 'run-1', client_type })
     const sharded = open({ ...where, shards: 3 })
@@ -86,7 +86,7 @@ describeStores('the number of shards', (_kind, place, servers) => {
     })
   })
 
-  it('is restored where the data was lost, whatever an idle node without the option has stored since', async () => {
+  it('is restored after data loss, whatever an idle node without the option has stored since', async () => {
     const where = bare()
     await createStore({ ...where, shards: 3 }).claimShards()
     const plain = createStore(where)
@@ -106,7 +106,7 @@ describeStores('the number of shards', (_kind, place, servers) => {
     expect([await number(0), await number(3)]).toEqual(['5', '5'])
   })
 
-  it('keeps a half with another number out, wherever that begins, and tells both', async () => {
+  it('rejects nodes with another number, whichever starts first, and reports it to both', async () => {
     const where = place()
     const told: unknown[] = []
     const old = createStore({ ...where, shards: 5, onError: (error) => told.push(error) })
@@ -119,7 +119,7 @@ describeStores('the number of shards', (_kind, place, servers) => {
     expect(told.map(String)).toEqual(Array(3).fill(TAKEN))
   })
 
-  it('keeps it out where only the shard that says the number was lost', async () => {
+  it('rejects them even if only the shard with the number was lost', async () => {
     const where = place()
     const old = createStore({ ...where, shards: 5 })
     for (let shard = 0; shard < 5; shard++) await runScript(old, WRITE, shard, {})
@@ -130,7 +130,7 @@ describeStores('the number of shards', (_kind, place, servers) => {
     await expect(runScript(old, WRITE, 0, {})).rejects.toMatchObject({ code: 'unavailable', outcome: 'not_run' })
   })
 
-  it('is read anew by a reader within seconds, beside its work', async () => {
+  it('is read again by a reader within seconds, in the background', async () => {
     const where = place()
     const { client, deploymentId } = where
     await createStore({ ...where, shards: 5 }).claimShards()
@@ -144,7 +144,7 @@ describeStores('the number of shards', (_kind, place, servers) => {
     await expect.poll(() => reader.shards()).toBe(8)
   })
 
-  it('is restored by the loop of a node that nobody asks anything, before one with another number comes', async () => {
+  it('is restored by the loop of an idle node, before one with another number starts', async () => {
     const where = place()
     const idle = createRedisFacilities({ ...where, shards: 5 })
     onTestFinished(async () => void (await idle.close()))
@@ -157,7 +157,7 @@ describeStores('the number of shards', (_kind, place, servers) => {
     await expect(runScript(other, WRITE, 0, {})).rejects.toMatchObject({ code: 'unavailable', outcome: 'not_run' })
   })
 
-  it('is told to a node that nobody asks anything, where another number has come first', async () => {
+  it('is reported to an idle node if another number was stored first', async () => {
     const where = place()
     const told: unknown[] = []
     const idle = createRedisFacilities({ ...where, shards: 5, onError: (error) => told.push(error) })
@@ -170,7 +170,7 @@ describeStores('the number of shards', (_kind, place, servers) => {
     expect(await other.shards()).toBe(8)
   })
 
-  it('is refused while it is no number, and as before once that is gone', async () => {
+  it('is refused while it is invalid, and accepted once that is deleted', async () => {
     const store = createStore({ ...place(), shards: 5 })
     await runScript(store, WRITE, 0, {})
     for (const spoil of [

@@ -1,4 +1,4 @@
-/** Shares of what a shared store keeps, and what one user's heartbeat pays for others. */
+/** Shares of a shared store, and what one user's heartbeat costs for others. */
 import { expect, it } from 'vitest'
 import { createRedisBrowserWindowRegistry } from '../../src/redis/browser-windows/facility.js'
 import { createRedisConnectionRegistry } from '../../src/redis/connections/facility.js'

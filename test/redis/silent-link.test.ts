@@ -1,4 +1,4 @@
-/** A link that dies without a word: nobody waits longer than their time, and clients that are told how find back. */
+/** A connection that dies silently: callers time out, and clients that are configured for it recover. */
 import { Cluster, Redis } from 'ioredis'
 import { createClient, createCluster } from 'redis'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
@@ -30,7 +30,7 @@ const SILENT_MS = 1_000
 const MEANWHILE_MS = 11_000
 const QUICK = { commandTimeoutMs: 1_000 }
 
-/** The clients as the documents would have them, with less patience. */
+/** The clients as documented, with shorter timeouts. */
 const ATTENTIVE = {
   async 'node-redis'(port: number): Promise<Connected> {
     const client = createClient({
@@ -66,7 +66,7 @@ const ATTENTIVE = {
   },
 }
 
-/** Event 2 was lost, and shows as that; so may be what comes next, until the listener is back. */
+/** Event 2 was lost, and appears as a gap; so may the next ones, until the listener is back. */
 async function hearsAgain(reader: Subscription, source: SiteEventBus): Promise<void> {
   for (let n = 3; ; n++) {
     const [next] = await collect(reader, 1)
@@ -78,7 +78,7 @@ async function hearsAgain(reader: Subscription, source: SiteEventBus): Promise<v
 
 const reachable = (client: RedisClient) => createObserver({ client, deploymentId: 'any', ...QUICK })
 
-describeRedis('a link that dies without a word', () => {
+describeRedis('a connection that dies silently', () => {
   let server: Server
   let direct: Connected
   beforeAll(async () => {
@@ -116,7 +116,7 @@ describeRedis('a link that dies without a word', () => {
       return { link, far, host, other, bus, source, reader, told }
     }
 
-    it('is noticed by a client set up for it, however much it goes on sending, and everything works again', async () => {
+    it('is detected by a client configured for it, even while it keeps sending, and everything recovers', async () => {
       const { link, far, host, other, source, reader, told } = await start(ATTENTIVE[kind], `silent-${kind}`)
       const router = createObserver(far)
       const tab = connection()
@@ -142,7 +142,7 @@ describeRedis('a link that dies without a word', () => {
       link.heal()
       await soon(async () => expect((await get(router, '/connections')).status).toBe(200))
       const near = createObserver({ client: direct.client, deploymentId: far.deploymentId })
-      // With what an operator would look at, should it not come.
+      // With data for diagnosis if it fails.
       await soon(async () => {
         const { body } = await get(near, '/delivery/status?user_id=ada&client_id=tab&command_id=c1')
         expect(tab.ids(), JSON.stringify({ body, told: told.map(String) })).toEqual(['c1'])
@@ -150,10 +150,10 @@ describeRedis('a link that dies without a word', () => {
       await hearsAgain(reader, source)
     })
 
-    it('is noticed by the bus where only its listener is deaf, for topics that it reads and for new ones', async () => {
+    it('is detected by the bus if only its listener is affected, for existing and new topics', async () => {
       const { link, bus, source, reader } = await start((port) => clients[kind]([port]), `deaf-${kind}`)
       link.silence('subscribers')
-      // Nothing is missing yet in the one that is read: that the other is not answered tells it.
+      // The topic that is read misses nothing so far: it is detected because the other gets no reply.
       await soon(() => bus.prepare('new'))
       const other = bus.subscribe('new')
       await source.publish('new', event(1))
@@ -164,7 +164,7 @@ describeRedis('a link that dies without a word', () => {
     })
   })
 
-  it('is no link of a process that stood still', async () => {
+  it('is not assumed after the process was suspended', async () => {
     const client = createClient({ ...ALIKE, url: `redis://127.0.0.1:${server.port}` })
     let lost = 0
     client.on('error', () => {}).on('end', () => lost++)
@@ -176,10 +176,10 @@ describeRedis('a link that dies without a word', () => {
     expect(lost).toBe(0)
   })
 
-  // Attempts that are made meanwhile die as well, and the last of them may have been made just before.
+  // Attempts in the meantime die as well, and the last of them may have been made just before.
   it.each([
     0, 10, 40,
-  ])('is left for one connection, and each command has its own reply, healed %i ms after an attempt', async (ms) => {
+  ])('is replaced by one connection, and each command gets its own reply, healed %i ms after an attempt', async (ms) => {
     const silentMs = 200
     const link = await startLink()
     const client = createClient({ ...ALIKE, url: `redis://127.0.0.1:${link.port}`, socket: { reconnectStrategy: 50 } })
@@ -201,7 +201,7 @@ describeRedis('a link that dies without a word', () => {
     await soon(() => expect(link.connections).toBe(1))
   })
 
-  it('is noticed though commands fail on it, and lets its client close', async () => {
+  it('is detected even if commands fail on it, and its client can close', async () => {
     const link = await startLink()
     const client = createClient({ ...ALIKE, url: `redis://127.0.0.1:${link.port}` })
     let attempts = 0
@@ -234,14 +234,14 @@ describeRedis('a link that dies without a word', () => {
     expect([client.isOpen, link.connections]).toEqual([false, 0])
   })
 
-  it.each([true, false])('is opened anew unless the host has ended the client meanwhile (%s)', async (isEnded) => {
+  it.each([true, false])('is reopened unless the host has ended the client in the meantime (%s)', async (isEnded) => {
     const link = await startLink()
     const client = createClient({ ...ALIKE, url: `redis://127.0.0.1:${link.port}`, socket: { reconnectStrategy: 50 } })
     client.on('error', () => {})
     watchLink(client, { silentMs: 200 })
     await client.connect()
     onTestFinished(() => client.destroy())
-    // The attempt that is not answered is the client's own: nobody hears when it is given up.
+    // The attempt without a reply is the client's own: there is no event when it gives up.
     link.silence()
     link.reset()
     await soon(() => expect(client.isOpen).toBe(false))
@@ -253,7 +253,7 @@ describeRedis('a link that dies without a word', () => {
   })
 
   describe.each(['node-redis cluster', 'ioredis cluster'] as const)('over %s', (kind) => {
-    it('is noticed for each of the nodes', async () => {
+    it('is detected for each of the nodes', async () => {
       const cluster = await startCluster(1)
       onTestFinished(() => cluster.stop())
       const node = cluster.servers[0] as Server
@@ -272,7 +272,7 @@ describeRedis('a link that dies without a word', () => {
     })
   })
 
-  it('is watched only for a client that needs it, for a time', () => {
+  it('is watched only for a supported client, with a valid silentMs', () => {
     const client = createClient()
     expect(() => watchLink(new Redis({ lazyConnect: true }) as never)).toThrow(TypeError)
     for (const silentMs of [0, -1, Number.NaN, 2 ** 31])

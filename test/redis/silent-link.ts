@@ -1,17 +1,17 @@
-/** A proxy before a store whose connections can die without a word: no byte passes any more, and nobody is told. */
+/** A proxy for a store whose connections can die silently: no byte passes any more, and no side is notified. */
 import { once } from 'node:events'
 import { createConnection, createServer, type Socket } from 'node:net'
 
 export interface SilentLink {
   /** Where clients connect instead of to the store. */
   readonly port: number
-  /** Lets every connection die, those made from now on as well; or only those that have subscribed by now. */
+  /** Makes every connection die, including new ones, or only those with subscriptions. */
   silence(which?: 'all' | 'subscribers'): void
-  /** Connections made from now on live. Those that have died stay dead. */
+  /** New connections work again. Dead ones stay dead. */
   heal(): void
-  /** Ends every connection, with its clients told. */
+  /** Resets every connection. */
   reset(): void
-  /** Those that are open. */
+  /** Number of open connections. */
   readonly connections: number
   close(): Promise<void>
 }

@@ -13,7 +13,7 @@ describeStores('the registry of sites in Redis', (kind, place) => {
   })
 
   describe(`two nodes over ${kind}`, () => {
-    it('share one registry, of which another deployment sees nothing', async () => {
+    it('share one registry, which another deployment does not see', async () => {
       const options = place()
       const [a, b] = [createRedisSiteRegistry(options), createRedisSiteRegistry(options)]
       const { site } = await a.put(notes)
@@ -24,7 +24,7 @@ describeStores('the registry of sites in Redis', (kind, place) => {
       expect(await a.get('notes')).toBeNull()
     })
 
-    it('keep apart sites whose ids look like patterns and keys', async () => {
+    it('separate sites whose ids look like patterns and keys', async () => {
       const sites = createRedisSiteRegistry(place())
       const ids = ['*', '?', '[a-z]', 'a:b', '{x}', '}{', 'alice', 'é', 'e\u0301']
       for (const site_id of ids) await sites.put({ ...notes, site_id, title: site_id })
@@ -33,14 +33,14 @@ describeStores('the registry of sites in Redis', (kind, place) => {
       expect((await sites.get('alice'))?.title).toBe('alice')
     })
 
-    it('keep at most as many sites as they are told', async () => {
+    it('keep at most the maximum number of sites', async () => {
       const sites = createRedisSiteRegistry({ ...place(), maxSites: 1, shards: 1 })
       await sites.put(notes)
       await expect(sites.put({ ...notes, site_id: 'other' })).rejects.toMatchObject({ code: 'capacity_exceeded' })
       expect((await sites.put(notes)).created).toBe(false)
     })
 
-    it('take for no site what is none, and say so', async () => {
+    it('skip and report an invalid site', async () => {
       const options = { ...place(), shards: 1 }
       const reported: unknown[] = []
       const sites = createRedisSiteRegistry({ ...options, onError: (error) => reported.push(error) })

@@ -6,8 +6,8 @@ import { clients, describeRedis, formed, startServer } from './server.js'
 const context = { context_id: 'ctx', user_id: 'ann', client_id: 'c', client_type: 'web', status: 'idle' } as const
 const ARGS = ['--cluster-enabled', 'yes', '--cluster-require-full-coverage', 'no']
 
-describeRedis('a Cluster that the client knows a half of', () => {
-  it('is written to as a whole over node-redis, which learns nothing of slots by itself', async () => {
+describeRedis('a Cluster of which the client knows half', () => {
+  it('is written to completely over node-redis, which does not discover slots on its own', async () => {
     const servers = await Promise.all([0, 1].map(() => startServer({ args: ARGS })))
     const [first, second] = servers as [(typeof servers)[0], (typeof servers)[0]]
     await first.cli('CLUSTER', 'ADDSLOTSRANGE', '0', '8191')
@@ -18,7 +18,8 @@ describeRedis('a Cluster that the client knows a half of', () => {
       await first.cli('CLUSTER', 'MEET', '127.0.0.1', String(second.port))
       await formed(servers)
       for (const deploymentId of ['a', 'b', 'c', 'd', 'e', 'f']) {
-        // Longer than the default: on a busy machine a command to a node that is asked for its slots first takes its time.
+        // Longer than the default: on a busy machine a command to a node that is first queried for its slots takes
+        // time.
         const contexts = createRedisContextRegistry({
           client: connected.client,
           deploymentId,

@@ -1,4 +1,4 @@
-/** A spill store that hangs, fails late or answers late, under messages that are taken in over Redis. */
+/** A spill store that stalls, fails late or replies late, while messages are retained in Redis. */
 import { expect, it } from 'vitest'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { INGEST_MESSAGE } from '../../src/redis/history/scripts.js'
@@ -22,7 +22,7 @@ const sent = (message_id: string) => ({
 /** Longer than a payload may be on its way into its message, and shorter than a silent connection counts as there. */
 const GIVEN_UP_MS = 85_000
 
-/** A spill store whose first put ends as it is told. */
+/** A spill store whose first put is controlled by the test. */
 function createLateSpill() {
   const spill = createFlakySpill()
   const begun = deferred<string>()
@@ -41,13 +41,13 @@ function createLateSpill() {
   return { late, spill, begun, end }
 }
 
-describeStores('a payload that is late on its way aside', (_kind, place) => {
+describeStores('a payload that is spilled late', (_kind, place) => {
   async function nodeOf(where: Place, options: object) {
     const node = createRedisFacilities({ ...where, ...options })
     await node.connections.connect({ ...me, client_type: 'web' })
     return {
       send: (message_id: string) => node.ingest(sent(message_id)),
-      /** What can be read, and in full. */
+      /** Returns the messages whose payload can be read. */
       held: async () => {
         const { items } = await node.history.inspector.readMessages({ stream: 'users/ann/log', limit: 9 }, ASK)
         return items.map((m) => [m.message_id, m.externalized?.hydration])
@@ -64,7 +64,7 @@ describeStores('a payload that is late on its way aside', (_kind, place) => {
     ['comes after all', (end: ReturnType<typeof deferred<void>>) => end.resolve()],
     ['fails in the end', (end: ReturnType<typeof deferred<void>>) => end.reject(new Error('disk full'))],
     ['hangs for good', () => {}],
-  ])('is in no message when its put %s, and its message is taken in when it is sent again', async (_, ends) => {
+  ])('is in no message when its put %s, and its message is retained when it is sent again', async (_, ends) => {
     const where = place()
     const { late, spill, end } = createLateSpill()
     const node = await nodeOf(where, { spill: late, history: { inlineBytes: 100, spillMs: 20 } })
@@ -76,7 +76,7 @@ describeStores('a payload that is late on its way aside', (_kind, place) => {
     await soon(() => expect(spill.texts.size).toBe(1))
   })
 
-  it('is deleted by whoever writes next after its time, where its message never came', async () => {
+  it('is deleted by a later writer after its time, if its message never came', async () => {
     const where = place()
     const clock = createClock()
     const spill = createFlakySpill()
@@ -89,7 +89,7 @@ describeStores('a payload that is late on its way aside', (_kind, place) => {
     void plan.meet('unsent', await runsOf(INGEST_MESSAGE))
     await expect(dying.send('lost')).rejects.toMatchObject({ code: 'unavailable' })
     expect([spill.texts.size, await loose(where)]).toEqual([1, 1])
-    // On its way, for all that anybody knows.
+    // Possibly still in transit.
     await next.send('m1')
     expect([spill.texts.size, await loose(where)]).toEqual([2, 1])
     clock.advance(GIVEN_UP_MS)
@@ -101,7 +101,7 @@ describeStores('a payload that is late on its way aside', (_kind, place) => {
     ])
   })
 
-  it('is in no message, and left nowhere, where somebody has deleted it before it came', async () => {
+  it('is in no message, and left nowhere, if it was deleted before it arrived', async () => {
     const where = place()
     const clock = createClock()
     const { late, spill, begun, end } = createLateSpill()

@@ -22,7 +22,7 @@ describe('a spill store in a directory', () => {
   })
   afterAll(() => rm(root, { recursive: true }))
 
-  it('gives back what it was given, until that is deleted', async () => {
+  it('returns what was stored, until it is deleted', async () => {
     const spill = createFileSpillStore({ directory })
     expect(await spill.get('ref', options)).toBeNull()
     await spill.put('ref', '"ü\u{1f600}"')
@@ -35,7 +35,7 @@ describe('a spill store in a directory', () => {
     expect(await readdir(directory)).toEqual([])
   })
 
-  it('names one file in its directory, whatever somebody has written as the reference', async () => {
+  it('uses one file in its directory, whatever the stored reference is', async () => {
     await writeFile(join(root, 'secret.json'), '"secret"')
     const spill = createFileSpillStore({ directory })
     for (const ref of [
@@ -56,13 +56,13 @@ describe('a spill store in a directory', () => {
     await expect(spill.put('x'.repeat(300), '1')).rejects.toMatchObject({ code: 'invalid_input' })
   })
 
-  it('refuses to read what is larger than the reader can take', async () => {
+  it("refuses to read more than the reader's limit", async () => {
     const spill = createFileSpillStore({ directory })
     await spill.put('large', 'x'.repeat(1_001))
     await expect(spill.get('large', options)).rejects.toMatchObject({ code: 'payload_too_large' })
   })
 
-  it('gives whoever names neither signal nor bound as much as a reader of the history has, as one in memory does', async () => {
+  it("returns as much as the history's limit without a signal and a limit, like one in memory", async () => {
     for (const spill of [createFileSpillStore({ directory }), createMemorySpillStore()]) {
       const get = spill.get as (ref: string, options?: object) => Promise<string | null>
       await spill.put('ref', '"1"')
@@ -78,7 +78,7 @@ describe('a spill store in a directory', () => {
     await expect(get('more')).rejects.toMatchObject({ code: 'payload_too_large' })
   })
 
-  it('rejects what cannot be a reference, and what a client throws at once, and throws nothing itself', async () => {
+  it('rejects an invalid reference and a synchronous error of a client, without throwing itself', async () => {
     const fails = () => {
       throw new Error('not connected')
     }
@@ -95,7 +95,7 @@ describe('a spill store in a directory', () => {
     await expect(get('ref', null)).rejects.toThrow(TypeError)
   })
 
-  it('keeps two prefixes of one bucket apart', async () => {
+  it('separates two prefixes of one bucket', async () => {
     const bucket = createFileBucket({ directory })
     const [a, b] = ['a-', 'b-'].map((prefix) => createObjectSpillStore({ bucket, prefix }))
     await a?.put('ref', '"of a"')
@@ -105,7 +105,7 @@ describe('a spill store in a directory', () => {
 })
 
 describeRedis('an observer of spilled payloads', () => {
-  it('hydrates them from a directory that it shares with the nodes, and without it says so', async () => {
+  it('hydrates them from a directory that it shares with the nodes, and reports not_configured without one', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'relayscope-spill-'))
     const server = await startServer()
     onTestFinished(() => server.stop())
@@ -129,7 +129,7 @@ describeRedis('an observer of spilled payloads', () => {
     expect(await read({})).toEqual(['m', undefined, 'not_configured'])
     for (const name of await readdir(directory)) await rm(join(directory, name))
     expect(await read({ spill })).toEqual(['m', undefined, 'missing'])
-    // Whoever writes to the store may name anything; it stays a name in the directory.
+    // A writer to the store may use any reference; it stays a file name in the directory.
     const key = 'relayscope:{spill:0}:messages:row:users%2Fann%2Flog%0Am'
     const row = await server.cli('GET', key)
     await server.cli('SET', key, row.replace(/"ref":"[^"]+"/, '"ref":"..\\/..\\/etc\\/passwd"'))
@@ -139,8 +139,8 @@ describeRedis('an observer of spilled payloads', () => {
   })
 })
 
-describe('a payload that is put aside', () => {
-  it('has so long, and is deleted at once and when it has arrived all the same', async () => {
+describe('a spilled payload', () => {
+  it('times out, and is deleted immediately and again if it arrives later', async () => {
     const deleted: string[] = []
     let arrive = () => {}
     let given: AbortSignal | undefined

@@ -1,4 +1,4 @@
-/** Commands that wait for their turn at a store that says nothing. */
+/** Commands that wait for their turn at a store that does not reply. */
 import { once } from 'node:events'
 import { stat } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
@@ -11,13 +11,13 @@ import { ready } from './server.js'
 
 afterEach(() => vi.useRealTimers())
 
-it('sends nothing whose time is up, though those who gave up at the same instant have made room', async () => {
+it('does not send a command that timed out at the instant at which others made room', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   const sent: string[] = []
   const command = createCommands({
     ready: () => undefined,
     lostLinks: () => 0,
-    // As node-redis does with what it has not written yet: given up, it is out of the client's hands.
+    // Like node-redis with unwritten commands: a cancelled one is removed from the client's queue.
     send: ([name = ''], _key, signal) =>
       new Promise((_resolve, reject) => {
         sent.push(name)
@@ -33,11 +33,11 @@ it('sends nothing whose time is up, though those who gave up at the same instant
   expect(new Set(sent)).toEqual(new Set(['GET']))
 })
 
-it('is answered by what came while the process stood still', async () => {
+it('gets the reply that arrived while the process was suspended', async () => {
   const command = createCommands({
     ready: () => undefined,
     lostLinks: () => 0,
-    // By a file: as of what waits in a socket, the process hears of it after the timers that are due.
+    // With a file: like data in a socket, its result is processed after due timers.
     send: () => new Promise((resolve) => stat('.', () => resolve('PONG'))),
   })
   await new Promise(setImmediate)
@@ -49,7 +49,7 @@ it('is answered by what came while the process stood still', async () => {
 it.each([
   ['answered', () => Promise.resolve(null)],
   ['refused', () => Promise.reject(new Error('cut'))],
-])('is given up where its caller leaves while it is sent, and is %s to nobody', async (_, reply) => {
+])('is cancelled if its caller aborts while it is sent, and is %s without a handler', async (_, reply) => {
   const unhandled = vi.fn()
   process.on('unhandledRejection', unhandled)
   onTestFinished(() => void process.off('unhandledRejection', unhandled))
@@ -78,7 +78,7 @@ it.each([
     socket.on('error', () => {})
     const answer = (message: Buffer) => {
       if (textFrom(message)[0] !== 'DO') return socket.write('+OK\r\n')
-      // It may have run: nobody was told.
+      // It may have run: there was no reply.
       if (++arrivals === 1 && isLost) return socket.destroy()
       return socket.write('-CLUSTERDOWN The cluster is down\r\n')
     }

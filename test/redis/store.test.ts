@@ -16,7 +16,7 @@ describeStores('the store', (_kind, place) => {
     expect(read).toEqual(keys.map((_, shard) => [`v${shard}`, null]))
   })
 
-  it('runs a script by digest, and by source where the store has not seen it', async () => {
+  it('runs a script by digest, and by source if the store has not cached it', async () => {
     const store = createStore({ ...place(), now: () => 1_000 })
     const script = defineScript(
       'test.make',
@@ -29,13 +29,13 @@ describeStores('the store', (_kind, place) => {
     expect(await store.command(['GET', key], key)).toBe('1000')
   })
 
-  it('takes a refusal of a script as a refusal', async () => {
+  it('throws the refusal of a script', async () => {
     const store = createStore(place())
     const script = defineScript('test.refuse', { args: [], answer: ignoreReply }, `return refuse('identity_conflict')`)
     await expect(runScript(store, script, 0, {})).rejects.toMatchObject({ code: 'identity_conflict' })
   })
 
-  it('reports an answer that cannot be read, and says no more than that the store cannot serve this', async () => {
+  it('reports an unreadable reply, and returns only that the store cannot serve the request', async () => {
     const errors: unknown[] = []
     const store = createStore({ ...place(), onError: (error) => errors.push(error) })
     const script = defineScript('test.spoilt', { args: [], answer: (reply) => JSON.parse(String(reply)) }, `return '{'`)
@@ -43,7 +43,7 @@ describeStores('the store', (_kind, place) => {
     expect(errors).toMatchObject([{ name: 'SyntaxError' }])
   })
 
-  it('refuses to work with another number of shards than the first writer claimed', async () => {
+  it('rejects another number of shards than the first writer claimed', async () => {
     const { client, deploymentId } = place()
     const options = { client, deploymentId }
     expect(await createStore(options).shards()).toBe(1)
@@ -53,12 +53,12 @@ describeStores('the store', (_kind, place) => {
     await expect(createStore({ ...options, shards: 2 }).claimShards()).rejects.toMatchObject({ code: 'unavailable' })
   })
 
-  it('tells the time of the store', async () => {
+  it('returns the time of the store', async () => {
     const store = createStore(place())
     expect(Math.abs((await store.time()) - Date.now())).toBeLessThan(5_000)
   })
 
-  it('gives up with the reason of the signal', async () => {
+  it('rejects with the reason of the signal', async () => {
     const store = createStore(place())
     const key = store.key(0, 'x')
     await expect(store.command(['GET', key], key, { signal: AbortSignal.abort('gone') })).rejects.toBe('gone')

@@ -1,4 +1,4 @@
-/** A subscriber over node-redis that is closed leaves nothing open, whatever its client was about. */
+/** A subscriber over node-redis that is closed leaves nothing open, whatever its client was doing. */
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { createClient } from 'redis'
@@ -10,7 +10,7 @@ import { createCutter } from './resp.js'
 import { ALIKE } from './server.js'
 import { soon } from './wait-for.js'
 
-/** A store that says yes to whatever it is asked, and who has connected to it. */
+/** A store that replies OK to any command, and its connections. */
 async function startStub() {
   const sockets: Socket[] = []
   const server = createServer((socket) => {
@@ -39,13 +39,13 @@ function openOver(port: number, onLink: (isUp: boolean) => void) {
 
 const isOver = (sockets: Socket[], nth: number) => soon(() => expect(sockets[nth]?.destroyed).toBe(true))
 
-it('leaves no connection that is just being made', async () => {
+it('leaves no connection that is being opened', async () => {
   const { port, sockets } = await startStub()
   await openOver(port, () => {}).close()
   await isOver(sockets, 0)
 })
 
-it('leaves no connection that is just being made anew', async () => {
+it('leaves no connection that is being reopened', async () => {
   const { port, sockets } = await startStub()
   const subscriber = openOver(port, (isUp) => void (isUp || subscriber.close()))
   await soon(() => expect(subscriber.isUp).toBe(true))
@@ -53,7 +53,7 @@ it('leaves no connection that is just being made anew', async () => {
   await isOver(sockets, 1)
 })
 
-it('leaves no nodes that are just being looked for', async () => {
+it('leaves no connections to nodes that are being discovered', async () => {
   const fake = new FakeClient()
   let connect: (value?: unknown) => void = () => {}
   fake.connecting = new Promise((resolve) => {
@@ -66,7 +66,7 @@ it('leaves no nodes that are just being looked for', async () => {
   await soon(() => expect(fake.destroyed).toBe(1))
 })
 
-it('is closed where its client has ended by itself and says so', async () => {
+it('is closed if its client has ended on its own and throws', async () => {
   const fake = new FakeClient()
   fake.isEnded = true
   const subscriber = openSubscriber({ client: fake.client, onMessage: () => {}, onLink: () => {} })

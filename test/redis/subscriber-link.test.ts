@@ -1,4 +1,4 @@
-/** A subscriber over one ioredis client renews what it hears after a lost link, and closes in the middle of that. */
+/** A subscriber over one ioredis client renews its subscriptions after a lost connection, and may close during that. */
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { Redis } from 'ioredis'
@@ -10,7 +10,7 @@ import { createCutter, textFrom } from './resp.js'
 /** Longer than a busy machine takes. */
 const PATIENT_MS = 60_000
 
-/** A store that answers whatever it is asked, and subscriptions as long as it says so. */
+/** A store that replies to any command, and to subscriptions while enabled. */
 async function startStub() {
   const asked: { channel: string; socket: Socket }[] = []
   const waiting = new Set<() => void>()
@@ -40,7 +40,7 @@ async function startStub() {
     silence() {
       isSilent = true
     },
-    /** Resolves when it has been asked for `count` subscriptions. */
+    /** Resolves after `count` subscriptions were requested. */
     heard: (count: number) =>
       new Promise<void>((resolve) => {
         const look = () => {
@@ -68,7 +68,7 @@ function openOver(port: number) {
   return { subscriber, links }
 }
 
-it('renews each of its channels after a lost link, and no other', async () => {
+it('renews each of its channels after a lost connection, and no other', async () => {
   const stub = await startStub()
   const { subscriber } = openOver(stub.port)
   for (const channel of ['a', 'b', 'c']) await subscriber.subscribe(channel, PATIENT_MS)
@@ -78,7 +78,7 @@ it('renews each of its channels after a lost link, and no other', async () => {
   expect(stub.asked.map(({ channel }) => channel)).toEqual(['a', 'b', 'c', 'a', 'c'])
 })
 
-it('renews nothing that was unsubscribed before the store had answered', async () => {
+it('does not renew a channel that was unsubscribed before the store replied', async () => {
   const stub = await startStub()
   const { subscriber } = openOver(stub.port)
   await subscriber.subscribe('a', PATIENT_MS)
@@ -92,7 +92,7 @@ it('renews nothing that was unsubscribed before the store had answered', async (
   expect(stub.asked.map(({ channel }) => channel)).toEqual(['a', 'b', 'c', 'a', 'c'])
 })
 
-it('may be closed while the store has not answered what it renews', async () => {
+it('may be closed while the store has not replied to renewed subscriptions', async () => {
   const unhandled: unknown[] = []
   const keep = (error: unknown) => unhandled.push(error)
   process.on('unhandledRejection', keep)

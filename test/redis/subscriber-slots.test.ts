@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events'
 import { expect, it } from 'vitest'
 import { openSubscriber } from '../../src/redis/store/subscriber.js'
 
-/** What ioredis does of it: a command throws at once while its slot is unknown, in its own queue too. */
+/** Like ioredis: a command throws synchronously while its slot is unknown, in its own queue too. */
 class Unslotted extends EventEmitter {
   readonly isCluster = true
   status = 'connecting'
@@ -40,7 +40,7 @@ it('subscribes when the client is ready, not by the client’s own queue', async
   expect(client.asked).toEqual(['wake-ups'])
 })
 
-it('is unavailable while the client does not know the slot, and keeps nothing of who gave up', async () => {
+it('is unavailable while the client does not know the slot, and keeps nothing of timed-out callers', async () => {
   const { client, subscribe } = open(20)
   await expect(subscribe()).rejects.toMatchObject({ code: 'unavailable' })
   client.status = 'ready'
@@ -51,7 +51,7 @@ it('is unavailable while the client does not know the slot, and keeps nothing of
   expect(client.asked).toEqual(['wake-ups'])
 })
 
-it('connects a client that was left to connect when it is first used', async () => {
+it('connects a lazy client on first use', async () => {
   const { client, subscribe } = open(60_000)
   client.status = 'wait'
   client.slots = [['a']]

@@ -1,4 +1,4 @@
-/** A subscriber hears the channels of every shard, over every client. */
+/** A subscriber receives the channels of every shard, over every client. */
 import { once } from 'node:events'
 import { expect, it } from 'vitest'
 import { createStore } from '../../src/redis/store/store.js'
@@ -10,7 +10,7 @@ import { soon } from './wait-for.js'
 const PATIENT_MS = 60_000
 
 describeStores('a subscriber', (_kind, place) => {
-  it('hears what is published in every shard, until it unsubscribes', async () => {
+  it('receives messages of every shard, until it unsubscribes', async () => {
     const where = place()
     const store = createStore({ ...where, shards: 4 })
     const signals = new EventTarget()
@@ -37,7 +37,7 @@ describeStores('a subscriber', (_kind, place) => {
     await subscriber.close()
   })
 
-  it('hears a channel to which it subscribes again before it is told that it has unsubscribed', async () => {
+  it('receives a channel that it subscribes again before its unsubscription is confirmed', async () => {
     const where = place()
     const store = createStore(where)
     const channel = store.key(0, 'wake-ups')

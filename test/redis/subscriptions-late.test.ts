@@ -1,4 +1,4 @@
-/** The viewer streams of a node of which a pass meets a shard that is lost, or a stream that ends meanwhile. */
+/** The viewer streams of a node when a pass meets a lost shard, or a stream ends during a pass. */
 import { expect, it } from 'vitest'
 import { shardOf } from '../../src/redis/store/keys.js'
 import { createRedisSubscriptionRegistry } from '../../src/redis/subscriptions/facility.js'
@@ -9,11 +9,11 @@ import { lossyClient } from './lossy-client.js'
 import { runsOf } from './lossy-plan.js'
 import { soon } from './wait-for.js'
 
-describeNode('viewer streams whose node is held up', ({ client, keep }) => {
+describeNode('viewer streams of a delayed node', ({ client, keep }) => {
   const idsIn = async (registry: ReturnType<typeof createRedisSubscriptionRegistry>) =>
     (await listIn(registry)).map(({ subscription_id }) => subscription_id).sort()
 
-  it('tells of the streams of a shard again and again, though another one is lost, and says so', async () => {
+  it('reports the streams of a shard repeatedly, even if another one is lost, and reports the loss', async () => {
     const { client: lossy, plan } = lossyClient(client())
     const heard: unknown[] = []
     const where = { deploymentId: 'apart', shards: 2 }
@@ -38,7 +38,7 @@ describeNode('viewer streams whose node is held up', ({ client, keep }) => {
     expect(heard[0]).toMatchObject({ code: 'unavailable' })
   })
 
-  it('tells of no stream that has ended while others were told of', async () => {
+  it('does not report a stream that ended while others were reported', async () => {
     const { client: lossy, plan } = lossyClient(client())
     const registry = createRedisSubscriptionRegistry({
       client: lossy,
@@ -57,7 +57,7 @@ describeNode('viewer streams whose node is held up', ({ client, keep }) => {
     registry.add(stream('third'))
     expect(await idsIn(registry)).toEqual([])
     await plan.release()
-    // Told of by the pass after the one that was held up.
+    // Reported by the pass after the delayed one.
     await soon(async () => expect(await idsIn(registry)).toContain('third'))
     expect(await idsIn(registry)).toEqual(['third'])
   })

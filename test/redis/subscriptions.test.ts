@@ -1,4 +1,4 @@
-/** The viewer streams of a deployment over a shared store. */
+/** The viewer streams of a deployment in a shared store. */
 import { describe, expect, it } from 'vitest'
 import { SWEEP_TABLES } from '../../src/redis/presence/sweep.js'
 import { runScript } from '../../src/redis/store/script.js'
@@ -17,7 +17,7 @@ describeStores('the viewer streams in Redis', (kind, place) => {
   })
 
   describe(`two nodes over ${kind}`, () => {
-    it('show the streams of both, and leave none behind where they are closed', async () => {
+    it('list the streams of both, and leave none behind when they are closed', async () => {
       const options = place()
       const [a, b] = ['a', 'b'].map((nodeId) => createRedisSubscriptionRegistry({ ...options, nodeId })) as [Node, Node]
       a.add(stream('one'))
@@ -31,13 +31,13 @@ describeStores('the viewer streams in Redis', (kind, place) => {
       expect(await nodes()).toEqual([])
     })
 
-    it('show nothing of a node that has died once its time is over, and take it out', async () => {
+    it('list nothing of a dead node after its lease, and delete it', async () => {
       const clock = createClock()
       const options = { ...place(), shards: 1, now: clock.now }
       const store = createStore(options)
       const dead = { lease: 15_000, is_short: '' }
       const body = JSON.stringify({ node_id: 'a', opened_at: '2026-01-01T00:00:00.000Z', ...stream('x').state() })
-      // What a node says last before it dies.
+      // The last report of a node before it dies.
       await runScript(store, REPORT_STREAMS, 0, { ...dead, streams: ['one', 'bob', 's1', 'notes', body] })
       const observer = createRedisSubscriptionRegistry({ ...options, nodeId: 'b' })
       const left = async () => {
@@ -54,7 +54,7 @@ describeStores('the viewer streams in Redis', (kind, place) => {
       expect(await left()).toEqual([0, 0, 0, 0, 0])
     })
 
-    it('take no harm from what arrives twice, or late', async () => {
+    it('are not affected by reports that arrive twice or late', async () => {
       const options = { ...place(), shards: 1 }
       const store = createStore(options)
       const node = createRedisSubscriptionRegistry(options)
@@ -75,7 +75,7 @@ describeStores('the viewer streams in Redis', (kind, place) => {
       expect(await listIn(node)).toEqual([])
     })
 
-    it('count no viewers while a node has more streams than it reports, and list those that it does', async () => {
+    it('return null viewers while a node has more streams than it reports, and list the reported ones', async () => {
       const options = place()
       const node = createRedisSubscriptionRegistry({ ...options, maxReported: 2 })
       const ends = [1, 2, 3].map((n) => node.add(stream(`n${n}`, { user_id: `u${n}` })))
@@ -86,7 +86,7 @@ describeStores('the viewer streams in Redis', (kind, place) => {
       await node.close()
     })
 
-    it('pass over what is no stream, say so, and count no viewers where it stands', async () => {
+    it('skip and report an invalid stream, and return null viewers for its session', async () => {
       const options = { ...place(), shards: 1 }
       const reported: unknown[] = []
       const node = createRedisSubscriptionRegistry({ ...options, onError: (error) => reported.push(error) })

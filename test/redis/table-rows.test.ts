@@ -1,4 +1,4 @@
-/** The rows of a table in a shard, asked of the functions that every script begins with. */
+/** The rows of a table in a shard, tested with the functions that all scripts share. */
 import { expect, it } from 'vitest'
 import { ignoreReply, parseFlag } from '../../src/redis/store/reply.js'
 import { defineScript, runScript } from '../../src/redis/store/script.js'
@@ -40,7 +40,7 @@ describeNode('a table of a shard', ({ client }) => {
     }
   }
 
-  it('has a row that a script wrote, and takes nothing else for one', async () => {
+  it('reads only rows that a script wrote', async () => {
     const { ask, knows, put } = openTable()
     await put('x', 'ann')
     expect(await knows('x')).toBe(true)
@@ -56,7 +56,7 @@ describeNode('a table of a shard', ({ client }) => {
     expect(await knows('x')).toBe(false)
   })
 
-  it('loses what is due, so many rows at a time, and nothing else', async () => {
+  it('deletes expired rows, a limited number at a time, and nothing else', async () => {
     const { ask, clock, put, sweep } = openTable()
     for (let n = 0; n < 20; n++) await put(`x${n}`, 'ann')
     await put('later', 'ann', 1_001)
@@ -71,7 +71,7 @@ describeNode('a table of a shard', ({ client }) => {
     expect(await ask('EXISTS', ['row', 'x0'])).toBe(0)
   })
 
-  it('names its users for as long as they have a row', async () => {
+  it('lists its users as long as they have a row', async () => {
     const { ask, put, drop } = openTable()
     for (const [id, user] of [
       ['x', 'ann'],

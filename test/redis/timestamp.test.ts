@@ -5,7 +5,7 @@ import { timestampOf } from '../../src/redis/table/timestamp.js'
 import { Refusal } from '../../src/refusal.js'
 
 describe('a stored instant', () => {
-  it('reads as Date would write it', () => {
+  it('is formatted as Date formats it', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 253_402_300_799_999 }), (ms) => {
         expect(timestampOf(ms)).toBe(new Date(ms).toISOString())
@@ -15,14 +15,14 @@ describe('a stored instant', () => {
       expect(timestampOf(ms)).toBe(new Date(ms).toISOString())
   })
 
-  it('is of the day that it is asked for, whatever was asked before', () => {
+  it('has the date of the given day, whatever was formatted before', () => {
     for (const ms of [5, 86_400_005, 5, 172_800_005, 86_399_999])
       expect(timestampOf(ms)).toBe(new Date(ms).toISOString())
   })
 })
 
 describe('the clock of a store', () => {
-  it('asks once, and goes on by itself', async () => {
+  it('reads once, and continues with the local clock', async () => {
     let asked = 0
     const clock = createStoreClock(async () => {
       asked++
@@ -35,7 +35,7 @@ describe('the clock of a store', () => {
     expect(second - first).toBeLessThan(1_000)
   })
 
-  it('tries again where the first answer comes from a node that is lost', async () => {
+  it('retries if the first reply comes from a lost node', async () => {
     let asked = 0
     const clock = createStoreClock(async () => {
       if (++asked < 3) throw new Refusal('unavailable')
@@ -44,7 +44,7 @@ describe('the clock of a store', () => {
     expect(await clock()).toBe(7)
   })
 
-  it('says that it cannot tell when the store never does', async () => {
+  it('fails if the store never replies', async () => {
     let asked = 0
     const clock = createStoreClock(async () => {
       asked++
@@ -54,7 +54,7 @@ describe('the clock of a store', () => {
     expect(asked).toBe(3)
   })
 
-  it('does not try again for a caller that has gone', async () => {
+  it('does not retry for a caller that has aborted', async () => {
     const caller = new AbortController()
     let asked = 0
     const clock = createStoreClock(async () => {

@@ -1,4 +1,4 @@
-/** The versions beside the tables of a shared store: another after every write, whoever makes it, and the same after none. */
+/** The versions of tables in a shared store: they change after every write, whoever makes it, and not without one. */
 import { describe, expect, it } from 'vitest'
 import type { Versioned } from '../../src/contract/page.js'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
@@ -10,7 +10,7 @@ import { describeStores } from './matrix.js'
 import { connectObserver } from './observer.js'
 import { soon } from './wait-for.js'
 
-/** What is written beside the tables, without the period in which it was read. */
+/** Returns the stored versions, without the period in which they were read. */
 async function written(one: Versioned): Promise<string> {
   const version = await (one as Required<Versioned>).version(ASK)
   expect(version).toMatch(/^\d+ /)
@@ -29,9 +29,9 @@ describeStores('versions in Redis', (kind, place, servers) => {
       await act()
       const isOther = async () => expect([what, (await written(one)) === before]).toEqual([what, false])
       await (later ? soon(isOther) : isOther())
-      // A node says every few seconds of each stream how it stands.
+      // A node reports the state of each stream every few seconds.
       if (family === 'subscriptions') continue
-      // A node may have more to write of what has just been handed over.
+      // A node may still be writing about what has just been delivered.
       await soon(async () => {
         const after = await written(one)
         expect([what, await written(one)]).toEqual([what, after])
@@ -41,7 +41,7 @@ describeStores('versions in Redis', (kind, place, servers) => {
     await observer.close()
   })
 
-  it('are others of a store that has lost them, however much is written to it then', async () => {
+  it('differ after the store has lost them, however much is written then', async () => {
     const here = place()
     const { contexts, close } = createRedisFacilities({ ...here, nodeId: 'a' })
     const report = () =>
@@ -67,7 +67,7 @@ describeStores('versions in Redis', (kind, place, servers) => {
     await close()
   })
 
-  it('are not raised by the loops of nodes that find nothing to do', async () => {
+  it('are not changed by loops that have nothing to do', async () => {
     const facilities = createRedisFacilities({ ...place(), nodeId: 'a' })
     const { connections, dispatcher, sessions, sites } = facilities
     const client = { user_id: 'ann', client_id: 'desk', instance_id: 'i' }
@@ -84,6 +84,5 @@ describeStores('versions in Redis', (kind, place, servers) => {
 })
 
 describe('a version', () => {
-  it('holds no longer than what leaves by silence may go unseen', () =>
-    expect(VERSION_HOLDS_MS).toBeLessThanOrEqual(5_000))
+  it('is valid no longer than an expiry may go unnoticed', () => expect(VERSION_HOLDS_MS).toBeLessThanOrEqual(5_000))
 })

@@ -1,4 +1,4 @@
-/** Patience with another process or node, in real time. */
+/** Waits for other processes or nodes, in real time. */
 import { sleep } from '../../src/async/timer.js'
 
 /** Between two looks, in ms: soon at first, and less often the longer it takes. */

@@ -1,4 +1,4 @@
-/** The same life told to any facilities, so that two compositions can be compared answer by answer. */
+/** The same life on any facilities, so that two compositions can be compared result by result. */
 import type { SiteEventBus } from '../../src/contract/event-bus.js'
 import { toTimestamp } from '../../src/contract/ids.js'
 import { siteStream } from '../../src/contract/ingest.js'
@@ -41,13 +41,13 @@ const USERS = [
 ]
 const TYPES = ['browser', 'console', 'mobile', 'web'] as const
 
-/** Ids in the order in which they are asked for: the same in every telling. */
+/** Creates ids in the order of the calls: the same in every run. */
 export function createIds(): () => string {
   let last = 0
   return () => `id-${++last}`.padEnd(32, 'x')
 }
 
-/** Tells it. Everything that could be random is not. */
+/** Runs the life. Nothing in it is random. */
 export async function live(facilities: Facilities, clock: Clock): Promise<void> {
   const watched: [session_id: string, site_id: string][] = []
   const { connections, contexts, browserWindows, ingest, rpc, sites, sessions, subscriptions, bus } = facilities
@@ -135,7 +135,7 @@ export async function live(facilities: Facilities, clock: Clock): Promise<void> 
       if (i === 8) await sites.delete(site_id)
     }
   }
-  // Some have fallen silent by now, and nobody has written that down.
+  // Some have timed out by now, and no script has recorded that.
   clock.advance(84_000)
   await connections.connect({
     user_id: 'late',
@@ -160,9 +160,9 @@ export async function live(facilities: Facilities, clock: Clock): Promise<void> 
         }),
       })
   const all = watched.reduce((sum, _, i) => sum + (i % 4), 0)
-  // Over a store they are told a little later.
+  // In a store they are reported a little later.
   await soon(async () => {
     const listed = await walk((page) => subscriptions.inspector.listSubscriptions({}, page, ASK))
-    if (listed.length < all) throw new Error('not all are told of yet')
+    if (listed.length < all) throw new Error('not all are reported so far')
   })
 }

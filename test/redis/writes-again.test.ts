@@ -20,7 +20,7 @@ import { type Connected, clients, describeRedis, type Server, startServer } from
 const ctx = { signal: new AbortController().signal }
 const client = { user_id: 'ann', client_id: 'c', client_type: 'web' } as const
 
-describeRedis('presence over a link that loses replies', () => {
+describeRedis('presence over a connection that loses replies', () => {
   let server: Server
   let lossy: LossyStore
   let direct: Connected
@@ -57,7 +57,7 @@ describeRedis('presence over a link that loses replies', () => {
       return lossy.plan.meet(fault, (args) => args[0] === 'EVALSHA' && matches(args))
     }
 
-    it('connects once, and answers the same record, however often that arrives', async () => {
+    it('connects once, and returns the same record, however often that arrives', async () => {
       const { far } = place()
       const registry = createRedisConnectionRegistry(far)
       await registry.connect({ ...client, client_id: 'first', instance_id: 'i' })
@@ -76,14 +76,14 @@ describeRedis('presence over a link that loses replies', () => {
       const happened = meet(CONNECT, 'repeated')
       const older = await registry.connect({ ...client, instance_id: 'old' })
       await happened
-      // What the client had sent goes out once more after the newer instance has connected.
+      // The client's command is sent once more after the newer instance has connected.
       const again = [...lossy.plan.seen].reverse().find((args) => args.includes(older.connection_id)) as string[]
       await newer.connect({ ...client, instance_id: 'new' })
       await createStore(near).command([...again], createStore(near).key(0))
       expect(await newer.currentInstance(client)).toBe('new')
     })
 
-    it('disconnects once, and says so however often that arrives', async () => {
+    it('disconnects once, and returns true however often that arrives', async () => {
       const { far } = place(4)
       const registry = createRedisConnectionRegistry(far)
       const first = await registry.connect({ ...client, client_id: 'first', instance_id: 'i' })
@@ -95,7 +95,7 @@ describeRedis('presence over a link that loses replies', () => {
       expect(await registry.disconnect(second.connection_id, 'gone')).toBe(false)
     })
 
-    it('gives a task back once, so that what was assigned in between stays', async () => {
+    it('releases a task once, so that a task assigned in between stays', async () => {
       const { far, near } = place()
       const [contexts, others] = [createRedisContextRegistry(far), createRedisContextRegistry(near)]
       await contexts.report({ ...client, context_id: 'ctx', status: 'idle', ownership: 'worker' })
@@ -114,7 +114,7 @@ describeRedis('presence over a link that loses replies', () => {
       expect(await others.inspector.getContext('ctx', ctx)).toMatchObject({ task_id: 'task-2' })
     })
 
-    it('closes once and says so, and keeps the later of two reports of one node whichever arrives last', async () => {
+    it('closes once, and keeps the later of two reports of one node, whichever arrives last', async () => {
       const { far, near } = place()
       const contexts = createRedisContextRegistry(far)
       await contexts.report({ ...client, context_id: 'ctx', status: 'idle' })
@@ -130,7 +130,7 @@ describeRedis('presence over a link that loses replies', () => {
       expect(await contexts.close('ctx')).toBe(false)
     })
 
-    it('takes no id from whoever reported again, by a close of theirs that arrives late', async () => {
+    it('keeps an id that was reported again when an earlier close arrives late', async () => {
       const { far, near } = place(4)
       const clock = createClock()
       const contexts = createRedisContextRegistry({ ...far, now: clock.now, ttlMs: 30_000 })
@@ -149,7 +149,7 @@ describeRedis('presence over a link that loses replies', () => {
       await expect(contexts.report(others)).rejects.toMatchObject({ code: 'identity_conflict' })
     })
 
-    it('undoes nothing that a connection said later with what arrives late', async () => {
+    it('keeps later data of a connection when earlier calls arrive late', async () => {
       const { far, near } = place()
       const registry = createRedisConnectionRegistry(far)
       const { connection_id } = await registry.connect({ ...client, instance_id: 'i' })
@@ -161,12 +161,12 @@ describeRedis('presence over a link that loses replies', () => {
       expect(await registry.inspector.getConnection(connection_id, ctx)).toMatchObject({ metadata: { room: 'yard' } })
     })
 
-    it('asks the one shard of a connection it has seen, and every shard once for another', async () => {
+    it('queries one shard for a known connection, and every shard once for another', async () => {
       const { far, near } = place(16)
       const registry = createRedisConnectionRegistry(far)
       const { connection_id } = await registry.connect({ ...client, instance_id: 'i' })
       const beats = await runsOf(HEARTBEAT)
-      // A shard that nobody has written to learns the number of shards first.
+      // A shard without writes gets the number of shards first.
       expect(await registry.heartbeat('none')).toBe(false)
       const count = async (id: string, by = registry) => {
         lossy.plan.forget()

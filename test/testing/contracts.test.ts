@@ -12,12 +12,12 @@ import { createLivedFacilities, LIVED } from './lived-facilities.js'
 
 const KNOWN = { commands: [{ user_id: 'alice', client_id: 'desk', command_id: 'cmd-1' }], users: ['alice'] }
 
-describe('the fakes over a rich world', () => {
+describe('the fakes with a rich world', () => {
   for (const { name, run } of inspectorContract(() => createFakeInspectors(createWorld()), KNOWN))
     it(name, async () => void (await run()))
 })
 
-describe('the fakes over an empty world', () => {
+describe('the fakes with an empty world', () => {
   const empty = {
     connections: [],
     messages: [],
@@ -33,7 +33,7 @@ describe('the fakes over an empty world', () => {
     it(name, async () => void (await run()))
 })
 
-describe('the memory facilities over the life of a relay', () => {
+describe('the memory facilities after the life of a relay', () => {
   let facilities: Awaited<ReturnType<typeof createLivedFacilities>>
   beforeAll(async () => {
     facilities = await createLivedFacilities()
@@ -42,7 +42,7 @@ describe('the memory facilities over the life of a relay', () => {
   for (const { name, run } of inspectorContract(() => memoryComposition(facilities).inspectors, LIVED))
     it(name, async () => void (await run()))
 
-  it.each(familyEntries())('has entries of the family %s, so that its suite has something to hold', async (name, {
+  it.each(familyEntries())('has entries of the family %s, so that its suite tests something', async (name, {
     users,
   }) => {
     const inspector = memoryComposition(facilities).inspectors[name]
@@ -52,7 +52,7 @@ describe('the memory facilities over the life of a relay', () => {
   })
 })
 
-it('offers in a fake world what connected connections offer, as sampling it does', async () => {
+it('lists the actions of connected clients in a fake world', async () => {
   const connections = [connection(), connection({ connection_id: 'conn-2', status: 'disconnected', actions: ['gone'] })]
   const { registry } = createFakeInspectors({ connections, actions: [] })
   const ctx = { signal: new AbortController().signal }
@@ -60,7 +60,7 @@ it('offers in a fake world what connected connections offer, as sampling it does
   expect(page?.items.map(({ name }) => name)).toEqual(['close', 'open'])
 })
 
-it('says of what is absent that it was not tested, and tells the runner so', async () => {
+it('resolves to not tested for missing inspectors, and skips the test of the runner', async () => {
   const reasons: unknown[] = []
   for (const { run } of inspectorContract(() => ({}))) {
     // Runners that look for a callback among the parameters find none.
@@ -78,7 +78,7 @@ it('says of what is absent that it was not tested, and tells the runner so', asy
   expect(outcomes).not.toContain('rpc tested')
 })
 
-it('takes an instant that is worked out anew each time for the same', async () => {
+it('tolerates an instant that is computed again each time', async () => {
   let times = 0
   const moving = (record: Context) => ({ ...record, updated_at: new Date(NOW + (times++ % 500)).toISOString() })
   const make = () => {
@@ -114,14 +114,14 @@ describe('a failure', () => {
       'the entry conn-1 by its id: node_id: expected null, got "elsewhere"',
     ],
     [
-      'names what is missing and what is there besides',
+      'names missing and surplus entries',
       broken('rpc', 'listPending', (_page, [filter, page]: [{ user_id?: string }, never]) =>
         createFakeInspectors(createWorld()).rpc?.listPending(filter.user_id ? { user_id: 'carol' } : {}, page, ASK),
       ),
       'listPending under {"user_id":"alice"}: missing call-1, call-2, call-3; surplus call-4',
     ],
     [
-      'names what is shown twice',
+      'names duplicate entries',
       broken('delivery', 'listNodes', (page: Page) => ({
         ...page,
         items: page.items.map((item) => ({ ...item, node_id: 'node-1' })),
@@ -129,7 +129,7 @@ describe('a failure', () => {
       'more than once node-1',
     ],
     [
-      'says what to throw instead of an error of its own',
+      'names the correct refusal instead of another error',
       broken('contextRegistry', 'listContexts', (page: Page | undefined) => {
         if (page) return page
         throw new RangeError('no such page')
@@ -154,7 +154,7 @@ describe('a failure', () => {
   })
 })
 
-/** Breaks one method of one inspector: `answer` gets what it would have answered, and its arguments. */
+/** Breaks one method of one inspector: `answer` gets its result and its arguments. */
 function broken(family: keyof Inspectors, method: string, answer: (given: never, args: never) => unknown) {
   return (): Inspectors => {
     const inspectors = createFakeInspectors(createWorld())
@@ -179,7 +179,7 @@ type Args = [first: { cursor?: string | null; limit?: number }, page: { cursor: 
 const everyPage = (change: (page: Page, args: Args) => unknown) => change as (given: never, args: never) => unknown
 const whole = createWorld()
 
-describe('an inspector that breaks a promise is told which', () => {
+describe('the contract suite detects an inspector that', () => {
   const { connections, contexts } = whole
   it.each<[what: string, make: () => Inspectors, promise: RegExp]>([
     [
@@ -188,7 +188,7 @@ describe('an inspector that breaks a promise is told which', () => {
       /6 items for a limit of 1/,
     ],
     [
-      'repeats its token for ever',
+      'repeats its cursor forever',
       broken('registry', 'listConnections', () => ({ items: [], next_cursor: 'again', has_more: true })),
       /the same cursor twice/,
     ],
@@ -249,7 +249,7 @@ describe('an inspector that breaks a promise is told which', () => {
       /listPending under \{"user_id":"alice"\}/,
     ],
     [
-      'answers a record that is none',
+      'returns an invalid record',
       broken(
         'browserWindowRegistry',
         'listBrowserWindows',
@@ -258,17 +258,17 @@ describe('an inspector that breaks a promise is told which', () => {
       /listBrowserWindows: win-1 does not match its schema/,
     ],
     [
-      'answers another record than it lists',
+      'returns another record than it lists',
       broken('registry', 'getConnection', (given: object | null) => given && connection({ client_id: 'other' })),
       /by its id/,
     ],
     [
-      'finds what is not there',
+      'finds a record that does not exist',
       broken('contextRegistry', 'getContext', (given: object | null) => given ?? context()),
       /must be null/,
     ],
     [
-      'answers undefined for what is not there',
+      'returns undefined for a record that does not exist',
       broken('browserWindowRegistry', 'getBrowserWindow', (given: object | null) => given ?? undefined),
       /must be null/,
     ],
@@ -307,7 +307,7 @@ describe('an inspector that breaks a promise is told which', () => {
       /truncated must be true/,
     ],
     [
-      'says current of every instance',
+      'returns current: true for every instance',
       broken('rpc', 'checkInstance', (given: object) => ({ ...given, current: true })),
       /contradicts itself/,
     ],
@@ -332,7 +332,7 @@ describe('an inspector that breaks a promise is told which', () => {
       /listCommands: .*has fields that are not in its schema/,
     ],
     [
-      'says of a command that it stands elsewhere',
+      'returns the wrong state of a command',
       broken(
         'delivery',
         'listCommands',
@@ -350,7 +350,7 @@ describe('an inspector that breaks a promise is told which', () => {
       /listCommands under the scope/,
     ],
     [
-      'answers for another command',
+      'returns another command',
       broken('delivery', 'status', () => whole.delivery.statuses?.[0]),
       /status must be null for another user_id|must be null/,
     ],

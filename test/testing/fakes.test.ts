@@ -1,10 +1,10 @@
-/** What a host's test need not say: every field of every record has a default, and what is given stands over it. */
+/** Defaults of fake records: every field has one, and given fields override them. */
 import { describe, expect, it } from 'vitest'
 import { createDiagnosticsRouter, noopAuth } from '../../src/index.js'
 import { createFakeInspectors, type FakeWorld, inspectorContract } from '../../src/testing/index.js'
 import { createWorld } from '../diagnostics/world.js'
 
-/** `value` with one record in place of each list, of which nothing is said. */
+/** Returns `value` with one empty record in place of each list. */
 function bared(value: unknown): unknown {
   if (Array.isArray(value)) return [{}]
   if (value === null || typeof value !== 'object') return undefined
@@ -19,8 +19,8 @@ const ask = async (world: FakeWorld, path: string) => {
   return { status: answer.status, body: await answer.json() }
 }
 
-describe('records of which nothing is said', () => {
-  // By hand: what this little world cannot show is no test left out.
+describe('empty records', () => {
+  // A direct loop: cases that this small world cannot show are not skipped tests.
   for (const { name, run } of inspectorContract(() => createFakeInspectors(bare()), {
     commands: [{ user_id: 'user-1', client_id: 'client-1', command_id: 'command-1' }],
     users: ['user-1'],
@@ -56,8 +56,8 @@ describe('records of which nothing is said', () => {
   })
 })
 
-describe('what is given', () => {
-  it('stands over the defaults, and goes on from them', async () => {
+describe('given fields', () => {
+  it('override the defaults, which continue after them', async () => {
     const contexts = [{ user_id: 'ada' }, { task_id: 'task-7', instance_id: undefined }]
     expect((await ask({ contexts }, '/contexts?order=oldest')).body.items).toMatchObject([
       { context_id: 'context-1', user_id: 'ada', ownership: 'user-owned', task_assigned_at: null },
@@ -65,7 +65,7 @@ describe('what is given', () => {
     ])
   })
 
-  it('reaches into the parts of a record, whose other fields have their defaults', async () => {
+  it('override fields of nested records, whose other fields keep their defaults', async () => {
     const statuses = [{ user_id: 'ada', attempts: { count: 2 }, terminal: { state: 'failed' as const } }]
     const { body } = await ask(
       { delivery: { statuses } },
@@ -78,7 +78,7 @@ describe('what is given', () => {
     })
   })
 
-  it('answers the command of nobody by its scope, in the place of whom nobody knows', async () => {
+  it('returns a command without a user by its scope', async () => {
     const statuses = [{ user_id: null, client_id: null, admission: { scope_id: 'emails' } }]
     const path = (user: string) => `/delivery/status?user_id=${user}&client_id=emails&command_id=command-1`
     const { status, body } = await ask({ delivery: { statuses } }, path('emails'))
@@ -86,7 +86,7 @@ describe('what is given', () => {
     expect((await ask({ delivery: { statuses } }, path('user-1'))).status).toBe(404)
   })
 
-  it('says of a command where it stands, and that it is overdue by a deadline before the time of all records', async () => {
+  it('returns the state of a command, and marks it overdue by a deadline before the default time', async () => {
     const statuses = [
       { attempts: { count: 1 }, admission: { deadline_at: '2025-12-31T23:59:59.000Z' } },
       { acknowledgement: { state: 'acknowledged' as const }, admission: { deadline_at: '2026-01-01T00:00:01.000Z' } },
@@ -110,21 +110,21 @@ describe('what is given', () => {
     expect(await statusOf()).toBe(200)
   })
 
-  it('makes a silent node one of which nobody knows what runs there', async () => {
+  it('reports unknown values for a silent node', async () => {
     const { body } = await ask({ delivery: { nodes: [{ stale: true }] } }, '/delivery/nodes')
     expect(body.items).toMatchObject([
       { reconciliation_loop_alive: null, active_drainers: null, connection_waiters: null },
     ])
   })
 
-  it.each(['.', '..', 'a/b'])('has no command with the id %s, as a dispatcher has none', (command_id) => {
+  it.each(['.', '..', 'a/b'])('has no command with the id %s, like a dispatcher', (command_id) => {
     const { delivery } = createFakeInspectors({ delivery: {} })
     const key = { user_id: 'user-1', client_id: 'client-1', command_id }
     const status = () => delivery?.status(key, { signal: new AbortController().signal })
     expect(status).toThrow(expect.objectContaining({ code: 'invalid_identity' }))
   })
 
-  it('numbers messages of each stream on their own', async () => {
+  it('numbers the messages of each stream separately', async () => {
     const messages = [{}, { stream: 'users/ada/log', externalized: { bytes: 9 } }, {}]
     const of = async (stream: string) => (await ask({ messages }, `/history/messages?stream=${stream}`)).body.items
     expect(await of('users/user-1/stream-1')).toMatchObject([{ sequence: 1 }, { sequence: 2 }])
