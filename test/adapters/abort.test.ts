@@ -1,4 +1,4 @@
-/** A client that leaves is told to whoever listened, even when the request was collected as garbage meanwhile. */
+/** Abort listeners are called when a client disconnects, even after the request object was garbage-collected. */
 import { once } from 'node:events'
 import { expect, it } from 'vitest'
 import type { FetchHandler } from '../../src/adapters/handler.js'

@@ -61,7 +61,7 @@ describe.each(adapters)('allowedHosts on %s', (_name, ask) => {
   })
 })
 
-describe('a list that is none', () => {
+describe('an invalid list', () => {
   it('is refused at construction, and so is an unknown option', () => {
     const handler = () => new Response()
     for (const make of [toNodeHandler, toExpressMiddleware, toHonoHandler, toDenoHandler]) {

@@ -17,7 +17,7 @@ export interface Host {
   /** Why it cannot run here. */
   missing?: string | undefined
   start(): Promise<Running>
-  /** Its own route beside the handler, and its own not-found. */
+  /** The host's own route next to the handler, and its own not-found response. */
   own?: { notFound: string }
   /** Why no code of the handler's runs once the client has left a request that waits. */
   tornDown?: string
@@ -96,7 +96,7 @@ export function battery(host: Host): void {
     it.each([...withTwoSlashes])('does not let the router answer %s', (path) =>
       expectRefused(path, host.spelling.dots ?? host.spelling.refused))
 
-    it.each([...withDots])('does not let the router answer %s, unless everybody reads it resolved', async (path) => {
+    it.each([...withDots])('does not serve %s, unless the runtime resolves it for the host too', async (path) => {
       const { resolves, dots, refused } = host.spelling
       if (!resolves || path.includes('//')) return expectRefused(path, dots ?? refused)
       const ask = (line: string) => exchange(running.port, requestText(running.port, line, WITH_KEY))
@@ -151,7 +151,7 @@ export function battery(host: Host): void {
     }
 
     if (host.tornDown) {
-      it(`goes on when clients leave requests that wait: ${host.tornDown}`, async () => {
+      it(`keeps running when clients disconnect from pending requests: ${host.tornDown}`, async () => {
         const socket = await open(running.port)
         socket.write(requestText(running.port, `GET ${PREFIX}/late?name=torn`))
         await until('torn', (state) => state.pulled > 0)
@@ -172,7 +172,7 @@ export function battery(host: Host): void {
       await leave('/chunks', 'cancelled_at')
     })
 
-    it('stops pulling for a reader that stops, and loses nothing when it goes on', async () => {
+    it('stops pulling when the reader stops, and loses nothing when it resumes', async () => {
       const socket = await open(running.port)
       socket.write(requestText(running.port, `GET ${PREFIX}/chunks?name=stalled`))
       await new Promise((resolve) => socket.once('readable', resolve))

@@ -1,4 +1,6 @@
-/** The real router over plain data, carried beside the subject, and the requests that it must answer alike everywhere. */
+/**
+ * The real router over fixed data, mounted next to the subject, and the requests it must answer the same on every host.
+ */
 import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
 import { apiKeyAuth } from '../../src/http/auth.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'

@@ -1,4 +1,4 @@
-/** What a host is told of a handler that fails, on each way in: the client reads 500 and nothing else. */
+/** Errors reported to the host for a failing handler, by adapter: the client receives 500 and nothing else. */
 import { request } from 'node:http'
 import { Hono } from 'hono'
 import { expect, it, onTestFinished } from 'vitest'
@@ -45,7 +45,7 @@ for (const [name, serve] of Object.entries({ node, hono, deno }))
     expect(told).toEqual([[error, { route: null, method: 'GET', path: '/a/b' }]])
   })
 
-it('nobody is told of a client that has left', async () => {
+it('no error is reported for a client that has disconnected', async () => {
   const told: unknown[] = []
   let arrived = () => {}
   const isThere = new Promise<void>((resolve) => (arrived = resolve))

@@ -19,6 +19,6 @@ it.each([
   ['a backslash, which some read as a slash', shown('http://h/a\\b')],
   ['a malformed Host', shown('http://h/a', 'a b')],
   ['no URL', shown('/a')],
-])('is none of a request with %s', (_, request) => {
+])('is undefined for a request with %s', (_, request) => {
   expect(pathOf(request)).toBeUndefined()
 })

@@ -26,7 +26,7 @@ describe('toHonoHandler', () => {
     expect((await ask(make(), '/admin/capabilities', { method: 'DELETE' })).status).toBe(405)
   })
 
-  it('goes on to the next route for what is not the router’s', async () => {
+  it('passes requests the router does not own to the next route', async () => {
     const app = new Hono().use(handler).get('/administrator', (c) => c.text('host'))
     expect(await (await ask(app, '/administrator')).text()).toBe('host')
     expect(await (await ask(app, '/nowhere')).text()).toBe('404 Not Found')
@@ -59,7 +59,7 @@ describe('toHonoHandler', () => {
     expect(await (await app.fetch(request())).text()).toBe('unknown')
   })
 
-  it('answers 400 to a Host that is none, before the handler is asked', async () => {
+  it('returns 400 for an invalid Host before the handler is called', async () => {
     const app = new Hono().use(toHonoHandler(() => new Response('reached')))
     const response = await app.fetch(new Request('http://localhost/', { headers: { host: 'localhost/x?' } }))
     expect(response.status).toBe(400)

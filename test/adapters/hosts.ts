@@ -1,4 +1,4 @@
-/** The hosts of the battery, and where a platform decides differently before any code of ours runs. */
+/** The hosts of the battery, and where a platform decides differently before our code runs. */
 import type { Difference, Host } from './battery.js'
 import type { Expectation } from './requests.js'
 import { bun, deno, nodes, workerd } from './runtimes.js'
@@ -17,7 +17,7 @@ const same = (because: string, expect: Expectation, names: string[]): Difference
   Object.fromEntries(names.map((name) => [name, { because, expect }]))
 
 const onNode: Differences = {
-  ...same('Node closes the connection of a CONNECT that nobody listens for', platform(null), ['method CONNECT']),
+  ...same('Node closes the connection of a CONNECT without a listener', platform(null), ['method CONNECT']),
   ...same('Node’s parser knows no such method', platform(400), ['method get']),
 }
 
@@ -39,7 +39,7 @@ const slashed: Differences = same(BACKSLASH, ECHOED, ['target with a backslash']
 const onBun: Differences = {
   ...resolved,
   ...slashed,
-  ...same('Bun makes two slashes of it, which go on to the host', platform(404), ['target /\\']),
+  ...same('Bun turns it into two slashes and passes it to the host', platform(404), ['target /\\']),
   ...same('Bun’s parser closes the connection', platform(null), ['method get']),
 }
 

@@ -30,7 +30,7 @@ function counting() {
 }
 const answersOf = (text: string) => [...text.matchAll(/\[(.*?)\]/g)].map(([, answer]) => answer)
 
-it('answers whoever asks one thing before all that others have sent ahead', async () => {
+it('answers a single request before the pipelined requests of other connections', async () => {
   const { asked, handler } = counting()
   const { port } = await start(handler)
   const one = await openSocket(port)
@@ -48,7 +48,7 @@ it('answers whoever asks one thing before all that others have sent ahead', asyn
   expect(asked.indexOf('/one')).toBeLessThan(2 * 16)
 })
 
-it('answers in their order, and goes on with, a connection that reads what it has asked ahead', async () => {
+it('answers pipelined requests in order, and keeps serving a connection that reads the answers', async () => {
   const { asked, handler } = counting()
   const { port } = await start(handler)
   const { socket, closed } = await openSocket(port)
@@ -76,7 +76,7 @@ it('loses nothing of bodies between requests, whatever they look like and howeve
   expect(answersOf(await closed)).toEqual([...bodies.map((body, i) => `/${i} ${body.length}`), '/end 0'])
 })
 
-it('goes on with what was sent ahead once an answer has been taken', async () => {
+it('continues with pipelined requests once a large answer has been read', async () => {
   const large = 'x'.repeat(4_194_304)
   const { port } = await start(({ url }) => new Response(url.endsWith('/large') ? large : '[in]'))
   const { socket, closed } = await openSocket(port)

@@ -19,7 +19,7 @@ async function start(handler: FetchHandler, options: NodeServerOptions = {}) {
 }
 
 const get = (path = '/') => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
-/** Opens a socket that takes nothing of what it is sent. */
+/** Opens a socket that reads nothing. */
 async function openDeaf(port: number) {
   const opened = await openSocket(port)
   opened.socket.pause()
@@ -64,7 +64,7 @@ describe('a connection', () => {
     const asked = exchange(port, requestText(port, 'GET /late'))
     // Each of them is a witness that the bound has passed once more.
     for (let [passed, tried] = [0, 0]; passed < 3; tried++) {
-      // A request that comes late is none of the next one's.
+      // A late request must not count for the next attempt.
       const path = `/${tried}`
       const isCutOff = new Promise<void>((resolve) => void cutOff.set(path, resolve))
       const begun = new Promise<true>((resolve) => void begin.set(path, resolve))
@@ -183,13 +183,13 @@ describe('its end', () => {
     await expect(fetch(server.url)).rejects.toThrow()
   })
 
-  it('cuts off nobody who has an answer in time', async () => {
+  it('aborts no connection that is answered in time', async () => {
     const server = await startNodeServer(() => new Response('in'))
     expect((await exchange(server.port, requestText(server.port, 'GET /')))?.body).toBe('in')
     expect(await server.close()).toEqual({ aborted: 0 })
   })
 
-  it('names the port that somebody else has, and refuses options that are none', async () => {
+  it('names the port that is in use, and rejects invalid options', async () => {
     const { port } = await start(() => new Response())
     await expect(startNodeServer(() => new Response(), { port })).rejects.toThrow(`port ${port} on 127.0.0.1`)
     await expect(startNodeServer(() => new Response(), { ports: 1 } as never)).rejects.toThrow(TypeError)

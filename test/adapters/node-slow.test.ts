@@ -1,4 +1,4 @@
-/** Holds the server of our own on Node against whoever keeps a connection alive by a byte now and then. */
+/** Tests the Node server against clients that keep a connection alive with one byte at a time. */
 import type { Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type FetchHandler, type NodeServerOptions, startNodeServer } from '../../src/adapters/node.js'

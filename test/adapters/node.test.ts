@@ -50,7 +50,7 @@ describe('toNodeHandler', () => {
     expect((await exchange(other, requestText(other, 'GET /x')))?.body).toBe('called')
   })
 
-  it('calls the handler for what it does not own where there is nobody to pass it to', async () => {
+  it('calls the handler for paths it does not own when there is no next handler', async () => {
     const port = await serve(toNodeHandler(Object.assign(() => new Response('mine'), { owns: () => false })))
     expect((await exchange(port, requestText(port, 'GET /x')))?.body).toBe('mine')
   })
@@ -92,7 +92,7 @@ describe('toNodeHandler', () => {
     expect((await exchange(port, 'GET /x HTTP/1.0\r\n\r\n'))?.body).toBe('http://localhost/x')
   })
 
-  it('keeps a connection usable whose body nobody has read', async () => {
+  it('keeps a connection usable when the request body was not read', async () => {
     const port = await serve(
       toNodeHandler(async (request) => {
         const path = new URL(request.url).pathname
@@ -191,7 +191,7 @@ describe('toNodeHandler', () => {
       return new Response()
     })
     const port = await serve((req, res) => {
-      // Without an error: its end is all that can be heard of it.
+      // Destroyed without an error: only its close is observable.
       destroy = () => req.on('error', () => {}).destroy()
       handle(req, res)
     })

@@ -35,7 +35,7 @@ it('answers pipelined requests in their order, each with its own answer', async 
   }
 })
 
-/** A request on a connection that goes on. */
+/** A request that keeps its connection open. */
 const kept = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
 
 it.each<[string, (stream: ReadableStream<Uint8Array>) => FetchHandler]>([

@@ -61,7 +61,7 @@ describe('a handler with reply', () => {
     expect(answer?.headers).toContainEqual(['x-from', 'a reply'])
   })
 
-  describe('that goes on', () => {
+  describe('that streams', () => {
     const bytes = (text: string) => new TextEncoder().encode(text)
     const going = (body: AsyncIterator<Uint8Array>) => () => ({ status: 200, headers: {}, body })
 
@@ -211,7 +211,7 @@ describe('a handler with reply', () => {
     expect(await told).toBe(true)
   })
 
-  it('hears of a client that leaves', async () => {
+  it('is notified when a client disconnects', async () => {
     const reasons: boolean[] = []
     let seen = () => {}
     const twice = new Promise<void>((resolve) => {

@@ -7,13 +7,13 @@ export interface Spelling {
   refused: 400 | 404
   /** Where a path with dot segments meets an adapter that stands alone, before the host's framework. */
   dots?: 400
-  /** Where the runtime resolves dot segments before anybody: then a guard and the router read the same path. */
+  /** The runtime resolves dot segments before a guard or the router reads the path, so both read the same one. */
   resolves?: true
 }
 
 export const CAPABILITIES = '/admin/capabilities'
 
-/** Each stands for `CAPABILITIES` to whoever decodes or resolves it. */
+/** Each is equal to `CAPABILITIES` after decoding or resolving. */
 export const respelled = [
   '/%61dmin/capabilities',
   '/admi%6e/capabilities',

@@ -49,7 +49,7 @@ export function header(answer: Answer, name: string): string | undefined {
   return answer.headers.find(([given]) => given === name)?.[1]
 }
 
-/** Whether `answer` is whole, so that nobody needs to wait for the connection to close. */
+/** Returns whether `answer` is complete, so that callers need not wait for the connection to close. */
 function isWhole(answer: Answer | undefined, head: boolean): boolean {
   const length = answer && header(answer, 'content-length')
   return answer !== undefined && !head && length !== undefined && answer.body.length >= Number(length)

@@ -86,7 +86,7 @@ describe('what is called when a signal aborts', () => {
     expect(act).toHaveBeenCalledTimes(1)
   })
 
-  it('is not called for whom another one sends away while all are told', () => {
+  it('is not called for a listener that an earlier listener removes during the abort', () => {
     const { controller, signal } = counted()
     const act = vi.fn()
     let forget = () => {}

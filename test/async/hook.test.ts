@@ -1,4 +1,4 @@
-/** The hooks by which a host is told something: what they do wrong, and where errors go that have none. */
+/** Hooks of a host: how their own errors are handled, and where errors go without an error hook. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { guardErrorHook, guardHook } from '../../src/async/hook.js'
 import { badHooks, flushPromises } from '../bad-hooks.js'
@@ -13,7 +13,7 @@ function listen() {
 }
 
 describe('a hook', () => {
-  it.each(badHooks)('that %s fails nobody, and whoever asks is told', async (_, hook) => {
+  it.each(badHooks)('that %s breaks no caller, and its error is reported', async (_, hook) => {
     const told: unknown[] = []
     guardHook(hook, (thrown) => told.push(thrown))()
     await flushPromises()
@@ -28,7 +28,7 @@ describe('the hook for errors', () => {
     expect(written).toEqual([['relayscope:', { route: '/users' }, error]])
   })
 
-  it('is told no more than ten errors a second by itself, and then how many more there were', () => {
+  it('logs at most ten errors a second by default, and then how many it suppressed', () => {
     const written = listen()
     const clock = vi.spyOn(performance, 'now').mockReturnValue(1_500)
     onTestFinished(() => clock.mockRestore())
@@ -40,7 +40,7 @@ describe('the hook for errors', () => {
     expect(written.slice(10)).toEqual([['relayscope: 990 more errors within a second'], ['relayscope:', error]])
   })
 
-  it('is nobody where a host says so', () => {
+  it('is disabled when a host passes null', () => {
     const written = listen()
     guardErrorHook(null)(error)
     expect(written).toEqual([])

@@ -17,7 +17,7 @@ describe('permits', () => {
     expect(started).toEqual([0, 1, 2, 3, 4])
   })
 
-  it('are not taken by whoever does not want one any more', () => {
+  it('are not taken by a waiter that declines', () => {
     const semaphore = createSemaphore(1, 100, isReady)
     const started: string[] = []
     semaphore.acquire(1, () => {})
@@ -32,7 +32,7 @@ describe('permits', () => {
     ['first', 0],
     ['in the middle', 2],
     ['last', 4],
-  ])('are left by whoever waits %s, without changing the order of the others', (_, leaver) => {
+  ])('are given up by a waiter %s without changing the order of the others', (_, leaver) => {
     const semaphore = createSemaphore(1, 100, isReady)
     semaphore.acquire(1, () => {})
     const started: number[] = []
@@ -44,7 +44,7 @@ describe('permits', () => {
     expect(started).toEqual([0, 1, 2, 3, 4].filter((i) => i !== leaver))
   })
 
-  it('are kept for no more than the bound of what all who wait may come to, whoever has left', () => {
+  it('are reserved for waiters up to a total bound, which frees up when one leaves', () => {
     const semaphore = createSemaphore(1, 10, isReady)
     semaphore.acquire(10, () => {})
     const waiter = semaphore.acquire(6, () => {})

@@ -72,7 +72,7 @@ describe('work within a time', () => {
     expect(ourTimers()).toEqual([])
   })
 
-  it('may fail later without anybody hearing of it', async () => {
+  it('may fail later without an unhandled rejection', async () => {
     const unhandled = vi.fn()
     process.on('unhandledRejection', unhandled)
     let fail = () => {}

@@ -1,4 +1,4 @@
-/** Long work in slices goes on where a runtime cancels timers: those of a request that has ended. */
+/** Sliced work continues on runtimes that cancel the timers of an ended request. */
 import { afterEach, expect, it, vi } from 'vitest'
 
 afterEach(() => {
@@ -19,7 +19,7 @@ async function load() {
 
 const { signal } = new AbortController()
 
-it('goes on after a slice whose timer was lost', async () => {
+it('continues after a slice whose timer was lost', async () => {
   const { state, beginSlice, betweenSlices } = await load()
   state.loses = true
   beginSlice()
@@ -28,7 +28,7 @@ it('goes on after a slice whose timer was lost', async () => {
   await betweenSlices({ signal })
 })
 
-it('goes on behind work whose timer was lost', async () => {
+it('continues after other work whose timer was lost', async () => {
   const { state, beginSlice, betweenSlices } = await load()
   beginSlice()
   state.now += 20

@@ -14,7 +14,7 @@ describe('the wait before a reconnection', () => {
     ])
   })
 
-  it('is no loop when the relay says 0, and no overflowing timer when it says for ever', () => {
+  it('does not spin when the relay says 0, and never overflows the timer', () => {
     expect(reconnectDelay(0, 0, 0)).toBe(100)
     expect(reconnectDelay(10 ** 15, 0, 0.999)).toBeLessThan(1_000_000)
   })

@@ -1,4 +1,4 @@
-/** A relay's end of the wire, played by hand over a real socket: for the tests of the browser client. */
+/** The server side of the relay protocol, scripted over a real socket for tests of the browser client. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 

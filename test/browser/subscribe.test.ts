@@ -165,7 +165,7 @@ describe('subscribe', () => {
     await isCancelled
   })
 
-  it('may be left alone by whoever listens to onEnd: its rejection is handled', async () => {
+  it('may be ignored by callers that use onEnd: its rejection is handled', async () => {
     const relay = await startRelay((visit) => answerJson(visit, 404, { code: 'session_not_found' }))
     const client = createCooperativeSiteClient({ baseUrl: relay.url, sessionId: 'x' })
     // An unhandled rejection fails the whole run.
@@ -175,7 +175,7 @@ describe('subscribe', () => {
     expect(end).toMatchObject({ reason: 'refused', error: { code: 'session_not_found' } })
   })
 
-  it('reports a callback that throws and a frame that is no JSON, and goes on', async () => {
+  it('reports a callback that throws and a frame with invalid JSON, and continues', async () => {
     const reported: unknown[] = []
     vi.stubGlobal('reportError', (error: unknown) => reported.push(error))
     onTestFinished(() => void vi.unstubAllGlobals())

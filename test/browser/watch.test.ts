@@ -153,7 +153,7 @@ describe('the watch of a browser', () => {
     await host.facilities.close()
   })
 
-  it('says that it does not know while nobody has looked, and since when', async () => {
+  it('marks a list as stale, with its last read time, while the host cannot read it', async () => {
     const host = createHost()
     const { now, leave } = begin(host, ['/connections'])
     await tick()
@@ -167,7 +167,7 @@ describe('the watch of a browser', () => {
     await host.facilities.close()
   })
 
-  it('says of each list by itself that nobody has looked, and stays for those that somebody looks at', async () => {
+  it('marks each list as stale separately, and stays connected for the lists that are still read', async () => {
     const host = createHost()
     const { now, leave } = begin(host, ['/connections', '/contexts'])
     await tick()
@@ -228,7 +228,7 @@ describe('the watch of a browser', () => {
     expect(answers).toEqual([])
   })
 
-  it('goes on when its listener throws, and says nothing after it has left', async () => {
+  it('continues when its listener throws, and reports nothing after an abort', async () => {
     const host = createHost()
     const told = vi.spyOn(console, 'error').mockImplementation(() => {})
     const left = new AbortController()

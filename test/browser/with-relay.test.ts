@@ -190,7 +190,7 @@ describe('a viewer', () => {
     await expect(watch('nobody').ended).rejects.toMatchObject({ code: 'unauthenticated', status: 401 })
   })
 
-  it('hears of a shutdown', async () => {
+  it('is notified of a shutdown', async () => {
     const { relay, watch } = await startAll()
     const bob = watch('bob')
     await bob.hears(1)

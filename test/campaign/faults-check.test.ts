@@ -1,4 +1,4 @@
-/** Holds the check of fault histories: a clean one passes, and what is planted in it is told. */
+/** Tests the checker of fault histories: a clean history passes, and planted defects are reported. */
 import { expect, it } from 'vitest'
 import type { DeliveryStatus } from '../../src/contract/delivery.js'
 import { checkHistory } from './faults-check.js'

@@ -24,7 +24,9 @@ export function checkHistory(history: readonly Entry[]): string[] {
   return [
     ...only(history, 'died').map(({ node }) => `node ${node} ended by itself`),
     ...operations.flatMap(({ call, process, end }) =>
-      end.type === 'error' ? [`${call.what} at ${process} failed with what is no refusal: ${end.message}`] : [],
+      end.type === 'error'
+        ? [`${call.what} at ${process} failed with an error that is not a refusal: ${end.message}`]
+        : [],
     ),
     ...checkCommands(history, operations),
     ...checkMessages(history, operations),
@@ -56,7 +58,7 @@ function checkCommands(history: readonly Entry[], operations: readonly Operation
 
   const sent = new Map(callsOf(operations, 'dispatch').map(({ call }) => [nameOf(call), call.n]))
   for (const [name, all] of grouped(only(history, 'handed_over'), nameOf)) {
-    if (all.some(({ n }) => n !== sent.get(name))) wrong.push(`${name} was handed over with another payload`)
+    if (all.some(({ n }) => n !== sent.get(name))) wrong.push(`${name} was delivered with another payload`)
     if (new Set(all.map(({ attempt }) => attempt)).size < all.length) wrong.push(`an attempt of ${name} came twice`)
     const counted = statuses.get(name)?.attempts.count ?? 0
     if (all.some(({ attempt }) => attempt > counted)) wrong.push(`${name} has more attempts than are counted`)
@@ -92,7 +94,7 @@ function checkMessages(history: readonly Entry[], operations: readonly Operation
   return wrong
 }
 
-/** Each event has one position, and whoever missed events was told so. */
+/** Each event has one position, and a subscriber that missed events received a gap. */
 function checkEvents(history: readonly Entry[]): string[] {
   const wrong: string[] = []
   const heard = only(history, 'heard')
@@ -127,7 +129,8 @@ function checkLeft(history: readonly Entry[]): string[] {
   const { tracked_commands, tenants, shards, now } = left
   if (tracked_commands > 0) wrong.push(`${tracked_commands} commands are left`)
   for (const { scope_id, reserved_commands, oldest_deadline_at } of tenants) {
-    // Whoever dies between two shards leaves a reservation to its deadline; within one shard there is no between.
+    // A node that dies between writes to two shards leaves a reservation until its deadline; with one shard the write
+    // is atomic.
     const isAllowed = shards > 1 && oldest_deadline_at !== null && oldest_deadline_at > now
     if (!isAllowed) wrong.push(`${reserved_commands} reservations of ${scope_id} are left`)
   }

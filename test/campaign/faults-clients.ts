@@ -30,19 +30,19 @@ export interface Clients {
   close(): Promise<void>
 }
 
-/** A client that hears nothing for so long takes its node for dead. */
-const PATIENCE_MS = 2_500
+/** A client that receives no answer for this long considers its node dead. */
+const TIMEOUT_MS = 2_500
 const PAUSE_MS = 100
 
 export const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
-/** The answer, or nothing where the node has none in time; what becomes of the call is written down all the same. */
+/** Returns the answer, or `undefined` on a timeout; the outcome of the call is recorded either way. */
 export async function askFor(node: CampaignNode, call: Call): Promise<Operation['end'] | undefined> {
   let timer: ReturnType<typeof setTimeout> | undefined
-  const patience = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), PATIENCE_MS)
+  const timeout = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), TIMEOUT_MS)
   })
-  const end = await Promise.race([node.ask(call), patience])
+  const end = await Promise.race([node.ask(call), timeout])
   clearTimeout(timer)
   return end
 }
@@ -70,7 +70,7 @@ export function createClients({ nodes, names, random, intentOf }: ClientsOptions
       node = random.pick(up)
       const to = node.process
       const own = `${index}-${++instances}`
-      // From here on the old one is nobody's.
+      // From here on the old instance is no longer current.
       instance_id = own
       if (isOk(await askFor(node, { what: 'connect', ...name, instance_id: own }))) home = to
     }
@@ -82,7 +82,7 @@ export function createClients({ nodes, names, random, intentOf }: ClientsOptions
       }
     })()
 
-    /** Whichever way the command goes: until somebody has said for certain that it is over. */
+    /** Acknowledges and settles the command, retrying until its end is certain. */
     async function work(command_id: string, intent: Intent) {
       const key = { ...name, command_id }
       const state = intent === 'refuse' ? 'refused' : 'acknowledged'
@@ -92,7 +92,7 @@ export function createClients({ nodes, names, random, intentOf }: ClientsOptions
         await miss(end)
       }
       if (intent === 'forget') return
-      // Refused, fenced or over: an end that comes after another is none.
+      // Refused, fenced or over: an end after another end has no effect.
       while (!isClosed) {
         const fence = random.chance(0.2) ? instance_id : null
         const ending = intent === 'fail' ? 'failed' : 'resulted'
@@ -107,7 +107,7 @@ export function createClients({ nodes, names, random, intentOf }: ClientsOptions
       const word: Call = { what: 'acknowledge', ...name, command_id, instance_id: old, state: 'acknowledged' }
       const end = await askFor(random.pick(nodes), word)
       const isRefused = end?.type === 'ok' && end.answer === false
-      // Believed, it is never handed over again.
+      // Once this is accepted, the command is never delivered again.
       if (!isRefused) await work(command_id, intentOf(command_id))
     }
 
@@ -120,7 +120,7 @@ export function createClients({ nodes, names, random, intentOf }: ClientsOptions
       under.add(working)
     }
 
-    /** Nobody knows: a node that is silent has lost its client, and one that is not is asked again. */
+    /** The outcome is unknown: a silent node has lost its client, and another node is asked again. */
     async function miss(end: Operation['end'] | undefined) {
       if (end === undefined) home = ''
       await pause(PAUSE_MS)

@@ -63,9 +63,9 @@ export type Entry =
   | { type: 'heard'; at: number; process: string; topic: string; epoch: string; seq: number; event_id: string }
   | { type: 'gap'; at: number; process: string; topic: string; last_seq: number | null }
   | { type: 'fault'; at: number; fault: string; node: string }
-  /** A process ended and nobody had killed it. */
+  /** A process ended without being killed by the campaign. */
   | { type: 'died'; at: number; node: string }
-  /** From here on nothing is done to anybody. */
+  /** From here on no faults are injected. */
   | { type: 'healed'; at: number }
   | ({ type: 'command'; status: DeliveryStatus | null } & CommandName)
   | {
@@ -95,7 +95,7 @@ export interface Operation<C extends Call = Call> {
   end: { type: 'ok'; answer: Answers[C['what']] } | Failure
 }
 
-/** Whether an operation may have had an effect that nobody was told. */
+/** Returns whether an operation may have had an effect that its caller doesn't know of. */
 const isOpen = ({ end }: Operation): boolean =>
   end.type === 'unanswered' || end.type === 'error' || (end.type === 'refused' && end.outcome === 'unknown')
 

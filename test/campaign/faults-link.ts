@@ -4,22 +4,22 @@ import { createConnection, createServer, type Socket } from 'node:net'
 import { createCutter } from '../redis/resp.js'
 
 /**
- * - `reset`: both ends are told at once;
+ * - `reset`: both ends see a reset immediately;
  * - `hold`: nothing passes, and everything does afterwards;
- * - `swallow`: bytes are lost and nobody is told until it is over: a link that is dead without a reset;
- * - `late`: the node is told at once, and what it had sent reaches the store afterwards.
+ * - `swallow`: bytes are lost and neither end notices until the cut is over: a dead link without a reset;
+ * - `late`: the node sees a reset immediately, and the bytes it had sent reach the store afterwards.
  */
 export type Cut = 'reset' | 'hold' | 'swallow' | 'late'
 
 export interface Link {
   /** Where the node reaches each server, in their order. */
   readonly ports: readonly number[]
-  /** Begins a cut; `mend` ends it. */
+  /** Begins a cut; `restore` ends it. */
   cut(how: Cut): void
-  mend(): void
+  restore(): void
   /**
-   * Calls `dies` at the `nth` command from now on: before the store has it, or, `isRun`, when the store has answered and
-   * nobody has heard it.
+   * Calls `dies` at the `nth` command from now on: before the store receives it, or, if `isRun`, after the store has
+   * replied and before the reply is read.
    */
   atCommand(nth: number, isRun: boolean, dies: () => void): void
   close(): Promise<void>
@@ -102,12 +102,12 @@ export async function startLink(stores: readonly number[]): Promise<Link> {
       if (how !== 'late') return
       const cut = [...pairs]
       setTimeout(() => {
-        // Whoever connects again is served.
+        // New connections are served.
         if (state === 'late') state = 'whole'
         for (const { near } of cut) near.destroy()
       }, KEPT_BACK_MS)
     },
-    mend() {
+    restore() {
       state = 'whole'
       for (const pair of [...pairs]) {
         for (const socket of [pair.near, pair.far]) socket.resume()

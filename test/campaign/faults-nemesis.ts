@@ -54,7 +54,7 @@ export function startNemesis({ nodes, servers, random, record, now, move }: Neme
     await node.kill()
     note('kill', victim)
     await pause(random.below(800))
-    node.link.mend()
+    node.link.restore()
     await node.start()
   }
 
@@ -70,7 +70,7 @@ export function startNemesis({ nodes, servers, random, record, now, move }: Neme
     note(`cut ${how}`, node.process)
     node.link.cut(how)
     if (how !== 'reset') await pause(300 + random.below(3_000))
-    node.link.mend()
+    node.link.restore()
   }
 
   async function stall() {
@@ -96,7 +96,7 @@ export function startNemesis({ nodes, servers, random, record, now, move }: Neme
       })
     }
     const free = nodes.filter((node) => !busy.has(node))
-    // Somebody is left to whom nothing happens.
+    // Keep at least one node free of faults.
     if (free.length < 2) return undefined
     const node = random.pick(free)
     busy.add(node)

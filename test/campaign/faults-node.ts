@@ -7,7 +7,7 @@ import { Refusal } from '../../src/refusal.js'
 import type { Answer, Call, Failure } from './faults-history.js'
 import { type NodePlan, type Order, TIGHT_SCOPE, type Word } from './faults-words.js'
 
-/** Patience for an acknowledgement: well below the stops. */
+/** Timeout for an acknowledgement: well below the length of the stops. */
 const ACK_TIMEOUT_MS = 600
 const COMMAND_TIMEOUT_MS = 1_000
 /** Longer than any campaign: what leaves for its age would not be there for the last read. */
@@ -23,7 +23,7 @@ const plan = JSON.parse(process.argv[2] ?? '') as NodePlan
 /** Resolves when the parent's side of the channel has it, whatever becomes of this process then. */
 const say = (word: Word) =>
   new Promise<void>((resolve, reject) => {
-    if (!process.send) return reject(new Error('nobody is there to be told'))
+    if (!process.send) return reject(new Error('no parent process to report to'))
     process.send(word, undefined, {}, (error) => (error ? reject(error) : resolve()))
   })
 
@@ -81,7 +81,7 @@ const { nodeId: _, ...shared } = place
 const bus = createRedisEventBus(shared)
 const heard = new Set<string>()
 
-/** Pulls what is there of a topic, from now on. */
+/** Subscribes to a topic and pulls its events from now on. */
 function listen(topic: string) {
   if (heard.has(topic)) return
   heard.add(topic)
@@ -164,7 +164,7 @@ async function obey(call: Call): Promise<Answer> {
   if (call.what === 'subscribe') {
     listen(call.topic)
     await bus.prepare(call.topic)
-    // What is there by now is told before this is answered.
+    // Report the events that have arrived before replying to this call.
     await new Promise(setImmediate)
     return true
   }
@@ -185,7 +185,7 @@ function failureOf(error: unknown): Failure {
   if (!(error instanceof Refusal))
     return { type: 'error', message: String(error instanceof Error ? error.stack : error) }
   const { code, outcome } = error
-  // What is no state of the store was decided before anything was done.
+  // Refusals other than those of the store are decided before anything runs.
   return {
     type: 'refused',
     code,

@@ -6,7 +6,7 @@ import type { CommandName, Entry } from './faults-history.js'
 export interface Reader {
   /** Commands that are admitted and have not ended. */
   tracked(): Promise<number>
-  /** Whether a reservation is held beyond its deadline, or by nobody. */
+  /** Whether a reservation is held past its deadline, or without an owner. */
   holds(): Promise<boolean>
   read(commands: Iterable<CommandName>, streams: ReadonlyMap<string, { user_id: string }>): Promise<Entry[]>
 }

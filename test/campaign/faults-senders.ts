@@ -18,7 +18,7 @@ export interface SendersOptions {
 
 export interface Senders {
   intentOf(command_id: string): Intent
-  /** Every command that anybody tried to dispatch. */
+  /** Every command that a sender tried to dispatch. */
   commands: ReadonlyMap<string, Dispatch>
   streams: ReadonlyMap<string, { user_id: string }>
   /** Sends no more; resolves when the last have been answered or given up. */
@@ -74,7 +74,7 @@ export function createSenders({ nodes, names, clients, random }: SendersOptions)
     const dispatch = nextCommand(random.pick(names), intent, intent === 'forget' || kind < 12)
     const { user_id, client_id, command_id } = dispatch
     let end = await ask(dispatch)
-    // Whoever was told nothing asks again, and so do some others.
+    // Senders without a clear answer ask again, and so do some others.
     for (
       let tries = 0;
       tries < 3 && !isStopped && (isUnclear(end) ? random.chance(0.7) : random.chance(0.05));

@@ -18,7 +18,7 @@ export interface Order {
   call: Call
 }
 
-/** What a node tells: how a call ended, and what nobody asked for. */
+/** Messages from a node: how a call ended, and unsolicited events. */
 export type Word =
   | { kind: 'ready' }
   | { kind: 'ended'; op: number; end: { type: 'ok'; answer: Answer } | Failure }

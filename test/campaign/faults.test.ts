@@ -13,7 +13,7 @@ describeRedis('crashes, stops and cuts', () => {
     const shards = SEED % 3 === 0 ? 4 : 1
     const { figures, violations } = await runFaults({ seed: SEED, seconds: SECONDS, nodes: 3, shards, client, folder })
     expect(violations).toEqual([])
-    // A run in which nothing happened to anybody would try nothing.
+    // A run without faults would test nothing.
     expect(Object.keys(figures)).toEqual(expect.arrayContaining(['kill', 'stop', 'cut', 'handed_over', 'heard', 'ok']))
   }, 240_000)
 })

@@ -44,9 +44,9 @@ describe('the judge of answers', () => {
 
   const body = (change: object) => ({ ...right, body: JSON.stringify({ ...JSON.parse(right.body), ...change }) })
   it.each<[string, Answered, string]>([
-    ['an internal error', toAnswer(problemReply('internal')), '500 internal that nobody injected'],
-    ['a store that cannot be reached', toAnswer(problemReply('unavailable')), '503 unavailable that nobody injected'],
-    ['a deadline', toAnswer(problemReply('inspector_timeout')), '504 inspector_timeout that nobody injected'],
+    ['an internal error', toAnswer(problemReply('internal')), '500 internal that was not injected'],
+    ['a store that cannot be reached', toAnswer(problemReply('unavailable')), '503 unavailable that was not injected'],
+    ['a deadline', toAnswer(problemReply('inspector_timeout')), '504 inspector_timeout that was not injected'],
     ['a planted secret', body({ detail: PLANTED }), 'holds what was planted'],
     ['a secret in a header', { ...right, headers: [...right.headers, ['x-key', PLANTED]] }, 'holds what was planted'],
     ['an echo', body({ detail: ECHO }), 'repeats what was sent'],
@@ -72,7 +72,7 @@ describe('the judge of answers', () => {
       json({ items: [], next_cursor: null, has_more: false }),
       '200 is not what its schema says',
     ],
-    ['what is no HTTP', { ...right, status: 0 }, 'has no status line'],
+    ['a response that is not HTTP', { ...right, status: 0 }, 'has no status line'],
   ])('finds %s', (_what, answer, word) => {
     expect(judgeAnswer('diagnostics', answer, asked, PREFIX)).toContain(word)
   })
@@ -82,15 +82,17 @@ describe('the judge of answers', () => {
     expect(words).toEqual(['200 is not what its schema says'])
   })
 
-  it('finds an answer to somebody who had nothing to show', () => {
-    expect(judgeAnswer('relay', json(site), { ...asked, authorized: false }, PREFIX)).toEqual(['200 for nobody'])
+  it('finds a successful response to an unauthenticated caller', () => {
+    expect(judgeAnswer('relay', json(site), { ...asked, authorized: false }, PREFIX)).toEqual([
+      '200 for an unauthenticated caller',
+    ])
   })
 
-  it('finds what is no stream of frames', () => {
+  it('finds an invalid event stream', () => {
     const stream = { status: 200, headers: [['content-type', 'text/event-stream'], head[1]] as Answered['headers'] }
     const judged = (text: string) => judgeAnswer('relay', { ...stream, body: text }, asked, PREFIX)
     expect(judged('retry: 5000\nid: e:0\nevent: ready\ndata: {}\n\n')).toEqual([])
-    expect(judged('event: injected\ndata: {}\n\n')).toEqual(['is no stream of frames'])
+    expect(judged('event: injected\ndata: {}\n\n')).toEqual(['is not a valid event stream'])
   })
 })
 

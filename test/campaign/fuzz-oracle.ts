@@ -21,7 +21,7 @@ const SCHEMAS: Record<Surface, readonly z.ZodType[]> = {
 /** What the fuzzer's world brings about by itself: an application that is slow, one that is not there, a full share. */
 const INJECTED = new Set(['action_timeout', 'connector_unavailable', 'relay_refused'])
 
-/** What Node's own parser answers to what is no HTTP. */
+/** Statuses of Node's own parser for input that is not HTTP. */
 const UNPARSED = new Set([400, 408, 413, 417, 431])
 
 /** The schemas that a body of this request may have: of the route that its path names, where there is one. */
@@ -67,7 +67,7 @@ function checkProblem({ status, headers, body }: Answered): string[] {
   if (problem.data.status !== status) wrong.push(`${status} says that it is ${problem.data.status}`)
   if (Buffer.byteLength(body, 'latin1') > 2_048) wrong.push('is longer than a problem')
   if (body.includes(ECHO)) wrong.push('repeats what was sent')
-  if (status >= 500 && status !== 501 && !INJECTED.has(code)) wrong.push(`${status} ${code} that nobody injected`)
+  if (status >= 500 && status !== 501 && !INJECTED.has(code)) wrong.push(`${status} ${code} that was not injected`)
   return wrong
 }
 
@@ -76,7 +76,7 @@ function checkBody(surface: Surface, answer: Answered, asked: Asked | undefined,
   const type = headers.find(([name]) => name === 'content-type')?.[1] ?? ''
   if (type.startsWith('text/event-stream')) {
     const frames = /^(?:retry: \d+\n|id: \S+\n|event: (?:ready|gap|site_event|end)\n|data: \{.*\}\n|:.*\n|\n)+$/
-    return surface === 'relay' && frames.test(body) ? [] : ['is no stream of frames']
+    return surface === 'relay' && frames.test(body) ? [] : ['is not a valid event stream']
   }
   if (!type.startsWith('application/json')) return [`${status} has the type ${type}`]
   const value = parseJson(body)
@@ -84,15 +84,15 @@ function checkBody(surface: Surface, answer: Answered, asked: Asked | undefined,
   return fits ? [] : [`${status} is not what its schema says`]
 }
 
-/** Everything that is wrong with one answer; `asked` is absent where nobody can tell what it answers. */
+/** Returns everything that is wrong with one response; `asked` is absent when its request is unknown. */
 export function judgeAnswer(surface: Surface, answer: Answered, asked: Asked | undefined, prefix: string): string[] {
   const { status, headers, body } = answer
   if (status === 0) return ['has no status line']
   const text = body + headers.map((pair) => pair.join(':')).join('\n')
   const wrong = text.includes(PLANTED) ? ['holds what was planted'] : []
   if (headers.some(([, value]) => value.includes(ECHO))) wrong.push('repeats what was sent in a header')
-  if (asked?.authorized === false && status < 400) wrong.push(`${status} for nobody`)
-  // The parser of the platform says no before anything of ours is asked.
+  if (asked?.authorized === false && status < 400) wrong.push(`${status} for an unauthenticated caller`)
+  // The platform's parser rejects input before our code runs.
   if (UNPARSED.has(status) && body === '') return wrong
   wrong.push(...checkHeaders(headers))
   if (status === 204 || status === 304 || asked?.method === 'HEAD')

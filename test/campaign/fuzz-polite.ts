@@ -9,7 +9,7 @@ export interface PoliteClient {
   leave(): Promise<string[]>
 }
 
-/** Session and site are dora's, whom no attack names. */
+/** Session and site belong to dora, who is not named by any attack. */
 export async function createPoliteClient({
   ports,
   prefix,

@@ -191,13 +191,14 @@ function authorize(random: Random, surface: Surface, { key, token }: Targets): {
     [[`X-${name}`, value]],
     [[name, '']],
   ])
-  // A relay user may be called anything, and two equal lines are joined into the name of nobody.
+  // A relay user id may be any text, and two equal header lines are joined into one unknown user id.
   return { lines, authorized: surface === 'relay' && lines.length > 0 }
 }
 
 /**
- * Bytes of a body that nobody reads: of a longer one some are on their way yet when the last answer of a connection has been written,
- * and node resets it, with whatever of a long answer has not arrived. So does a bare node:http.
+ * Maximum bytes of an unread request body. When a longer one is still in flight after the last response of a
+ * connection, Node resets the connection and drops the unsent rest of that response. A bare node:http server does the
+ * same.
  */
 const UNREAD_MAX = 16_384
 
@@ -256,8 +257,8 @@ function draw(random: Random, surface: Surface, targets: Targets): Draft {
 }
 
 /**
- * What node answers, or does not, before anything of ours is asked, and ends the connection by: a long answer to an earlier
- * request is cut off where more has been sent behind it.
+ * Whether Node ends the connection before our code runs: a long response to an earlier request is cut off if more was
+ * pipelined after it.
  */
 function endsConnection(lines: Lines): boolean {
   const length = lines.reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0)
@@ -276,12 +277,12 @@ export function createAttack(seed: number, index: number, targets: Targets): Att
   const mayLie = random.chance(0.5)
   for (let n = 1; n <= requests; n++) {
     const draft = draw(random, surface, targets)
-    // Nobody could tell which answer to a liar is the one without a body.
+    // With a false length it would be unclear which response is the one without a body.
     if (mayLie && requests > 1 && draft.method === 'HEAD') draft.method = 'GET'
     const { lines, authorized } = authorize(random, surface, targets)
     const framed = frame(random, draft, mayLie)
     lies ||= framed.lies
-    // The wire holds bytes: what is no Latin-1 goes as UTF-8.
+    // The wire holds bytes: text outside Latin-1 is sent as UTF-8.
     const target = Buffer.from(draft.target).toString('latin1')
     asked.push({ method: draft.method, target, authorized })
     const all: Lines = [...lines, ...draft.lines, ...framed.lines]
@@ -292,7 +293,7 @@ export function createAttack(seed: number, index: number, targets: Targets): Att
     chunks.push(Buffer.concat([Buffer.from(head.join('\r\n'), 'latin1'), framed.bytes]))
     if (isLast) break
   }
-  // A stream of events goes on until its reader leaves.
+  // An event stream stays open until its reader disconnects.
   const ending = random.chance(0.08) ? 'hang-up' : lies ? 'half' : 'read'
   return { index, surface, chunks, asked, lies, ending }
 }

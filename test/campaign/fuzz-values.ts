@@ -68,7 +68,7 @@ const LIMITS = [
 
 export const someLimit = (random: Random): string => random.pick(LIMITS)
 
-/** `cursor`, or what somebody makes of it. */
+/** `cursor`, or a corrupted copy of it. */
 export function forge(random: Random, cursor: string): string {
   const at = random.below(cursor.length + 1)
   const letter = random.pick([...'AZaz09-_=.%+/~'])
@@ -84,7 +84,7 @@ export function forge(random: Random, cursor: string): string {
   ])()
 }
 
-/** JSON text that no program of ours would write. */
+/** JSON text that our own code would never write. */
 const SCRAPS: readonly ((random: Random) => string)[] = [
   () => 'null',
   () => '1e400',

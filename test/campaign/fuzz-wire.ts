@@ -16,8 +16,8 @@ export interface Exchange {
   ended: boolean
 }
 
-// Longer than any bound on a request that a server of the fuzzer has: who still waits then waits for ever.
-const PATIENCE_MS = 20_000
+// Longer than any timeout of the fuzzer's servers: a request that is still pending then hangs.
+const TIMEOUT_MS = 20_000
 
 const headerOf = (headers: Answered['headers'], name: string) => headers.find(([given]) => given === name)?.[1]
 
@@ -42,7 +42,7 @@ function readChunked(text: string, at: number): { body: string; end: number } | 
   }
 }
 
-/** The whole chunks from `at` of what goes on. */
+/** Returns the complete chunks of an unfinished body, from `at`. */
 function readPieces(text: string, at: number): string {
   for (let body = ''; ; ) {
     const line = text.indexOf('\r\n', at)
@@ -97,12 +97,12 @@ export function send(port: number, { chunks, asked, lies, ending }: Attack): Pro
     const socket = connect(port, '127.0.0.1')
     const received: Buffer[] = []
     const finish = (ended: boolean) => {
-      clearTimeout(patience)
+      clearTimeout(timer)
       socket.destroy()
       const { answers, rest } = readAnswers(Buffer.concat(received).toString('latin1'), asked)
       resolve({ answers, rest, ended })
     }
-    const patience = setTimeout(() => finish(false), PATIENCE_MS)
+    const timer = setTimeout(() => finish(false), TIMEOUT_MS)
     socket.on('connect', () => {
       for (const chunk of chunks) socket.write(chunk)
       if (ending === 'half') socket.end()

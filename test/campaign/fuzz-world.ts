@@ -55,7 +55,7 @@ async function live(facilities: ReturnType<typeof createMemoryFacilities>): Prom
   return living
 }
 
-/** Takes the parameter away from whoever waits for ever: the viewer's own time-out is what ends it. */
+/** Never resolves; ends only when the caller's timeout aborts the signal. */
 const untilAborted = (signal: AbortSignal) =>
   new Promise<never>((_, reject) =>
     signal.addEventListener('abort', () => reject(new Refusal('timeout')), { once: true }),
@@ -72,7 +72,7 @@ const describe = (error: unknown) => (error instanceof Error ? (error.stack ?? e
 
 export interface FuzzWorld {
   targets: Targets
-  /** What a hook of ours was told and no injection explains. */
+  /** Errors reported to our hooks that no injection explains. */
   reported: string[]
   /** Declares again what a request may have taken back, and keeps the connections alive. */
   restore(): Promise<void>
@@ -101,7 +101,7 @@ export async function createFuzzWorld(): Promise<FuzzWorld> {
     prefix: PREFIX,
     onError: (error) => void reported.push(describe(error)),
   })
-  // A server of the host's own, and one of ours.
+  // A host's own server, and one started by the library.
   const hosts = createServer(toNodeHandler(diagnostics)).listen(0, '127.0.0.1')
   await new Promise((resolve) => hosts.once('listening', resolve))
 

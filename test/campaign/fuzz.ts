@@ -1,4 +1,7 @@
-/** Sends requests that nobody should send to the diagnostics router, the relay and the control server, and judges. */
+/**
+ * Sends malformed and hostile requests to the diagnostics router, the relay and the control server, and judges the
+ * responses.
+ */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { judge } from './fuzz-oracle.js'
@@ -42,7 +45,7 @@ async function heldBytes(): Promise<number> {
   return heapUsed + external
 }
 
-/** One run. Whatever it finds stands in the report; it rejects only where it could not run at all. */
+/** Runs the fuzzer once. Findings are returned in the report; it rejects only if it could not run. */
 export async function fuzz({ seed, requests }: FuzzOptions): Promise<FuzzReport> {
   const violations: string[] = []
   const statuses: Record<string, number> = {}

@@ -129,7 +129,7 @@ describe('relayscope get', () => {
     expect(all.err).toBe('')
   })
 
-  it('says beside the answer that it is a sample', async () => {
+  it('marks a partial answer as a sample', async () => {
     const facilities = createMemoryFacilities()
     onTestFinished(async () => void (await facilities.close()))
     const { inspectors } = memoryComposition(facilities)
@@ -220,7 +220,7 @@ describe('relayscope get', () => {
     expect(err).toMatch(said)
   })
 
-  it('ends with 1 where nobody answers', async () => {
+  it('exits with 1 when the router cannot be reached', async () => {
     expect(await call(['http://127.0.0.1:1', '/users'])).toMatchObject({
       code: 1,
       err: 'relayscope: no answer there\n',
@@ -266,7 +266,7 @@ describe('the command', () => {
     expect([code, err]).toEqual([1, expect.stringMatching(/^relayscope: the output cannot be written: ENOSPC.*\n$/)])
   })
 
-  it('gets, ends quietly when nobody reads on, and says 2 for what is wrong', async () => {
+  it('exits quietly when its output is no longer read, and with 2 for invalid arguments', async () => {
     const url = await startRouter(['ann'])
     const env = { SERVICE_ADMIN_KEY: KEY }
     expect(await startCommand(['get', url, '/users'], env).ended).toMatchObject({ code: 0, err: '' })

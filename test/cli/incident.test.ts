@@ -154,7 +154,7 @@ describe('relayscope capture and open', () => {
 })
 
 describe('relayscope record', () => {
-  it('goes on after kill -9 with a new snapshot, and shows the time between as a gap', async () => {
+  it('continues after kill -9 with a new snapshot, and shows the time between as a gap', async () => {
     const world = createWorld()
     let now = NOW
     const startedAt = performance.now()

@@ -157,7 +157,7 @@ describeRedis('relayscope observe', () => {
   }
   const at = (port: number, who = '') => ['--redis', `redis://${who}127.0.0.1:${port}`, '--deployment', 'prod']
 
-  it('shows a deployment to whoever has the key, under its read-only permissions, and ends on SIGTERM', async () => {
+  it('serves a deployment to callers with the key, under its read-only permissions, and exits on SIGTERM', async () => {
     const { client, close } = await clients['node-redis']([server.port])
     await createRedisFacilities({ client, deploymentId: 'prod', onError: null }).contexts.report(context)
     await close()
@@ -177,7 +177,7 @@ describeRedis('relayscope observe', () => {
     expect(await command.ended).toMatchObject({ code: 0, err: '' })
   })
 
-  it('shows a page that looks at it, unless it is told not to', async () => {
+  it('serves a dashboard, unless --no-dashboard is given', async () => {
     const [command, bare] = [
       observe([...at(server.port), '--prefix', '/ops']),
       observe([...at(server.port), '--no-dashboard']),
@@ -193,7 +193,7 @@ describeRedis('relayscope observe', () => {
     expect((await bare.ended).out).not.toContain('dashboard')
   })
 
-  it('serves metrics where it is told to, to whoever sends the key as a bearer token', async () => {
+  it('serves metrics with --metrics, to callers that send the key as a bearer token', async () => {
     const [command, bare] = [
       observe([...at(server.port), '--metrics'], { SERVICE_ADMIN_KEY: 'k-2' }),
       observe(at(server.port), { SERVICE_ADMIN_KEY: 'k-2' }),
@@ -205,7 +205,7 @@ describeRedis('relayscope observe', () => {
     const answer = await scrape(url, 'k-2')
     expect(answer.status).toBe(200)
     expect(await answer.text()).toContain('relayscope_source_up{source="delivery"} 1\n')
-    // Without metrics it is no path of anybody.
+    // Without --metrics the path does not exist.
     expect((await fetch(new URL('/metrics', await bare.ready()), { headers: { 'x-admin-key': 'k-2' } })).status).toBe(
       404,
     )
@@ -214,7 +214,7 @@ describeRedis('relayscope observe', () => {
     expect((await bare.ended).out).not.toContain('/metrics')
   })
 
-  it('lets an agent look where it is told to, with the key, by a name of its own', async () => {
+  it('serves MCP with --mcp, to agents that send the key', async () => {
     const [command, bare] = [
       observe([...at(server.port), '--mcp'], { SERVICE_ADMIN_KEY: 'k-2' }),
       observe(at(server.port), { SERVICE_ADMIN_KEY: 'k-2' }),
@@ -268,7 +268,7 @@ describeRedis('relayscope observe', () => {
     await command.ended
   })
 
-  it('answers 503 while the store is away, and goes on when it is back', async () => {
+  it('returns 503 while the store is down, and recovers when it is back', async () => {
     const port = await freePort()
     let own = await startServer({ port })
     const command = observe(at(port))
@@ -284,7 +284,7 @@ describeRedis('relayscope observe', () => {
     await own.stop()
   })
 
-  it('ends on SIGTERM while the store does not answer and nobody takes or ends anything', async () => {
+  it('exits on SIGTERM while the store does not answer and clients stall', async () => {
     const own = await startServer()
     onTestFinished(async () => {
       own.resume()

@@ -34,7 +34,7 @@ export function startCommand(args: string[], env: Record<string, string> = {}, i
     env: { PATH: process.env.PATH, ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
   })
-  // Whoever ends before all of it is read has read enough.
+  // A process that exits before it has read all its input has read enough.
   child.stdin.on('error', () => {})
   if (input === undefined) child.stdin.end()
   else child.stdin.write(input)

@@ -67,7 +67,7 @@ describe('the frame of top', () => {
     expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u202e]/)
   })
 
-  it('says that what it shows is old, and why nobody answers', () => {
+  it('marks a frame as stale, and says why there is no answer', () => {
     const old = withResult(known(), '/capabilities', { problem: 'no answer there' }, NOW + 9_000)
     const [title] = frameOf(old, frame(120, 24, PLAIN, NOW + 9_000))
     expect(title).toMatch(/NO ANSWER, as of .* no answer there/)
@@ -75,7 +75,7 @@ describe('the frame of top', () => {
     expect(frameOf(known(), frame(120, 24))[0]).not.toMatch(/NO ANSWER/)
   })
 
-  it('says of each part that nobody answers any more that it is old, or that it is unknown', () => {
+  it('marks each part without an answer as stale or unknown', () => {
     const beside = {
       '/delivery/summary': { tracked_commands: 3, due_commands: 0, waiting_for_client: 2 },
       '/delivery/nodes?limit=200': { items: [{ node_id: 'n', counters: { outcome: { resulted: 5 } } }] },
@@ -88,7 +88,7 @@ describe('the frame of top', () => {
     const [sources, flow, ended, findings] = parts(whole, NOW)
     expect([sources, findings]).toEqual(['all 1 sources answer', 'findings  none'])
     expect(flow).toMatch(/ 3 in delivery, 0 due, 2 waiting for client$/)
-    // Of nodes that began anew it is not what the table of commands says.
+    // After a restart of nodes their counters differ from the table of commands.
     expect(ended).toMatch(/^ended since the nodes started {2}5 resulted, /)
 
     const lost = ['/sources', '/findings?limit=100', ...Object.keys(beside)].reduce(
@@ -101,7 +101,7 @@ describe('the frame of top', () => {
     expect(unknownEnded).toMatch(/ \? resulted, /)
     expect(oldFindings).toMatch(/^findings {2}as of [\d:]{8} {2}none {2}504 inspector_timeout$/)
 
-    // Nobody says no, either.
+    // There is no error either.
     const hanging = withResult(whole, '/capabilities', { value: answers['/capabilities'] }, NOW + 9_000)
     expect(parts(hanging, NOW + 9_000)[0]).toMatch(/^as of [\d:]{8} {2}all 1 sources answer$/)
   })
@@ -196,7 +196,7 @@ it('is as wide as most are in a terminal that says 0', async () => {
 describe('the keys of top', () => {
   const rows = (state: TopState) => frameOf(state, frame(120, null)).filter((line) => line.startsWith('conn-'))
 
-  it('filters, sorts, turns round and goes on from row to row', () => {
+  it('filter, sort, reverse, and move from row to row', () => {
     const state = keys(known(), '4')
     expect(rows(keys(state, '/', 'a', 'n', 'n', { name: 'return' }))).toHaveLength(20)
     expect(rows(keys(state, '/', 'z', { name: 'backspace' }))).toHaveLength(40)
@@ -295,7 +295,7 @@ describeTerminal('top in a terminal', () => {
     expect(await terminal.isAlternate()).toBe(false)
   })
 
-  it('says that its host is gone, and goes on when it is back', async () => {
+  it('shows that its host is down, and recovers when it is back', async () => {
     const { url, die, comeBack } = await start()
     const terminal = await openTerminal([process.execPath, COMMAND, 'top', url], { SERVICE_ADMIN_KEY: KEY })
     onTestFinished(terminal.close)

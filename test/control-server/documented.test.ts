@@ -12,7 +12,7 @@ const blockOf = (language: string) => new RegExp(`\`\`\`${language}\\n([\\s\\S]*
 const isInstalled = (name: string) => (process.env.PATH ?? '').split(':').some((dir) => existsSync(`${dir}/${name}`))
 const missing = (name: string) => !isInstalled(name) && !process.env.CI
 
-/** What a program prints that is told where the control server is. */
+/** Returns the output of a program that is given the address of the control server. */
 async function run(url: string, program: string, args: string[]): Promise<string> {
   const env = { ...process.env, CONTROL_URL: url, CONTROL_TOKEN: TOKEN }
   return (await promisify(execFile)(program, args, { env })).stdout

@@ -18,7 +18,7 @@ describe('the document of the control server', () => {
     ).toEqual(operations.map(({ name }) => name).sort())
   })
 
-  it('names and describes all that it tells of', () => {
+  it('names and describes every schema and field', () => {
     expect([...unnamed(document), ...undescribed(document), ...dangling(document)]).toEqual([])
     expectProblems(document)
   })

@@ -23,7 +23,7 @@ describe('PUT and DELETE /sites/{site_id}', () => {
     expect(await ask('DELETE', '/sites/notes')).toMatchObject({ status: 404, body: { code: 'not_found' } })
   })
 
-  it('names the owner local when nobody said otherwise', async () => {
+  it('uses the owner local by default', async () => {
     const { ask } = await startControl()
     expect((await ask('PUT', '/sites/notes', notes)).body.owner).toBe('local')
   })
@@ -38,7 +38,7 @@ describe('PUT and DELETE /sites/{site_id}', () => {
 
   it.each([
     ['an owner', { ...notes, owner: 'local' }, 'invalid_body'],
-    ["somebody else's owner", { ...notes, owner: 'bob' }, 'invalid_body'],
+    ['the owner of another site', { ...notes, owner: 'bob' }, 'invalid_body'],
     ['an unknown field', { ...notes, colour: 'red' }, 'invalid_body'],
     ['no mode', {}, 'invalid_body'],
     ['a generic action', { ...notes, action_names: ['Execute'] }, 'generic_action_name'],
@@ -178,7 +178,7 @@ describe('POST /sites/{site_id}/events', () => {
     expect(told).toEqual([error])
   })
 
-  it.each(badHooks)('answers the same when the hook that hears of it %s', async (_, onError) => {
+  it.each(badHooks)('gives the same answer when the error hook %s', async (_, onError) => {
     const { ask } = await startControl({ publisher: { publish: () => Promise.reject(new Error('secret')) }, onError })
     await ask('PUT', '/sites/notes', notes)
     const answer = await ask('POST', '/sites/notes/events', { name: 'note_changed' })
@@ -186,7 +186,7 @@ describe('POST /sites/{site_id}/events', () => {
     await flushPromises()
   })
 
-  it('answers 502 when the publisher returns what is no answer of a relay', async () => {
+  it('answers 502 when the publisher returns an invalid result', async () => {
     const { ask } = await startControl({ publisher: { publish: async () => ({ accepted: 'yes' }) as never } })
     await ask('PUT', '/sites/notes', notes)
     expect((await ask('POST', '/sites/notes/events', { name: 'note_changed' })).status).toBe(502)
@@ -290,7 +290,7 @@ describe('paths and methods', () => {
     expect([events.status, events.headers.get('allow')]).toEqual([405, 'POST'])
   })
 
-  it('answers 422 to any query: there is none to mistype', async () => {
+  it('answers 422 to any query, since it accepts no parameters', async () => {
     const { ask } = await startControl()
     expect(await ask('DELETE', '/sites/notes?force=1')).toMatchObject({ status: 422, body: { code: 'invalid_query' } })
   })

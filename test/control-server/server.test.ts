@@ -1,4 +1,4 @@
-/** Holds the control server's socket: whom it lets in over the wire, what it does about the slow, how it ends. */
+/** Tests the control server's socket: who may connect, how slow clients are handled, how it closes. */
 import { createServer } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { startCooperativeSiteControlServer } from '../../src/control-server/index.js'
@@ -132,7 +132,7 @@ describe('the slow', () => {
     expect(await closed).toContain('401')
   })
 
-  // Far above what a busy machine takes to serve whoever is not slow.
+  // Far longer than a busy machine takes to serve a client that is not slow.
   const timeouts = { headersMs: 1_000, requestMs: 2_000 }
 
   it('are cut off at the headers, at the body, and when they say nothing, while others are served', async () => {
@@ -172,7 +172,7 @@ describe('too many', () => {
     expect((await ask('DELETE', '/sites/x')).status).toBe(404)
   })
 
-  it('connections without a token that take none of their answers lock nobody out', async () => {
+  it('connections without a token that read no answers lock out no other client', async () => {
     const { server, ask } = await startControl()
     const flood = `GET / HTTP/1.1\r\nHost: localhost:${server.port}\r\n\r\n`.repeat(200)
     for (let opened = 0; opened < 640; opened += 64)
@@ -192,7 +192,7 @@ describe('too many', () => {
     const { socket } = await openSocket(server.port)
     const answer = new Promise<string>((resolve) => socket.once('data', (chunk) => resolve(String(chunk))))
     const head = ['PUT /sites/x HTTP/1.1', `Host: localhost:${server.port}`, 'Content-Type: application/json']
-    // The body is announced and never sent: whoever waits for it does not answer.
+    // The body is announced and never sent: a server that waits for it does not answer.
     socket.write(
       [...head, 'Authorization: Bearer another-horse-battery', 'Content-Length: 250000', '', ''].join('\r\n'),
     )

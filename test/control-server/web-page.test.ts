@@ -16,7 +16,7 @@ describe.skipIf(isChromiumMissing)('a web page (needs chromium)', () => {
   })
   afterAll(() => browser?.close())
 
-  /** A page of another local program, beside a control server with a site. */
+  /** A page of another local program, and a control server with a site. */
   async function open() {
     const { server, sites, published, ask } = await startControl()
     await ask('PUT', '/sites/notes', { mode: 'observe' })
@@ -62,7 +62,7 @@ describe.skipIf(isChromiumMissing)('a web page (needs chromium)', () => {
     expect(await sites.get('notes')).toMatchObject({ mode: 'observe' })
   })
 
-  it('is not shown under a name that somebody has pointed at this machine', async () => {
+  it('is not served under a foreign name that resolves to this machine', async () => {
     const { server, page } = await open()
     const answer = await page.goto(`http://rebound.test:${server.port}/sites/notes`)
     expect(answer?.status()).toBe(403)

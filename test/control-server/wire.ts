@@ -16,7 +16,7 @@ export const TOKEN = 'correct-horse-battery'
 
 type Published = Parameters<CooperativeSitePublisher['publish']>
 
-/** A control server over a local registry and a publisher that writes down what it is given. */
+/** Starts a control server over a local registry and a publisher that records its calls. */
 export async function startControl(options: Partial<CooperativeSiteControlServerOptions> = {}) {
   const published: Published[] = []
   const publisher: CooperativeSitePublisher = {
@@ -69,7 +69,7 @@ export async function openSocket(port: number): Promise<{ socket: Socket; closed
   return { socket, closed }
 }
 
-/** Sends `lines` and a blank one; the whole answer of a server that is told to close. */
+/** Sends `lines` and a blank one with `Connection: close`, and returns the whole response. */
 export async function sendRaw(port: number, lines: string[]): Promise<{ status: number; text: string }> {
   const { socket, closed } = await openSocket(port)
   socket.write(`${[...lines, 'Connection: close'].join('\r\n')}\r\n\r\n`)

@@ -1,7 +1,7 @@
 /** What the relay answers to one request, read to its end. */
 import type { World } from './world.js'
 
-/** Who asks for what: the user, or `null` for nobody, then method, path below the prefix, body and headers. */
+/** A request: the user, or `null` if unauthenticated, then method, path below the prefix, body and headers. */
 export type Asked = [user: string | null, method: string, path: string, body?: unknown, headers?: object]
 
 export async function answer(world: World, ...[user, method, path, body, headers]: Asked) {

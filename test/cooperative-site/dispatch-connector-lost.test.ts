@@ -79,7 +79,7 @@ describe('a connector whose facilities do not answer', () => {
     expect(world.delivered).toHaveLength(1)
   })
 
-  it('never says that nothing was run of a command whose admission nobody knows', async () => {
+  it('never claims that a command did not run when its admission is unknown', async () => {
     const world = await createLossy(({ dispatcher }) => ({
       dispatcher: { ...dispatcher, dispatch: losing(dispatcher.dispatch, 2) },
     }))
@@ -193,7 +193,7 @@ describe('a connector whose facilities do not answer', () => {
     expect(told).toEqual([expect.objectContaining({ code: 'payload_too_large' })])
   })
 
-  it('records no command of which nobody can tell that it was admitted', async () => {
+  it('does not record a command whose admission is unknown', async () => {
     const { facilities } = await createWorld()
     const appended: unknown[] = []
     const connector = createDispatchConnector({

@@ -74,7 +74,7 @@ describe('the connector over dispatcher and correlator', () => {
     })
   })
 
-  it('ends what nobody answers as timed out and expired, and cancels it for nobody', async () => {
+  it('ends an unanswered call as timed out and expired, and counts no cancellation', async () => {
     const world = await createWorld()
     const { rpc, dispatcher } = world.facilities
     await attach(world, () => {})
@@ -116,7 +116,7 @@ describe('the connector over dispatcher and correlator', () => {
     expect(await world.connector.reply(reply)).toBe(false)
     expect(await result).toEqual({ archived: 7 })
     expect(await rpc.inspector.getPending(command_id, ask)).toBeNull()
-    // Whoever has answered has taken it, though he never said so by itself.
+    // A result implies the acknowledgement that the client never sent.
     expect(await dispatcher.inspector.status(key, ask)).toMatchObject({
       acknowledgement: { state: 'acknowledged', instance_id: 'laptop-1' },
       terminal: { state: 'resulted' },
@@ -243,7 +243,7 @@ describe('the connector over dispatcher and correlator', () => {
     expect(items).toMatchObject([{ kind: 'command' }, { kind: 'result', payload: kept }])
   })
 
-  it.each([null, 'ok', {}, { ok: 'yes' }])('goes on waiting when %j is handed in as a reply', async (none) => {
+  it.each([null, 'ok', {}, { ok: 'yes' }])('keeps waiting when %j is passed as a reply', async (none) => {
     const world = await createWorld()
     const delivered = deferred<Command>()
     await attach(world, delivered.resolve)
@@ -270,7 +270,7 @@ describe('the connector over dispatcher and correlator', () => {
     expect((await history.inspector.readMessages({ stream: COMMANDS, limit: 10 }, ask)).items).toEqual([])
   })
 
-  it('is attempted once, though the hand-over fails, and then its outcome is unknown', async () => {
+  it('is attempted once even if delivery fails, and then its outcome is unknown', async () => {
     const world = await createWorld()
     const delivered = deferred<Command>()
     await attach(world, (command) => {
@@ -369,7 +369,7 @@ describe('the connector over dispatcher and correlator', () => {
     await expect(large).rejects.toMatchObject({ name: 'ActionFailure', code: 'parameters_too_large' })
   })
 
-  it('hands nothing to a client that the registry does not know, whoever waits at the dispatcher', async () => {
+  it('delivers nothing to a client that is not in the registry, even if a consumer is attached', async () => {
     const { facilities } = await createWorld()
     const delivered: unknown[] = []
     await facilities.dispatcher.attach(laptop, (command) => void delivered.push(command))

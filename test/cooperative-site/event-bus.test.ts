@@ -21,7 +21,7 @@ function drain(subscription: Subscription): BusItem[] {
 }
 
 describe('the event bus of one process', () => {
-  it('remembers the last event of a topic for longer than its place, and of whoever has most of them least', async () => {
+  it('remembers the last event of a topic after its buffer is gone, and evicts from the user with the most topics', async () => {
     let time = 0
     const bus = createCooperativeSiteEventBus({ now: () => time, newId: () => 'epoch' })
     const of = (user: string, n: number) => `users/${user}/sites/${n}/events`
@@ -254,7 +254,7 @@ describe('the event bus of one process', () => {
     expect(await bus.publish('t', event(0))).toBe(0)
   })
 
-  it('keeps neither events nor readers for nobody', async () => {
+  it('keeps neither events without readers nor closed readers', async () => {
     const topic = createTopic({ queueSize: 100, position: { epoch: 'a', seq: 0 } })
     const kept = () => ['slots', 'parked'].map((name) => Reflect.get(topic, name).length)
     topic.append({ ...event(1), seq: 1 })
@@ -272,7 +272,7 @@ describe('the event bus of one process', () => {
     expect(getEventListeners(controller.signal, 'abort')).toEqual([])
   })
 
-  it('wakes nobody who was closed by the one before', async () => {
+  it('does not wake a reader that an earlier reader closed', async () => {
     const bus = createCooperativeSiteEventBus()
     const woken: string[] = []
     const first = bus.subscribe('t', {
@@ -339,7 +339,7 @@ describe('the event bus of one process', () => {
     expect(bus.subscribe('users/mallory/sites/s10049/events').position.seq).toBe(1)
   })
 
-  it('refuses a queue size that is none, and everything once it is closed', async () => {
+  it('refuses an invalid queue size, and any call after close', async () => {
     expect(() => createCooperativeSiteEventBus({ queueSize: 0 })).toThrow(RangeError)
     const bus = createCooperativeSiteEventBus()
     bus.close()
@@ -394,7 +394,7 @@ describe('a topic whose positions come from elsewhere', () => {
     ])
   })
 
-  it('reads another epoch as a gap of nulls, and goes on from its position', () => {
+  it('reads another epoch as a gap of nulls, and continues from its position', () => {
     const topic = createTopic({ queueSize: 100, position: { epoch: 'a', seq: 7 } })
     const reader = topic.subscribe()
     topic.moveTo({ epoch: 'b', seq: 3 })

@@ -1,4 +1,4 @@
-/** When an event stream ends, how fast, and the reason that its viewer is told. */
+/** When an event stream ends, how fast, and the reason that its viewer receives. */
 import { describe, expect, it, vi } from 'vitest'
 import { createSessionPolicy } from '../../src/cooperative-site/sessions/policy.js'
 import { createSessionRegistry } from '../../src/memory/cooperative/sessions.js'

@@ -7,7 +7,7 @@ import { createWorld } from './world.js'
 holdTime()
 
 describe('the event stream asks again whether the viewer may read', () => {
-  /** A world whose policy counts, and answers when it is told to. */
+  /** Creates a world whose policy records its calls, and whose answer `say` sets. */
   async function counting() {
     const asked: { user: string; at: number }[] = []
     let answer: () => Promise<boolean> = async () => true
@@ -98,7 +98,7 @@ describe('the event stream asks again whether the viewer may read', () => {
     for (const viewer of viewers) expect(viewer.frames).toHaveLength(6)
   })
 
-  it('anew when something has changed while it was being asked', async () => {
+  it('once more when something changed during the check', async () => {
     const { world, say } = await counting()
     const viewer = await watch(world)
     const rest = viewer.drain()
@@ -140,7 +140,7 @@ describe('the event stream asks again whether the viewer may read', () => {
     expect(asked).toHaveLength(2)
   })
 
-  it('and while nobody can say, writes no event; after ten seconds it sends the client away', async () => {
+  it('and while the check fails, writes no event; after ten seconds it ends the stream', async () => {
     const { world, say } = await counting()
     const viewer = await watch(world)
     const rest = viewer.drain()
@@ -172,7 +172,7 @@ describe('a live stream', () => {
     expect((await viewer.drain()).at(-1)).toMatchObject({ event: 'end', data: { reason: 'policy_revoked' } })
   })
 
-  it('of a token that was revoked ends, and that of another token of the same user goes on', async () => {
+  it('of a revoked token ends, and that of another token of the same user continues', async () => {
     const revoked = new Set<string>()
     const world = await createWorld({
       authenticateViewer: (request) => ({ user_id: 'bob', key: request.headers.get('x-token') as string }),

@@ -67,7 +67,7 @@ describe('the event stream is refused', () => {
         expect(viewer.frames).toMatchObject([{ event: 'ready' }])
       }
       expect(world.relay.streams).toBe(2)
-      // What one viewer holds is nobody else's bound.
+      // The streams of one viewer do not count for another.
       await watch(world, 'carol')
     })
 

@@ -15,7 +15,7 @@ const raise = (error: Error): never => {
 }
 
 describe('the relay', () => {
-  it('watches a session while somebody does, and listens to a client while it is there', async () => {
+  it('watches a session while it has viewers, and listens to a client while it is connected', async () => {
     const base = await createWorld()
     let watched = 0
     const sessions = {
@@ -42,7 +42,7 @@ describe('the relay', () => {
   const odd = new Error('odd')
   it.each<[string, () => unknown, unknown[]]>([
     ['answers nothing', () => undefined, []],
-    ['answers what is no function', () => ({}), []],
+    ['returns a value that is not a function', () => ({}), []],
     ['answers by promise', async () => () => {}, []],
     ['answers nothing by promise', async () => {}, []],
     ['throws', () => raise(odd), [odd]],

@@ -1,4 +1,4 @@
-/** What a viewer is told to have missed between two streams. */
+/** Gaps that a viewer receives when it resumes a stream. */
 import { describe, expect, it } from 'vitest'
 import { holdTime, publish, watch } from './viewer.js'
 import { createWorld, TOPIC, type World } from './world.js'

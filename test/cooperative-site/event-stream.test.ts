@@ -95,7 +95,7 @@ describe('the event stream of a session', () => {
     )
   })
 
-  it('brings everything of a bus that hands over what it has at once', async () => {
+  it('sends all events of a bus that returns them all in one call', async () => {
     const bus = createCooperativeSiteEventBus()
     // A host's own bus, made before readers could take a part.
     const whole: SiteEventBus = {
@@ -126,7 +126,7 @@ describe('the event stream of a session', () => {
         return Object.assign(subscription, { take: () => take() })
       },
     ],
-  ])('skips an invalid event of a bus of the host’s own that hands over %s, with a gap in its place', async (_how, hand) => {
+  ])('replaces an invalid event of a host’s own bus that delivers %s by a gap', async (_how, hand) => {
     const topic = createTopic({ queueSize: 100, position: { epoch: 'e', seq: 0 } })
     const bus = createCooperativeSiteEventBus()
     const onError = vi.fn()
@@ -204,10 +204,10 @@ describe('the event stream of a session', () => {
     const viewer = await watch(world)
     await viewer.read()
     const name = 'note_changed'
-    const published = { ...event(1), site_id: 'notes', name, secret: 'for nobody' }
+    const published = { ...event(1), site_id: 'notes', name, secret: 'not for viewers' }
     world.bus.publish('users/alice/sites/notes/events', published)
     await viewer.read()
     expect(viewer.frames.at(-1)).toMatchObject({ event: 'site_event', data: { name } })
-    expect(JSON.stringify(viewer.frames)).not.toContain('for nobody')
+    expect(JSON.stringify(viewer.frames)).not.toContain('not for viewers')
   })
 })

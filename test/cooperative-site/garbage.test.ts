@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { collectGarbage } from '../garbage.js'
 import { createWorld } from './world.js'
 
-it('ends the stream of a viewer whose request nobody holds', async () => {
+it('ends the stream of a viewer whose request was garbage-collected', async () => {
   const world = await createWorld()
   const viewer = new AbortController()
   const watch = () =>
@@ -20,7 +20,7 @@ it('ends the stream of a viewer whose request nobody holds', async () => {
   expect(world.relay.streams).toBe(0)
 })
 
-it('cancels the action of a viewer whose request nobody holds', async () => {
+it('cancels the action of a viewer whose request was garbage-collected', async () => {
   let called = () => {}
   const calling = new Promise<void>((resolve) => {
     called = resolve

@@ -1,4 +1,4 @@
-/** The gate when a store or the policy does not answer: nobody waits for ever, and what waits is counted. */
+/** The gate when a store or the policy does not answer: every call times out, and pending calls are counted. */
 import { describe, expect, it } from 'vitest'
 import type { Session } from '../../src/contract/sessions.js'
 import { answer } from './answer.js'
@@ -24,7 +24,7 @@ describe('a gate whose ports hang', () => {
     ['the site', { sites: { get: never } }],
     ['the session as it is now', { sessions: sessionsFor(1, session) }],
     ['the session after the approval', { sessions: sessionsFor(2, session), approve: () => true }],
-  ])('refuses with unavailable when nobody tells it %s in time', async (_, ports) => {
+  ])('refuses with unavailable when %s is not known in time', async (_, ports) => {
     const { world, gate, invoke } = createWorld({ ...ports, deadlineMs: 5 })
     await expect(invoke({ idempotency_key: 'k1' })).rejects.toMatchObject(refusal('unavailable'))
     expect(world.calls).toEqual([])

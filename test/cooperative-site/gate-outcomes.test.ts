@@ -51,7 +51,7 @@ describe('what the application does', () => {
     expect(JSON.stringify(invocation)).not.toContain('secret')
   })
 
-  it.each(badHooks)('answers the same when the hook that hears of it %s', async (_, onError) => {
+  it.each(badHooks)('gives the same answer when the error hook %s', async (_, onError) => {
     const { world, invoke } = createWorld({ onError })
     world.answer = () => Promise.reject(new Error('secret'))
     expect(await invoke()).toMatchObject({ status: 'failed', error: { code: 'handler_error', message: null } })
@@ -68,7 +68,7 @@ describe('what the application does', () => {
     expect((await invoke()).error?.message).toBe(`\ufffd${'x'.repeat(1_023)}`)
   })
 
-  it('answers null for a result that is none', async () => {
+  it('returns null for an undefined result', async () => {
     const { world, invoke } = createWorld()
     world.answer = async () => undefined
     expect(await invoke()).toMatchObject({ status: 'succeeded', result: null })

@@ -1,4 +1,4 @@
-/** Which parameters the gate lets through to the application, and that nobody sets the runtime`s own. */
+/** Which parameters the gate passes to the application, and that callers cannot set the runtime's own. */
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createWorld, refusal } from './gate-world.js'

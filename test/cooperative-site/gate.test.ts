@@ -1,4 +1,4 @@
-/** The action gate between its ports: what it is built of, answers, and takes their words for. */
+/** The action gate: its options, its answers, and how it interprets the answers of its ports. */
 import { describe, expect, it } from 'vitest'
 import { Refusal } from '../../src/refusal.js'
 import { deferred } from './deferred.js'
@@ -49,7 +49,7 @@ describe('the action gate', () => {
     expect(gate.pending).toBe(0)
   })
 
-  it('takes a policy that throws for neither a yes nor a no, and tells of it; a store out of reach for what it is', async () => {
+  it('treats a policy that throws as an error, not as a decision, and reports it; passes on an unavailable store', async () => {
     const told: unknown[] = []
     const broken = createWorld({
       onError: (error) => told.push(error),

@@ -41,7 +41,7 @@ describe('a grant', () => {
     expect(answers).toEqual([])
   })
 
-  it('is not fresh any more once something has changed, while nobody knows what', async () => {
+  it('is no longer fresh once a change was signalled, until it has been read', async () => {
     const { world } = createGate()
     let answer: () => Promise<typeof world.session> = async () => world.session
     let changed = () => {}

@@ -7,7 +7,7 @@ import { deferred } from './deferred.js'
 const reserved = { __cooperative_site_session_id: 's1', __cooperative_site_id: 'notes' }
 const parameters = z.strictObject({ id: z.int() })
 
-/** What `sink` was told of each call. */
+/** Collects the records that `resultSink` receives. */
 function sink() {
   const told: Parameters<ResultSink>[0][] = []
   return { told, resultSink: (record: Parameters<ResultSink>[0]) => void told.push(record) }
@@ -66,7 +66,7 @@ describe('the action handlers of an application', () => {
   })
 
   it.each<[string, object, string]>([
-    ['an action that nobody declared', { action: 'toString' }, 'unknown_action'],
+    ['an undeclared action', { action: 'toString' }, 'unknown_action'],
   ])('never reject, and refuse %s', async (_, change, code) => {
     const { told, resultSink } = sink()
     const handlers = createActionHandlers({ resultSink })
@@ -126,7 +126,7 @@ describe('the action handlers of an application', () => {
     expect(told).toEqual([new Error('secret'), 'archive_note'])
   })
 
-  it('tell the application what a handler throws, though nobody waits any more, and not what it says itself', async () => {
+  it('report what a handler throws, even after the caller left, and no failures it declares itself', async () => {
     const told: unknown[] = []
     const handlers = createActionHandlers({ onError: (error) => told.push(error) })
     const left = new AbortController()
@@ -209,14 +209,14 @@ describe('the action handlers of an application', () => {
     const { told, resultSink } = sink()
     const handlers = createActionHandlers({ resultSink, onError: null })
     handlers.handle('locked', { parameters: z.object({}) }, () => {
-      throw new ActionFailure('note_locked', 'Somebody is editing it')
+      throw new ActionFailure('note_locked', 'Another user is editing it')
     })
     handlers.handle('broken', { parameters: z.object({}) }, async () => {
       throw new Error('secret')
     })
     expect(await handlers.execute({ action: 'locked' })).toEqual({
       ok: false,
-      error: { code: 'note_locked', message: 'Somebody is editing it' },
+      error: { code: 'note_locked', message: 'Another user is editing it' },
     })
     expect(await handlers.execute({ action: 'broken' })).toEqual({
       ok: false,
@@ -244,7 +244,7 @@ describe('the action handlers of an application', () => {
     expect(await call('move_note')).toEqual({ ok: true, result: 'moved' })
   })
 
-  it('answer cancelled when nobody waits any more, and keep the lease until the handler has ended', async () => {
+  it('answer cancelled once the caller has left, and keep the lease until the handler has ended', async () => {
     const handlers = createActionHandlers()
     const held = deferred<null>()
     const controller = new AbortController()
@@ -268,7 +268,7 @@ describe('the action handlers of an application', () => {
     expect(await call({ signal: controller.signal })).toMatchObject({ error: { code: 'cancelled' } })
   })
 
-  it('do not run what nobody waits for any more when it has been approved', async () => {
+  it('do not run an approved action whose caller has left', async () => {
     const handlers = createActionHandlers()
     const controller = new AbortController()
     let ran = false

@@ -6,7 +6,7 @@ import { answer, claimOf, idempotencyBattery } from '../contract/idempotency.js'
 idempotencyBattery('memory', createIdempotencyStore)
 
 describe('the idempotency keys of one process', () => {
-  it('lose the answers of whoever holds most when they are too many bytes, and no key', async () => {
+  it('evict answers of the user with the most bytes when there are too many, and no key', async () => {
     const store = createIdempotencyStore({ maxBytes: 100_000 })
     const carol = claimOf({ user_id: 'carol' })
     await store.claim(carol)
@@ -24,7 +24,7 @@ describe('the idempotency keys of one process', () => {
     })
   })
 
-  it('lose answers though whoever holds most has no more than keys', async () => {
+  it('evict answers even if the largest user has nothing but keys', async () => {
     const store = createIdempotencyStore({ maxBytes: 100_000 })
     for (let n = 0; n < 100; n++) {
       const claim = claimOf({ key: `k${n}` })
@@ -44,7 +44,7 @@ describe('the idempotency keys of one process', () => {
     expect(found.every(({ state }) => state === 'ended')).toBe(true)
   })
 
-  it('lose keys of whoever holds most when they are too many in all', async () => {
+  it('evict keys of the user with the most when there are too many in all', async () => {
     const store = createIdempotencyStore({ maxKeys: 10 })
     for (const user_id of ['carol', ...Array(20).fill('bob')]) {
       const claim = claimOf({ user_id, key: `k-${Math.random()}` })

@@ -91,7 +91,7 @@ describe('a bus that does not know what it has had', () => {
     expect(bus.published).toHaveLength(1)
   })
 
-  it('is remembered ten thousand events of, and of others those of whoever has few', async () => {
+  it('has the last ten thousand events deduplicated, evicting those of the user with the most', async () => {
     const bus = createBus()
     await bus.publish(0, 'bob')
     for (let n = 0; n <= 10_000; n++) await bus.publish(n)

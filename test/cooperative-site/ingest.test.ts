@@ -59,7 +59,7 @@ describe('ingesting a message of a cooperative site', () => {
     expect(answer).toMatchObject({ published: false, not_published_reason: 'unknown_site' })
   })
 
-  it('says that it was published though nobody subscribes', async () => {
+  it('reports an event without subscribers as published', async () => {
     const world = await createWorld()
     const deps = { ...world, ingest: world.facilities.ingest }
     const answer = await ingestCooperativeSiteMessage(deps, { host: { user_id: 'alice' }, message: changed() })
@@ -83,7 +83,7 @@ describe('ingesting a message of a cooperative site', () => {
     expect(reader.pending).toBe(0)
   })
 
-  it('retains nothing under a name that nobody could ask for', async () => {
+  it('retains nothing under a name that is invalid in queries', async () => {
     const world = await createWorld()
     const deps = { ...world, ingest: world.facilities.ingest }
     for (const stream of ['sites/notes/events\r\n', 'notes\u200b', ' ', '\ud800'])
@@ -92,7 +92,7 @@ describe('ingesting a message of a cooperative site', () => {
       ).rejects.toMatchObject({ code: 'invalid_input' })
   })
 
-  it('is not what the ordinary ingest does: that retains and tells nobody', async () => {
+  it('differs from the ordinary ingest, which retains and publishes nothing', async () => {
     const world = await createWorld()
     const reader = world.bus.subscribe(TOPIC)
     await world.facilities.ingest({ ...changed(), user_id: 'alice' })
@@ -208,7 +208,7 @@ describe('ingesting a message of a cooperative site', () => {
     expect(reader.pending).toBe(0)
   })
 
-  it.each(badHooks)('answers the same when the hook that hears of a failed publication %s', async (_, onError) => {
+  it.each(badHooks)('gives the same answer when the hook for failed publications %s', async (_, onError) => {
     const world = await createWorld()
     const bus = { publish: () => Promise.reject(new Error('secret')) }
     const deps = { ...world, ingest: world.facilities.ingest, bus, onError }

@@ -24,7 +24,7 @@ describe('the document of the relay', () => {
     expect(() => cooperativeSiteOpenApi({ prefix: 'relay' })).toThrow(TypeError)
   })
 
-  it('names and describes all that it tells of', () => {
+  it('names and describes every schema and field', () => {
     expect([...unnamed(document), ...undescribed(document), ...dangling(document)]).toEqual([])
     expectProblems(document)
   })

@@ -35,7 +35,7 @@ sessionRegistryBattery('memory', async (bounds) => {
 })
 
 describe('the registries in memory', () => {
-  it('keep at most as many sites as they are told', async () => {
+  it('keep at most maxSites sites', async () => {
     const sites = createSiteRegistry({ maxSites: 1 })
     await sites.put(notes)
     await expect(sites.put({ ...notes, site_id: 'other' })).rejects.toMatchObject({ code: 'capacity_exceeded' })
@@ -55,7 +55,7 @@ describe('the registries in memory', () => {
     expect(await sites.inspector.getSite('notes', ASK)).toMatchObject({ last_event_at: null, last_position: null })
   })
 
-  it('hand out sites that nobody can change afterwards', async () => {
+  it('return sites that cannot be modified', async () => {
     const names = ['add_note']
     const sites = createSiteRegistry()
     const { site } = await sites.put({ ...notes, action_names: names })
@@ -91,7 +91,7 @@ describe('the registries in memory', () => {
     expect(await sessions.inspector.countSessions?.(sites, { ...ASK, limits: { examined: 25 } })).toEqual([20, null, 0])
   })
 
-  it('keep at most as many live sessions as they are told, and make room when one ends or expires', async () => {
+  it('keep at most maxSessions live sessions, and make room when one ends or expires', async () => {
     let time = START
     const sessions = createSessionRegistry({ maxSessions: 2, now: () => time })
     const open = (ttlMs?: number) => sessions.open({ site_id: 's', owner: 'alice', ...(ttlMs ? { ttlMs } : {}) })
@@ -105,7 +105,7 @@ describe('the registries in memory', () => {
     await expect(open()).resolves.toMatchObject({ state: 'pending' })
   })
 
-  it('keep as many sessions in all, whoever they are of', async () => {
+  it('apply that bound to the sessions of all users together', async () => {
     const sessions = createSessionRegistry({ maxSessions: 2, maxSessionsPerUser: 2, now: () => START })
     for (const owner of ['alice', 'bob']) await sessions.open({ site_id: 's', owner })
     const third = sessions.open({ site_id: 's', owner: 'carol' })
@@ -124,7 +124,7 @@ describe('the registries in memory', () => {
     expect(known.map((session) => session?.state)).toEqual([undefined, undefined, 'closed', 'closed'])
   })
 
-  it('share a session with at most a thousand users, of whom the expired do not count', async () => {
+  it('share a session with at most a thousand users, not counting expired shares', async () => {
     let time = START
     const sessions = createSessionRegistry({ now: () => time })
     const { session_id } = await sessions.open({ site_id: 's', owner: 'alice' })
@@ -137,7 +137,7 @@ describe('the registries in memory', () => {
     await share('one more')
   })
 
-  it.each(badHooks)('tell all watchers, and whoever made the change, though one of them %s', async (_, notify) => {
+  it.each(badHooks)('notify all watchers and complete the change even if one watcher %s', async (_, notify) => {
     const heard = vi.spyOn(console, 'error').mockImplementation(() => {})
     onTestFinished(() => heard.mockRestore())
     const sessions = createSessionRegistry()

@@ -137,7 +137,7 @@ describe('the messages of a host', () => {
     expect((await got).status).toBe(202)
   })
 
-  it('are answered with a fixed 500 when something is broken, and the host is told', async () => {
+  it('are answered with a fixed 500 on an internal error, and the error is reported', async () => {
     const errors: unknown[] = []
     const world = await createWorld({
       ingest: () => Promise.reject(new Error('secret')),
@@ -152,7 +152,7 @@ describe('the messages of a host', () => {
     expect(errors).toMatchObject([{ message: 'secret' }])
   })
 
-  it('that their sender cuts short are nobody else’s fault: the host is told nothing', async () => {
+  it('report no error when their sender cuts them short', async () => {
     const errors: unknown[] = []
     const world = await createWorld({ onError: (error) => errors.push(error) })
     const body = new ReadableStream({

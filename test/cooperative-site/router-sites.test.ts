@@ -33,7 +33,7 @@ describe('the sites of a host', () => {
     expect((await answer(world, 'alice', 'GET', '/sites/todo')).body.code).toBe('not_found')
   })
 
-  it('are nobody else`s', async () => {
+  it('are invisible to other hosts and protected from them', async () => {
     const world = await createWorld()
     const before = await world.sites.get('notes')
     expect((await answer(world, 'mallory', 'GET', '/sites/notes')).status).toBe(404)
@@ -48,7 +48,7 @@ describe('the sites of a host', () => {
     ['no mode', { title: 'x' }, 'invalid_body'],
     ['a list', [], 'invalid_body'],
     ['null', null, 'invalid_body'],
-    ['an action name that is none', { ...definition, action_names: ['no spaces'] }, 'invalid_body'],
+    ['an invalid action name', { ...definition, action_names: ['no spaces'] }, 'invalid_body'],
     ['a generic action name', { ...definition, action_names: ['Execute'] }, 'generic_action_name'],
     ['a star', { ...definition, action_names: ['*'] }, 'generic_action_name'],
   ])('are refused with %s', async (_, body, code) => {

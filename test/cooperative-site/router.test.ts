@@ -33,7 +33,7 @@ describe('the relay router', () => {
       [null, 'GET', '/sessions/guessed/events'],
       [null, 'POST', '/sessions/guessed/actions/archive_note', {}],
       [null, 'DELETE', '/nope'],
-    ])('answers 401 to %s %s %s, and nothing about what is there', async (...asked) => {
+    ])('answers 401 to %s %s %s, and reveals nothing', async (...asked) => {
       const { status, body, headers } = await answer(await createWorld(), ...asked)
       expect(status).toBe(401)
       expect(body).toEqual({
@@ -49,7 +49,7 @@ describe('the relay router', () => {
       ['throws', () => Promise.reject(new Error('secret')), 401],
       ['answers undefined', () => undefined as never, 401],
       ['answers no user', () => ({}) as never, 401],
-      ['answers a user that is none', () => ({ user_id: 'a\nb' }), 401],
+      ['returns an invalid user', () => ({ user_id: 'a\nb' }), 401],
       ['never answers', () => new Promise<never>(() => {}), 401],
       ['refuses', () => Promise.reject(new Refusal('forbidden')), 403],
     ] as const)('has no faith in an authenticator that %s', async (what, authenticateHost, status) => {
@@ -80,7 +80,7 @@ describe('the relay router', () => {
       expect([got.status, got.body.code]).toEqual([status, code])
     })
 
-    it('owns what is under its prefix, and nothing beside it', async () => {
+    it('owns the paths under its prefix, and no others', async () => {
       const { relay } = await createWorld()
       expect(relay.prefix).toBe('/relay')
       expect(['/relay', '/relay/x', '/relays', '/x'].map(relay.owns)).toEqual([true, true, false, false])
@@ -95,7 +95,7 @@ describe('the relay router', () => {
     })
   })
 
-  it('tells of what broke, by its route, and nothing of what it refuses', async () => {
+  it('reports internal errors with their route, and no refusals', async () => {
     const told: unknown[] = []
     const onError = (...args: unknown[]) => told.push(args)
     const refuse = { call: () => Promise.reject(new ActionFailure('note_locked')) }
@@ -118,7 +118,7 @@ describe('the relay router', () => {
     expect(told).toEqual([[new Error('secret'), { route: '/messages' }]])
   })
 
-  it.each(badHooks)('answers the same when the hook that hears of a broken store %s', async (_, onError) => {
+  it.each(badHooks)('gives the same answer when the hook for a broken store %s', async (_, onError) => {
     const world = await createWorld({ onError, ingest: () => Promise.reject(new Error('secret')) })
     const got = await answer(world, 'alice', 'POST', '/messages', changed())
     expect([got.status, got.body.code]).toEqual([500, 'internal'])

@@ -55,7 +55,7 @@ describe('the streams of a relay', () => {
     expect((await ask('/sessions')).items).toMatchObject([{ viewers: 2, shares: 2, connector_connected: true }])
   })
 
-  it('are shown no longer than they are open, whoever ends them', async () => {
+  it('are listed while they are open, however they end', async () => {
     const { world, ask } = await open()
     const [bob, carol] = [await watch(world, 'bob'), await watch(world, 'carol')]
     bob.controller.abort()
@@ -78,7 +78,7 @@ describe('the streams of a relay', () => {
     expect((await ask('/subscriptions')).items).toMatchObject([{ dropped: 5, pending: 0 }])
   })
 
-  it('go on whatever a registry of a host’s own makes of them', async () => {
+  it('continue even if a host’s own registry fails', async () => {
     const errors: unknown[] = []
     const failing = () => {
       throw new Error('no luck')

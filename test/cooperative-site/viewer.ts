@@ -6,7 +6,7 @@ import { TOPIC, type World } from './world.js'
 
 export const START = Date.parse('2026-01-01T00:00:00.000Z')
 
-/** What stands still. */
+/** Fake timers and date that only the test advances. */
 export const HELD: Parameters<typeof vi.useFakeTimers>[0] = {
   now: START,
   toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout', 'Date'],

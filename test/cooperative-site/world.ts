@@ -130,7 +130,7 @@ export async function createWorld(options: Partial<CooperativeSiteRouterOptions>
     )
     const { status } = response
     const type = response.headers.get('content-type')
-    // An event stream is read by whoever asked for it.
+    // The body of an event stream is left to the caller.
     const problem = status >= 400 && method !== 'HEAD' ? { body: await response.clone().json() } : {}
     expectDescribed(DOCUMENT, { method, path: path.split('?')[0] as string, status, type, ...problem })
     return response

@@ -1,4 +1,6 @@
-/** The host's word on who may see what: when it is asked, what counts as which answer, and what it is told. */
+/**
+ * The host's `authorize` function: when it is called, how each return value is interpreted, and what is reported to it.
+ */
 import { describe, expect, it } from 'vitest'
 import type { AccessQuestion, Authorize } from '../../src/diagnostics/authorization.js'
 import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
@@ -30,7 +32,7 @@ describe('authorize', () => {
     expect([calls, errors]).toEqual([[], []])
   })
 
-  it('is told who asks for what, and what it does to that changes nothing', async () => {
+  it('receives the principal, route and filters, and its changes to them have no effect', async () => {
     const records: unknown[] = []
     const asked: unknown[] = []
     const router = createSubject({
@@ -72,7 +74,7 @@ describe('authorize', () => {
     ])
   })
 
-  it('is asked for nothing that is refused before, nor for nobody', async () => {
+  it('is not called for requests that are rejected earlier, nor for unauthenticated callers', async () => {
     const authorize = () => expect.unreachable()
     const router = createSubject({ authorize, inspectors: {} })
     expectProblem(await get(router, '/nope'), 404, 'route_not_found')
@@ -100,7 +102,7 @@ describe('authorize', () => {
     ['answers users that can be none', () => ({ user_ids: ['\ud800'] })],
     ['answers too many users', () => ({ user_ids: Array.from({ length: 501 }, (_, i) => `u${i}`) })],
   ]
-  it.each(wrong)('is no where it %s, and is heard of', async (_what, authorize) => {
+  it.each(wrong)('counts as a refusal and is reported when it %s', async (_what, authorize) => {
     const errors: unknown[] = []
     const records: unknown[] = []
     const { router, calls } = createWatched({
@@ -117,7 +119,7 @@ describe('authorize', () => {
     expect(calls).toEqual([])
   })
 
-  it('is shown all of a principal, of whom the audit trail is told the name', async () => {
+  it('receives the whole principal, of which the audit trail receives the name', async () => {
     const names: unknown[] = []
     const router = createDiagnosticsRouter({
       inspectors: createFakeInspectors(createWorld()),
@@ -138,10 +140,10 @@ describe('authorize', () => {
   })
 })
 
-describe('somebody who sees some users only', () => {
+describe('a caller limited to some users', () => {
   const scoped = (path: string, user_ids = ['alice']) => get(createSubject({ authorize: () => ({ user_ids }) }), path)
 
-  it('is told by the index what can be asked', async () => {
+  it('sees in the index which routes are available', async () => {
     const { body } = await scoped('/')
     const closed = body.routes.filter((route: { available: boolean }) => !route.available)
     expect(closed.map(({ path }: { path: string }) => path)).toEqual([
@@ -160,7 +162,7 @@ describe('somebody who sees some users only', () => {
     expect(capabilities.body).toEqual({ ...whole, extensions: { ...whole.extensions, operations } })
   })
 
-  it('gets 501 for what nobody is told here, and 403 for what is told of all', async () => {
+  it('gets 501 for an absent inspector, and 403 for totals over all users', async () => {
     const authorize = () => ({ user_ids: ['alice'] })
     const router = createSubject({ authorize, inspectors: createFakeInspectors({ delivery: {} }) })
     expectProblem(await get(router, '/deduplicator/summary'), 501, 'inspector_absent')

@@ -154,7 +154,7 @@ it('names no value, and no field that could be one', async () => {
   expect(JSON.stringify([heard, counted.heard])).not.toContain(BAD_TYPE)
 })
 
-it('tells of a hundred records one by one, and of the rest by their number', async () => {
+it('reports a hundred records one by one, and the rest by their number', async () => {
   const world = { connections: Array.from({ length: 250 }, (_, i) => ({ ...desktop(), connection_id: `c-${i}` })) }
   const { router, heard } = createHeard(world)
   const { body } = await get(router, '/connections?limit=500')

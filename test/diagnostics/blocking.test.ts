@@ -15,7 +15,7 @@ const onePage = (token: number) => ({
 
 describe('an inspector that blocks', () => {
   let at = 0
-  /** Time passes, and no timer hears of it. */
+  /** Advances the clock without running timers. */
   const block = (ms: number) => {
     at += ms
   }
@@ -45,7 +45,7 @@ describe('an inspector that blocks', () => {
     expect([status, body.total, body.completeness.complete]).toEqual([200, 2, false])
   })
 
-  it('before the deadline is none the worse for it', async () => {
+  it('before the deadline is answered normally', async () => {
     const { router } = createWatched({ deadlineMs: 100 }, (call) => {
       block(99)
       return call.proceed()
@@ -63,7 +63,7 @@ describe('an inspector that blocks', () => {
   })
 })
 
-it('hears of a caller that leaves while a source that answers at once is walked', async () => {
+it('notices a client that disconnects during a walk over a synchronous source', async () => {
   const caller = new AbortController()
   let asked = 0
   const { router } = createWatched({}, ({ name }) => {
@@ -83,7 +83,7 @@ it('hears of a caller that leaves while a source that answers at once is walked'
 describe('an aggregate over live objects', () => {
   const USERS = 200
 
-  /** A router over users of whom each has a connection, and a clock that goes on by `stepMs` whenever it is read. */
+  /** A router over users with one connection each, and a clock that advances by `stepMs` whenever it is read. */
   async function createLive(deadlineMs = 60_000) {
     const facilities = createMemoryFacilities()
     for (let i = 0; i < USERS; i++) {

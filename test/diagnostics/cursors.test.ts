@@ -52,7 +52,7 @@ describe.each(PAGED)('$path', ({ url }) => {
     }
   })
 
-  it('goes on with another limit, in another process of the deployment', async () => {
+  it('continues with another limit, and in another process of the deployment', async () => {
     const cursor = await cursorOf(createSubject({ deployment: HERE }), url)
     const { status } = await get(
       createSubject({ deployment: HERE, prefix: '/x' }),

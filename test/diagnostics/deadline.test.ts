@@ -38,7 +38,7 @@ describe('the deadline', () => {
     expect(ourTimers()).toEqual([])
   })
 
-  it('ends a walk over pages that an inspector goes on answering afterwards', async () => {
+  it('ends a walk over pages that an inspector would continue afterwards', async () => {
     const { router, calls } = createWatched(
       { deadlineMs: 100 },
       () =>
@@ -90,7 +90,7 @@ describe('the deadline', () => {
   })
 })
 
-it('a late rejection of a hung inspector is heard by nobody', async () => {
+it('a late rejection of a hung inspector is not unhandled', async () => {
   let fail = (_: Error) => {}
   const { router } = createWatched(
     { deadlineMs: 200 },

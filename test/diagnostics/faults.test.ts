@@ -1,4 +1,4 @@
-/** Requests that go wrong by themselves: their client has left, or they are none. */
+/** Requests that fail on their own: the client has disconnected, or the request is invalid. */
 import { expect, it } from 'vitest'
 import { createSubject, createWatched, get, KEY, never, ORIGIN, PREFIX, SECRET } from './subject.js'
 
@@ -23,11 +23,6 @@ it('a client that has left before it asks is answered without an unhandled rejec
   expect((await createSubject()(request)).status).toBeGreaterThanOrEqual(200)
 })
 
-it.each([
-  undefined,
-  null,
-  {},
-  { url: 'nonsense' },
-])('what is no request is answered, not thrown back: %j', async (given) => {
+it.each([undefined, null, {}, { url: 'nonsense' }])('an invalid request is answered, not thrown: %j', async (given) => {
   expect((await createSubject()(given as Request)).status).toBeGreaterThanOrEqual(404)
 })

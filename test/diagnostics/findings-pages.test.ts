@@ -1,4 +1,4 @@
-/** What `/findings` makes of lists whose pages are empty and go on: what is not on the first one is not away. */
+/** How `/findings` reads lists with empty pages that have more: a record beyond the first page is not missing. */
 import { expect, it } from 'vitest'
 import type { Inspectors } from '../../src/contract/families.js'
 import type { Page, PageQuery } from '../../src/contract/page.js'
@@ -9,7 +9,7 @@ import { connection, context, NOW, node } from './world.js'
 
 const at = (ms: number) => new Date(NOW + ms).toISOString()
 
-/** A list that looks at one record a page, whoever it is of. */
+/** A list that examines one record a page, matching or not. */
 const crumbs =
   <T extends object>(records: readonly T[]) =>
   (filter: object, { cursor }: PageQuery): Page<T> => {
@@ -55,7 +55,7 @@ it('finds no worker of a client that is connected on a later page', async () => 
   ])
 })
 
-it('finds nothing of a client of which nobody knows within the bounds', async () => {
+it('finds nothing about a client whose state is unknown within the bounds', async () => {
   const few = { limits: { examined: 8 } }
   const beyond = await findingsOf('worker_of_disconnected_client', behindOthers(10, []), few)
   expect(beyond).toMatchObject({ items: [], completeness: { complete: false } })
@@ -146,7 +146,7 @@ it('finds what is shown by a later page as well', async () => {
   expect(holds.items.map(({ subject }) => subject)).toEqual([{ node_id: silent.node_id }])
 })
 
-it('tells commands of nobody apart by their scopes', async () => {
+it('distinguishes commands without a user by their scopes', async () => {
   const ofNobody = (scope_id: string) => {
     const { admission } = command(-50_000, -10_000)
     return command(-50_000, -10_000, { user_id: null, client_id: null, admission: { ...admission, scope_id } })

@@ -1,4 +1,6 @@
-/** What `/findings` says of contradicting sources: each kind brought about, its healthy twin beside it, and its bounds. */
+/**
+ * What `/findings` reports about contradicting sources: each kind provoked, next to a healthy world, and its bounds.
+ */
 import { describe, expect, it } from 'vitest'
 import type { ConnectionFilter } from '../../src/contract/connections.js'
 import type { Inspectors } from '../../src/contract/families.js'
@@ -14,7 +16,7 @@ const at = (ms: number) => new Date(NOW + ms).toISOString()
 const desk = connection({ client_id: 'desk', instance_id: 'inst-1' })
 const gone = { user_id: 'alice', client_id: 'gone' }
 
-/** A command as the fakes hold it, `ms` after its admission, of which nobody has recorded anything. */
+/** A command as the fakes hold it, `ms` after its admission, without any further record. */
 const command = (over: object = {}, admittedAt = at(-60_000), deadlineAt = at(60_000)) => ({
   user_id: 'alice',
   client_id: 'desk',
@@ -50,7 +52,7 @@ async function findingsOf(world: FakeWorld, query = '', options: RouterOptions =
   return FindingPage.parse(body)
 }
 
-/** A world that has the finding, the same world without it, and what it is about. */
+/** By kind: a world with the finding, the same world without it, and the expected subject. */
 const CASES: Record<Exclude<FindingKind, 'counts_disagree'>, [FakeWorld, FakeWorld, Record<string, string>]> = {
   command_overdue: [
     { delivery: { statuses: [overdue], nodes: [node()] } },
@@ -161,7 +163,7 @@ describe.each(Object.entries(CASES))('%s', (kind, [bad, good, subject]) => {
     expect(found.finding_id.startsWith(`${kind}:`)).toBe(true)
     for (const { route, observed_at } of found.evidence) {
       expect(observed_at).toBe(at(0))
-      // Whoever reads it can look at it.
+      // The named route exists.
       const shown = await get(createSubject({ inspectors: createFakeInspectors(bad) }), route)
       expect([route, shown.status]).toEqual([route, 200])
     }
@@ -294,7 +296,7 @@ describe('/findings', () => {
     }
   })
 
-  it('asks the registry once a page of contexts, whoever they are of', async () => {
+  it('reads the registry once per page of contexts, for any number of users', async () => {
     const contexts = Array.from({ length: 200 }, (_, i) =>
       context({ context_id: `ctx-${i}`, status: 'active', client_id: `c-${i}` }),
     )
@@ -328,7 +330,7 @@ describe('/findings', () => {
     expect(body.not_looked_for).toEqual([])
   })
 
-  it('refuses a place that there is none', async () => {
+  it('refuses an invalid cursor and an unknown kind', async () => {
     const router = createSubject({ inspectors: createFakeInspectors(crowd(60)) })
     const { body } = await get(router, '/findings?limit=5')
     expect(body.has_more).toBe(true)

@@ -42,7 +42,7 @@ function foreignDelivery(nodes: readonly DeliveryNode[] = WORKERS.map(toNode)): 
 }
 
 describe('nodes of another system', () => {
-  it('are answered as they are, what nobody knows being null', async () => {
+  it('are returned unchanged, with null for unknown fields', async () => {
     const { status, body } = await get(
       createSubject({ inspectors: { delivery: foreignDelivery() } }),
       '/delivery/nodes',
@@ -51,7 +51,7 @@ describe('nodes of another system', () => {
     expect(body).toEqual({ items: WORKERS.map(toNode), next_cursor: null, has_more: false })
   })
 
-  it('are told a page at a time', async () => {
+  it('are returned a page at a time', async () => {
     const router = createSubject({ inspectors: { delivery: foreignDelivery() } })
     const { body: first } = await get(router, '/delivery/nodes?limit=2')
     expect(first).toMatchObject({ items: [{ node_id: 'reports:1' }, { node_id: 'reports:2' }], has_more: true })
@@ -77,7 +77,7 @@ describe('nodes of another system', () => {
     await run()
   })
 
-  it('are whole from a word as fakes: whatever is not said of a node that nobody can tell of is null', async () => {
+  it('are complete when faked from an id: all other fields are null', async () => {
     const inspectors = createFakeInspectors({ delivery: { nodes: [{ node_id: 'mails:1', stale: null }] } })
     const { body } = await get(createSubject({ inspectors }), '/delivery/nodes')
     const { metadata: _, ...node } = toNode({ name: 'mails:1', addr: '', idle: '' })

@@ -1,4 +1,4 @@
-/** A caller that leaves is told to its inspector even when the request was collected as garbage meanwhile. */
+/** An inspector's signal aborts when the client disconnects, even after the request object was garbage-collected. */
 import { expect, it } from 'vitest'
 import { createDiagnosticsRouter, noopAuth } from '../../src/index.js'
 import { createFakeInspectors } from '../../src/testing/index.js'

@@ -1,4 +1,4 @@
-/** What the hooks of a host are told of a request, and that they change no answer. */
+/** What the hooks of a host receive for a request, and that they change no response. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { InspectionContext } from '../../src/contract/page.js'
 import type { AccessRecord } from '../../src/diagnostics/hooks.js'
@@ -9,7 +9,7 @@ import { open, target } from './watcher.js'
 import { context, NOW } from './world.js'
 
 describe('the hooks', () => {
-  it('hear of each request once, and who it was that nobody knows', async () => {
+  it('receive each request once, with null for an unauthenticated caller', async () => {
     const records: unknown[] = []
     let time = NOW
     const router = createSubject({ onAccess: (record) => records.push(record), now: () => time++ })
@@ -53,7 +53,7 @@ describe('the hooks', () => {
     expect(JSON.stringify(records)).not.toContain(SECRET)
   })
 
-  it('hear which filters were given though the answer is none', async () => {
+  it('receive the filters even when the request fails', async () => {
     const filters: unknown[] = []
     const onAccess = (record: { filters: unknown }) => filters.push(record.filters)
     const { router } = createWatched({ onAccess }, () => Promise.reject(new Error(SECRET)))
@@ -61,7 +61,7 @@ describe('the hooks', () => {
     expect(filters).toEqual([{ user_id: 'alice' }])
   })
 
-  it('hear of at most a hundred a second that nobody knows, and how many more there were', async () => {
+  it('receive at most a hundred unauthenticated requests a second, and how many more there were', async () => {
     vi.useFakeTimers({ toFake: ['performance'] })
     try {
       vi.setSystemTime(NOW)
@@ -84,7 +84,7 @@ describe('the hooks', () => {
     }
   })
 
-  it('hear of at most a hundred errors a second of requests of nobody', async () => {
+  it('receive at most a hundred errors a second of unauthenticated requests', async () => {
     vi.useFakeTimers({ toFake: ['performance'] })
     try {
       const errors: unknown[] = []
@@ -158,7 +158,7 @@ describe('the hooks', () => {
     await ask({ remoteAddress: 7 }, 'x'.repeat(257))
     await ask({ remoteAddress: undefined }, 'number')
     await ask('a text', 'throw')
-    // Without the guard its rejection is nobody's, and the run of the tests fails by it.
+    // Without the guard its rejection would be unhandled and fail the test run.
     await ask(null, 'async')
     expect(heard).toEqual([['192.0.2.1', 'r-1'], ...Array(6).fill([null, null])])
     expect(errors).toEqual([new Error(SECRET), new Error('async')])
@@ -239,7 +239,7 @@ describe('the hooks', () => {
     expect(errors).toEqual([])
   })
 
-  it('hear of an aggregate whose every source failed once per source', async () => {
+  it('receive one error per source when every source of an aggregate failed', async () => {
     const errors: unknown[] = []
     const { router } = createWatched(
       { onError: (_, place) => errors.push(place), inspectors: createFakeInspectors({ contexts: [context()] }) },

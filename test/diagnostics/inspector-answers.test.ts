@@ -1,4 +1,4 @@
-/** What the router makes of whatever an inspector hands over. */
+/** How the router handles valid and invalid results of inspectors. */
 import { describe, expect, it } from 'vitest'
 import { Refusal } from '../../src/refusal.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
@@ -30,7 +30,7 @@ it('an inspector that writes into its filter changes neither its next page nor w
   expect(heard).toEqual([{ user_id: 'alice' }, { user_id: 'alice' }])
 })
 
-describe('what an inspector hands over', () => {
+describe('the result of an inspector', () => {
   const ofFirst = (change: object) => (call: Call) => {
     const page = call.proceed() as { items: object[] }
     return { ...page, items: page.items.map((item, i) => (i === 0 ? { ...item, ...change } : item)) }
@@ -118,7 +118,7 @@ describe('what an inspector hands over', () => {
     expect(body.completeness).toMatchObject({ complete: false, truncated_sources: ['registry'] })
   })
 
-  it('is told to the host where a page goes on and does not say where', async () => {
+  it('is reported to the host if it has more pages and no valid cursor', async () => {
     for (const next_cursor of [null, undefined, 5]) {
       const heard: unknown[] = []
       const onError = (error: unknown) => heard.push(String(error))
@@ -216,7 +216,7 @@ describe('what an inspector hands over', () => {
     expect(text + nodes.text).not.toContain(SECRET)
   })
 
-  it('lifts no bound of the requests that come after, whatever it writes into what it is given', async () => {
+  it('leaves the limits of later requests unchanged, whatever the inspector writes to its context', async () => {
     const examined: unknown[] = []
     const { router } = createWatched({}, ({ args, proceed }) => {
       const { limits } = args.at(-1) as { limits: { examined: number } }
@@ -255,7 +255,7 @@ describe('a record of another id than requested', () => {
 
   it.each(
     RECORDS.filter(({ path }) => !/^\/(workers|rpc\/instances|users)/.test(path)),
-  )('is 500 at $path, is not shown, and onError is told the field', async ({ url, path }) => {
+  )('is 500 at $path, is not shown, and onError receives the field', async ({ url, path }) => {
     const told: string[] = []
     const ids = [...IDS, ...(path.startsWith('/deduplicator') ? ['user_id'] : [])]
     const renamed = (record: object) =>
@@ -298,7 +298,7 @@ it.each([
   ['/workers/count?user_id=alice', { idle_count: 0, assigned_count: 0, other_count: 0 }],
   ['/workers/available?user_id=alice', { items: [] }],
   ['/workers/tasks/t?user_id=alice', { items: [] }],
-])('%s has no worker of another user, whom an inspector returns', async (path, expected) => {
+])('%s omits a worker of another user that an inspector returns', async (path, expected) => {
   const items = ['idle', 'active'].map((status, i) =>
     context({ user_id: 'bob', context_id: `${i}`, task_id: i ? 't' : null, status: status as 'idle' }),
   )

@@ -20,7 +20,7 @@ export const PARTIAL: [what: string, path: string, source: string, cut: Cut][] =
   ['a record cannot be shown', '/connections', 'registry', (page) => ({ ...page, omitted: 1 })],
   ['the list is cut', '/connections', 'registry', (page) => ({ ...page, items: [], truncated: true })],
   [
-    'a host is told of a part',
+    'a host receives an error',
     '/connections',
     'registry',
     (page, { onError }) => {
@@ -30,7 +30,7 @@ export const PARTIAL: [what: string, path: string, source: string, cut: Cut][] =
   ],
 ]
 
-/** A router over a source that cuts its answers until it is `mend`ed. */
+/** A router over a source that returns partial results until `restore` is called. */
 export function createPartial(source: string, cut: Cut) {
   const { registry, contextRegistry } = createFakeInspectors({ connections: [connection()], contexts: [context()] })
   const version = () => 'the same'
@@ -42,7 +42,7 @@ export function createPartial(source: string, cut: Cut) {
   })
   return {
     ...watched,
-    mend() {
+    restore() {
       isTruncated = false
     },
   }

@@ -152,7 +152,7 @@ describe('the prefix', () => {
     '/capabilities//',
     '/users//summary',
     '/connections//history',
-  ])('does not own %s, and tells whoever has the key alone', async (path) => {
+  ])('does not own %s, and says so only to authenticated callers', async (path) => {
     const { router, calls } = createWatched()
     expectProblem(await target(router, PREFIX + path, { headers: { 'x-admin-key': 'wrong' } }), 403, 'forbidden')
     expectProblem(await target(router, PREFIX + path), 404, 'route_not_found')

@@ -20,8 +20,8 @@ async function worldOf(users: readonly Mark[]) {
 let worlds: Worlds
 beforeAll(async () => {
   const full = await worldOf(MARKS)
-  const [nobody, ann, team] = await Promise.all([worldOf(SCOPES.nobody), worldOf(SCOPES.ann), worldOf(SCOPES.team)])
-  worlds = { full, alone: { nobody, ann, team }, now: full.now }
+  const [none, ann, team] = await Promise.all([worldOf(SCOPES.none), worldOf(SCOPES.ann), worldOf(SCOPES.team)])
+  worlds = { full, alone: { none, ann, team }, now: full.now }
 })
 afterAll(() => Promise.all(ends.map((end) => end())))
 

@@ -28,7 +28,7 @@ const IDS: Record<string, string[]> = {
   session_id: forEach((mark) => Array.from({ length: 20 }, (_, n) => `id-${mark}-${n + 1}`)),
   stream: forEach((mark) => [userStream(userOf(mark), 'log'), `${userStream(userOf(mark))}/notes-${mark}`]),
 }
-/** For a name that nobody has thought of. */
+/** Values for any other name. */
 const ANY = [...new Set(Object.values(IDS).flat())]
 
 function valuesOf(name: string, schema?: z.ZodType): string[] {
@@ -55,7 +55,7 @@ function targetsOf({ path, query }: DiagnosticsRoute): string[] {
   const required = combine(named(fields.filter(isRequired)))
   const optional = named(fields.filter((field) => !isRequired(field)))
   const users = (optional.find(([name]) => name === 'user_id')?.[1] ?? []).slice(0, 2)
-  // Each filter alone, and beside a user who may be in sight and one who never is.
+  // Each filter alone, and combined with a visible user and one who is never visible.
   const filters = optional.flatMap(([name, values]) => {
     const alone = values.map((value): Values => ({ [name]: value }))
     return name === 'user_id'

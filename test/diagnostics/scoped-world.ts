@@ -7,7 +7,7 @@ import type { createMemoryFacilities } from '../../src/memory/composition/facili
 import { ASK, type Clock, FIRST } from '../contract/clock.js'
 import { soon } from '../redis/wait-for.js'
 
-/** What is told to memory and to a shared store alike. */
+/** The facilities that the world is written to, in memory or in a shared store. */
 export type Facilities = Pick<
   ReturnType<typeof createMemoryFacilities>,
   'connections' | 'contexts' | 'browserWindows' | 'ingest' | 'sites' | 'sessions' | 'subscriptions'
@@ -27,7 +27,7 @@ export const userOf = (mark: string) => `user/${mark} ü`
 
 const TYPES = ['browser', 'console', 'mobile', 'web'] as const
 
-/** Ids of whoever is being told of, the same whoever else is: what the facilities of a world are made with. */
+/** Generates ids for the user that is being written, independent of which other users exist. */
 export class Ids {
   #told = ''
   readonly #last = new Map<string, number>()
@@ -43,7 +43,7 @@ export class Ids {
   }
 }
 
-/** Tells of `users` alone; what happens to them, and when, does not depend on who they are. */
+/** Writes the world of `users`; what happens to each user, and when, does not depend on the others. */
 export async function tell(facilities: Facilities, clock: Clock, ids: Ids, users: readonly Mark[]): Promise<void> {
   const { connections, contexts, browserWindows, ingest, rpc, dispatcher, sites, sessions, subscriptions, bus } =
     facilities
@@ -69,7 +69,7 @@ export async function tell(facilities: Facilities, clock: Clock, ids: Ids, users
       metadata: { by: mark, [mark]: [mark] },
     })
 
-  // One of each falls silent, and nobody has written that down.
+  // One connection of each user goes silent, and this is not recorded.
   await each(async (mark, i) => void (await connect(mark, 'silent', i)))
   clock.advance(80_000)
   await each(async (mark, i) => {
@@ -158,11 +158,11 @@ export async function tell(facilities: Facilities, clock: Clock, ids: Ids, users
     }
   })
   clock.advance(15_000)
-  // Their node would have told of them again meanwhile, had it been meanwhile.
+  // Their node would have renewed the streams in this time.
   for (const stream of streams) subscriptions.add(stream)
-  // Over a store they are told a little later, and by the clock of that moment.
+  // A shared store receives them a little later, stamped with that time.
   await soon(async () => {
     const { items } = await subscriptions.inspector.listSubscriptions({}, FIRST, ASK)
-    if (items.length < users.length * 2 + (users.includes(BEN) ? 2 : 0)) throw new Error('not all are told of yet')
+    if (items.length < users.length * 2 + (users.includes(BEN) ? 2 : 0)) throw new Error('not all streams are stored')
   })
 }

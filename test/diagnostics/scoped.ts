@@ -1,4 +1,6 @@
-/** The property of whoever sees some users only, over all routes: nothing of anybody else, and of theirs all that there is. */
+/**
+ * The property of callers limited to some users, over all routes: nothing of any other user, and everything of theirs.
+ */
 import { describe, expect, it } from 'vitest'
 import type { Inspectors } from '../../src/contract/families.js'
 import type { Deployment } from '../../src/contract/inspectors.js'
@@ -13,7 +15,7 @@ interface Composition {
   deployment: Deployment
 }
 
-/** The same users in several worlds: with others beside them, and alone. */
+/** The same users in several worlds: with other users, and alone. */
 export interface Worlds {
   full: Composition
   /** A world of those in the scope alone. */
@@ -21,8 +23,8 @@ export interface Worlds {
   now(): number
 }
 
-/** Who may see whom; `root` sees everybody. */
-export const SCOPES = { nobody: [], ann: [ANN], team: [CYD, ANN] } as const satisfies Record<string, readonly Mark[]>
+/** The users that each caller may see; `root` sees all. */
+export const SCOPES = { none: [], ann: [ANN], team: [CYD, ANN] } as const satisfies Record<string, readonly Mark[]>
 type Who = keyof typeof SCOPES
 const WHO = Object.keys(SCOPES) as Who[]
 
@@ -41,7 +43,7 @@ function createRouters({ full, alone, now }: Worlds) {
     createDiagnosticsRouter({
       ...composition,
       deployment: { id: 'here', mode: 'direct' },
-      auth: { authenticate: ({ headers }) => ({ name: headers.get('x-who') ?? 'nobody' }) },
+      auth: { authenticate: ({ headers }) => ({ name: headers.get('x-who') ?? 'none' }) },
       authorize: ({ principal: { name } }) => name === 'root' || { user_ids: usersOf(name as Who) },
       now,
       onError: null,
@@ -85,8 +87,8 @@ const shown = ({ status, body }: Answered) => ({
 })
 
 /**
- * What is the same to whoever sees everybody in a world of these users alone: no order of several users, no cost, and
- * nothing of nodes, which only who sees everybody is told of.
+ * The part of an answer that is the same for a caller without limits in a world of these users alone: no order across
+ * users, no cost, and nothing about nodes, which only such a caller sees.
  */
 function substance(pages: readonly Answered[], isOfSeveral: boolean) {
   const items = pages.flatMap(({ body }) => body.items ?? [])
@@ -104,9 +106,9 @@ export function describeScope(name: string, worlds: () => Worlds, limits: readon
   let made: ReturnType<typeof createRouters> | undefined
   const routers = () => (made ??= createRouters(worlds()))
 
-  describe(`whoever sees some users only, ${name}`, () => {
+  describe(`a caller limited to some users, ${name}`, () => {
     describe.each(REQUESTS)('$path', ({ path, route, targets }) => {
-      it.each(WHO)('is answered as if there were nobody else (%s)', async (who) => {
+      it.each(WHO)('gets the same answers as if no other users existed (%s)', async (who) => {
         const { full, alone } = routers()
         for (const target of targets)
           for (const limit of isPaged(path) ? limits : [0]) {
@@ -116,9 +118,9 @@ export function describeScope(name: string, worlds: () => Worlds, limits: readon
             ]
             expect([target, seen.map(shown)]).toEqual([target, expected.map(shown)])
             const said = seen.map(({ text, body }) => text + decoded(body.next_cursor)).join()
-            // What somebody has named themselves may be repeated to them.
+            // A request may be echoed to its caller.
             if (!target.includes(BEN)) expect(said).not.toContain(BEN)
-            if (who === 'nobody' && !target.includes(ANN)) expect(said).not.toContain(ANN)
+            if (who === 'none' && !target.includes(ANN)) expect(said).not.toContain(ANN)
           }
       })
 
@@ -144,7 +146,7 @@ export function describeScope(name: string, worlds: () => Worlds, limits: readon
             }
         })
 
-      it('is asked for what there is', async () => {
+      it('is requested with values that exist', async () => {
         const all = await Promise.all(targets.map((target) => get(routers().full, 'root', target)))
         if (route.needs.length > 0) expect(all.map(({ status }) => status)).toContain(200)
         const said = all.map(({ text }) => text).join()
@@ -152,7 +154,7 @@ export function describeScope(name: string, worlds: () => Worlds, limits: readon
       })
 
       if (isPaged(path))
-        it('goes on by the cursors of the same users alone', async () => {
+        it('continues only with cursors of the same users', async () => {
           const { full } = routers()
           for (const target of targets.slice(0, 3)) {
             const cursors = new Map<string, string>()

@@ -96,7 +96,7 @@ describe('the capabilities', () => {
     })
   })
 
-  it('say what is there, and ask nothing', async () => {
+  it('list the inspectors that exist, without calling one', async () => {
     const broken = () => expect.unreachable()
     expect(
       await of({
@@ -117,8 +117,8 @@ describe('construction', () => {
   it.each<[what: string, options: object, error: RegExp]>([
     ['no inspectors', { inspectors: undefined }, /inspectors/],
     ['no authenticator', { auth: undefined }, /^Missing required option "auth" \(apiKeyAuth/],
-    ['an authenticator that is none', { auth: {} }, /^Invalid option "auth": expected apiKeyAuth/],
-    ['a mode that is none', { deployment: { id: null, mode: 'shared' } }, /deployment.mode/],
+    ['an invalid authenticator', { auth: {} }, /^Invalid option "auth": expected apiKeyAuth/],
+    ['an invalid mode', { deployment: { id: null, mode: 'shared' } }, /deployment.mode/],
     ['a deployment without an id', { deployment: { mode: 'direct' } }, /deployment.id/],
     ['a deployment whose id is no text', { deployment: { id: 7, mode: 'direct' } }, /deployment.id/],
     ['an extension named deployment_id', { extensions: { deployment_id: 'x' } }, /deployment_id/],
@@ -137,7 +137,7 @@ describe('construction', () => {
     ['a sample over the maximum', { limits: { examined: 10_001 } }, /examined/],
     ['a default over the maximum', { limits: { pageDefault: 101 } }, /pageDefault/],
     ['a limit of zero', { limits: { pageMax: 0 } }, /pageMax/],
-    ['a limit that is none', { limits: { pages: 1 } }, /pages/],
+    ['an unknown limit', { limits: { pages: 1 } }, /pages/],
   ])('refuses %s', (_what, options, error) => {
     expect(() => createDiagnosticsRouter({ ...given, ...options } as DiagnosticsRouterOptions)).toThrow(error)
   })

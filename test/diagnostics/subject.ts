@@ -92,8 +92,8 @@ export async function get<Body = Loose>(router: Router, path: string, init?: Req
 }
 
 /**
- * Sends a request to a router whose inspectors never answer and lets its deadline pass. The clock that passes is a fake
- * one: on a slow machine a short deadline of real time would pass before anybody was asked.
+ * Sends a request to a router whose inspectors never answer and lets its deadline pass. The clock is a fake one: on a
+ * slow machine a short real deadline could pass before any inspector is called.
  */
 export async function getInVain(url: string, asked: (call: Call) => void = () => {}): Promise<Answered<Loose>> {
   vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] })
@@ -128,7 +128,7 @@ export function expectProblem(answer: Answered<unknown>, status: number, code: s
 
 const RECORDS = Object.values(createWorld()).flatMap((given: object) => (Array.isArray(given) ? given : []))
 
-/** What stands in a path's braces: as the first record of the world has it that has any. */
+/** The value of a path parameter: that of the first record of the world that has one. */
 const paramOf = (name: string): string => RECORDS.find((record) => typeof record[name] === 'string')[name]
 
 /** The required queries of the routes that have some. */

@@ -1,4 +1,7 @@
-/** The entity tags of lists and counts: the same while nothing changes, another after any change, and 304 to whoever has it. */
+/**
+ * The entity tags of lists and counts: the same while nothing changes, another after any change, and 304 for a client
+ * that sends the current one.
+ */
 import { describe, expect, it } from 'vitest'
 import { familiesOf } from '../../src/diagnostics/tags.js'
 import { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
@@ -14,7 +17,7 @@ const isList = ({ response }: { response: unknown }) => 'items' in ((response as
 const COMPARED = CASES.filter(({ path, route }) => path.endsWith('/count') || isList(route))
 
 describe.each(COMPARED)('the tag of $path', ({ url, route }) => {
-  it('answers 304 without a body to whoever has it, for GET and HEAD', async () => {
+  it('returns 304 without a body for a matching If-None-Match, for GET and HEAD', async () => {
     const router = createSubject()
     const etag = (await get(router, url)).headers.get('etag') as string
     expect(etag).toMatch(/^W\/"[0-9a-f]{16}"$/)
@@ -95,11 +98,11 @@ describe('a tag', () => {
   })
 
   it.each(PARTIAL)('is made of the answer while %s, and of versions when it is whole', async (_, path, source, cut) => {
-    const { router, calls, mend } = createPartial(source, cut)
+    const { router, calls, restore } = createPartial(source, cut)
     const ask = (etag = '') => get(router, path, { headers: { 'if-none-match': etag } })
     const partial = (await ask()).headers.get('etag') as string
     expect((await ask(partial)).status).toBe(304)
-    mend()
+    restore()
     const whole = await ask(partial)
     expect(whole.status).toBe(200)
     calls.length = 0
@@ -211,7 +214,7 @@ describe('over live objects in memory', () => {
       const after = await tags()
       expect([path, after[path] !== before[path], after['/users'] !== before['/users']]).toEqual([path, true, true])
     }
-    // Nobody has said a word for so long that all of them have gone silent.
+    // No heartbeat for so long that all of them have gone silent.
     const before = await tags()
     time += 90_001
     const silent = await tags()

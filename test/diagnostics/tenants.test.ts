@@ -28,7 +28,7 @@ it.each([true, false])('shows the one that was asked for (found by its id: %s)',
   expect(await itemsOf('limit=1')).toHaveLength(3)
 })
 
-it('finds one beside a record that is none', async () => {
+it('finds one next to an invalid record', async () => {
   const { delivery } = createFakeInspectors(createWorld())
   if (!delivery) throw new Error('the world has no delivery')
   const { listTenants } = delivery

@@ -53,7 +53,7 @@ async function walk(router: ReturnType<typeof createSubject>, path: string) {
 }
 
 describe('a page over 16 MiB', () => {
-  it('is asked for again with half the limit, and goes on by its cursor', async () => {
+  it('is requested again with half the limit, and continues with its cursor', async () => {
     const { router, limits } = subjectOf(Array.from({ length: 6 }, (_, i) => bulky(i, 5)))
     const { body } = await get(router, '/connections?limit=6')
     expect([body.items.length, body.has_more, limits]).toEqual([3, true, [6, 3]])
@@ -62,7 +62,7 @@ describe('a page over 16 MiB', () => {
     )
   })
 
-  it('omits a record that is too large for any answer, goes on behind it, and tells the host', async () => {
+  it('omits a record that is too large for any response, continues after it, and reports it to the host', async () => {
     const { router, errors } = subjectOf([bulky(0, 0), bulky(1, 17), bulky(2, 0)])
     const { items, omitted } = await walk(router, '/connections')
     expect([items.map((item) => item.connection_id), omitted]).toEqual([['c2', 'c0'], 1])
@@ -70,7 +70,7 @@ describe('a page over 16 MiB', () => {
     expect((await get(router, '/connections/c1')).status).toBe(500)
   })
 
-  it('of users ends sooner without asking again, and shows everybody in the end', async () => {
+  it('of users is cut without another request, and the following pages show all users', async () => {
     const { router, limits } = subjectOf(Array.from({ length: 6 }, (_, i) => bulky(i, 5)))
     const { body } = await get(router, '/users?limit=6')
     expect([body.items.length, body.has_more, body.completeness.complete, limits.length]).toEqual([3, true, true, 1])

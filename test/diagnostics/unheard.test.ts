@@ -1,4 +1,7 @@
-/** Sources that fail in two ways at once: whoever asks several hears each of them, or a host would end by one nobody heard. */
+/**
+ * Sources that fail in two ways at the same time: every rejection is handled, or an unhandled one would end the
+ * process.
+ */
 import { expect, it, onTestFinished } from 'vitest'
 import { noopAuth } from '../../src/http/auth.js'
 import { createMetrics } from '../../src/metrics/metrics.js'
@@ -11,7 +14,7 @@ const atOnce = () => {
   throw new Error('down, at once')
 }
 
-/** What nobody has heard of by the time the event loop has turned. */
+/** Collects the rejections that are unhandled after a turn of the event loop. */
 function createEar() {
   const unheard: unknown[] = []
   const hear = (error: unknown) => void unheard.push(error)

@@ -6,10 +6,10 @@ import { createFakeInspectors } from '../../src/testing/kits.js'
 import { createSubject, get, KEY, ORIGIN, PREFIX } from './subject.js'
 import { connection, NOW } from './world.js'
 
-const PATIENCE = { timeout: 60_000 }
+const TIMEOUT = { timeout: 60_000 }
 
 const at = new Date(NOW).toISOString()
-/** A command of nobody, which its scope alone tells from another of its id. */
+/** A command without a user, which differs from another with the same id only in its scope. */
 const ofNobody = (scope_id: string) => ({
   user_id: null,
   client_id: null,
@@ -33,7 +33,7 @@ const ofNobody = (scope_id: string) => ({
   terminal: null,
 })
 
-it('are as many as a GET shows, commands of nobody and one id among them, and go one by one', async () => {
+it('match a GET, including two commands without a user and with the same id, and are removed one by one', async () => {
   const items = [ofNobody('mail'), ofNobody('push')]
   const nothing = () => ({ items: [], next_cursor: null, has_more: false })
   const delivery = {
@@ -59,11 +59,11 @@ it('are as many as a GET shows, commands of nobody and one id among them, and go
   await vi.waitFor(async () => {
     expect(shown).toHaveLength(2)
     await isAsListed()
-  }, PATIENCE)
+  }, TIMEOUT)
   items.reverse()
-  await vi.waitFor(isAsListed, PATIENCE)
+  await vi.waitFor(isAsListed, TIMEOUT)
   items.shift()
-  await vi.waitFor(isAsListed, PATIENCE)
+  await vi.waitFor(isAsListed, TIMEOUT)
   left.abort()
   await watching
 })

@@ -1,4 +1,4 @@
-/** What a watch may not go on with: a right that was taken away, a state that nobody has read, an answer without a part. */
+/** When a watch must not continue as before: after access was revoked, a failed read, or a partial answer. */
 import { getEventListeners } from 'node:events'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { sliceClock } from '../../src/async/turns.js'
@@ -9,7 +9,7 @@ import { createSubject, createWatched, expectProblem, get, type RouterOptions } 
 import { open, target } from './watcher.js'
 import { connection } from './world.js'
 
-/** A list of connections that the test changes, watched by somebody whom the test shuts out. */
+/** A list of connections that the test changes, watched by a caller whose access the test revokes. */
 function createShut(options: RouterOptions = {}) {
   const connections = [connection()]
   const state = { isKnown: true, connections }
@@ -29,7 +29,7 @@ afterEach(() => {
 })
 const tick = (ms = 1_000) => vi.advanceTimersByTimeAsync(ms)
 
-describe('whoever watches', () => {
+describe('a watching caller', () => {
   it('is asked for again as who that is now, not as who it was', async () => {
     let users = ['alice', 'bob']
     const auth = { authenticate: async () => ({ name: 'support', users }) }
@@ -43,7 +43,7 @@ describe('whoever watches', () => {
     expect((await take()).at(-1)).toEqual({ event: 'end', data: { reason: 'scope_changed', retry: 0 } })
   })
 
-  it('is sent away where the same request is of somebody else now', async () => {
+  it('is disconnected when the same request now authenticates another principal', async () => {
     let name = 'ann'
     const { take } = await open(createSubject({ auth: { authenticate: async () => ({ name }) } }), ['/connections'])
     await take()
@@ -95,7 +95,7 @@ describe('whoever watches', () => {
     leave()
   })
 
-  it('leaves no timer where nobody says what may be seen', async () => {
+  it('leaves no timer when authorization fails', async () => {
     useFakeTimers()
     const authorize = async () => {
       await new Promise((resolve) => setTimeout(resolve, 5))
@@ -109,7 +109,7 @@ describe('whoever watches', () => {
 })
 
 describe('a view', () => {
-  it('that nobody could read when last they looked is no snapshot for whoever comes', async () => {
+  it('whose last read failed is no snapshot for a new watch', async () => {
     const world = { connections: [connection()] }
     let isFailing = false
     const { router } = createWatched({ inspectors: createFakeInspectors(world) }, ({ proceed }) => {
@@ -130,10 +130,10 @@ describe('a view', () => {
   it.each(
     PARTIAL,
   )('is read again where %s, though no source says that it has changed', async (_, path, source, cut) => {
-    const { router, mend, calls } = createPartial(source, cut)
+    const { router, restore, calls } = createPartial(source, cut)
     const { take, leave } = await open(router, [path])
     await take()
-    mend()
+    restore()
     await tick(2_000)
     expect(await take()).toMatchObject([{ event: 'delta' }])
     calls.length = 0

@@ -1,4 +1,4 @@
-/** What `/watch` sends: a snapshot, then what changes; nobody queues, nobody sees more than a GET would show. */
+/** What `/watch` sends: a snapshot, then changes; no caller queues, and none sees more than a GET would show. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { sliceClock } from '../../src/async/turns.js'
 import { WatchDelta, WatchEnd, WatchReset, WatchSnapshot, WatchSync } from '../../src/diagnostics/watch/frames.js'
@@ -18,7 +18,7 @@ function createChanging() {
   return { world, ...watched }
 }
 
-// On a busy machine a reading would wait for a turn of the real event loop while the fake time goes on, and seem expensive.
+// On a busy machine a read would wait for a turn of the real event loop while fake time passes, and seem expensive.
 beforeEach(() => void vi.spyOn(sliceClock, 'now').mockReturnValue(0))
 afterEach(() => void vi.restoreAllMocks())
 
@@ -105,7 +105,7 @@ describe('a watch', () => {
     leave()
   })
 
-  it('says that somebody has looked while nothing changes, and no age is a change', async () => {
+  it('sends a sync while nothing changes, and ignores changes of age', async () => {
     const world = { calls: [call()] }
     const { router, calls } = createWatched({ inspectors: createFakeInspectors(world) })
     const { take, leave } = await open(router, ['/rpc/pending'])
@@ -120,7 +120,7 @@ describe('a watch', () => {
     leave()
   })
 
-  it('drops whoever is slow to a reset, however much has changed', async () => {
+  it('resets a slow client, however much has changed', async () => {
     const { world, router } = createChanging()
     const { take, leave } = await open(router, ['/connections'])
     await take()
@@ -134,7 +134,7 @@ describe('a watch', () => {
     leave()
   })
 
-  it('reads once for all who watch the same, and not at all when nobody does', async () => {
+  it('reads once for all clients that watch the same, and not at all without clients', async () => {
     useFakeTimers()
     const { world, router, calls } = createChanging()
     const watchers = await Promise.all(Array.from({ length: 5 }, () => open(router, ['/connections'])))
@@ -168,7 +168,7 @@ describe('a watch', () => {
     leave()
   })
 
-  it('says nothing while its source fails, and goes on when it is back', async () => {
+  it('sends nothing while its source fails, and continues when it is back', async () => {
     const world = { connections: [connection()] }
     let isFailing = false
     const { router } = createWatched({ inspectors: createFakeInspectors(world), onError: null }, ({ proceed }) => {
@@ -187,7 +187,7 @@ describe('a watch', () => {
     leave()
   })
 
-  it('ends for whoever is nobody any more, within a minute', async () => {
+  it('ends within a minute for a caller that is no longer authenticated', async () => {
     let key = KEY
     const auth = {
       authenticate: async (request: Request) => (request.headers.get('x-admin-key') === key ? { name: 'admin' } : null),
@@ -215,7 +215,7 @@ describe('a watch', () => {
     expect(await Promise.all(views)).toEqual([new Set(['alice']), new Set(['bob'])])
   })
 
-  it('shows some users only to whoever may see no others, and ends where that changes', async () => {
+  it('shows a limited caller only its users, and ends when they change', async () => {
     let user_ids = ['bob']
     const router = createSubject({ authorize: () => ({ user_ids }) })
     const { take } = await open(router, ['/connections'])
@@ -230,7 +230,7 @@ describe('a watch', () => {
 describe('no watch', () => {
   it.each([
     ['without a view', '/watch'],
-    ['of what is no route', target('/nope')],
+    ['of an unknown route', target('/nope')],
     ['of one record', target('/connections/conn-1')],
     ['of a count', target('/connections/count')],
     ['of an unknown filter', target('/connections?nope=1')],
@@ -256,7 +256,7 @@ describe('no watch', () => {
     expectProblem(await get(createSubject({ inspectors: {} }), target('/connections')), 501, 'inspector_absent')
   })
 
-  it('is begun by whoever holds thirty-two', async () => {
+  it('is opened for a caller that holds thirty-two', async () => {
     const router = createSubject()
     const watches = await Promise.all(Array.from({ length: 32 }, () => open(router, ['/connections'])))
     expectProblem(await get(router, target('/connections')), 429, 'share_exceeded')
@@ -267,7 +267,7 @@ describe('no watch', () => {
     leave()
   })
 
-  it('is begun beyond the bound by many at once, and none is left of whoever has gone meanwhile', async () => {
+  it('is opened beyond the limit by concurrent requests, or kept for a client that has disconnected', async () => {
     const router = createSubject()
     const all = Array.from({ length: 40 }, () => open(router, ['/connections']).catch(() => null))
     const watches = await Promise.all(all)
@@ -284,7 +284,7 @@ describe('no watch', () => {
       },
     )
     await get(slow.router, target('/connections'), { signal: gone.signal })
-    // As of whoever leaves a list: nothing here has failed.
+    // The same as for a client that leaves a list: nothing here has failed.
     expect(statuses).toEqual([504])
     expect(slow.calls.length).toBeGreaterThan(0)
     const others = await Promise.all(Array.from({ length: 32 }, () => open(slow.router, ['/connections'])))
@@ -302,7 +302,7 @@ describe('no watch', () => {
     calls.length = 0
     await vi.advanceTimersByTimeAsync(5_000)
     expect([calls, ourTimers()]).toEqual([[], []])
-    // Whoever comes then is not shown what was read for nobody.
+    // A later watch is not shown what was read before it opened.
     const { leave } = await open(router, ['/connections'])
     expect(calls.map(({ name }) => name)).toContain('registry.listConnections')
     leave()
@@ -313,7 +313,7 @@ describe('no watch', () => {
 it('names the rows of every list that has some', () => {
   const lists = CASES.filter(({ route }) => 'items' in ((route.response as { shape?: object }).shape ?? {}))
   const unnamed = lists.map(({ path }) => path).filter((path) => !ROWS[path])
-  // Of one record or one user each: whoever watches the list above them sees them.
+  // These show one record or one user each, which the list above them contains.
   expect(unnamed.every((path) => /\{|^\/workers|^\/history\/messages/.test(path))).toBe(true)
 })
 

@@ -39,9 +39,9 @@ describeRedis('a shared store', () => {
     server = await startServer()
     connected = await clients['node-redis']([server.port])
     const full = await worldOf('full', MARKS)
-    const nobody = await worldOf('nobody', SCOPES.nobody)
+    const none = await worldOf('none', SCOPES.none)
     const [ann, team] = [await worldOf('ann', SCOPES.ann), await worldOf('team', SCOPES.team)]
-    worlds = { full, alone: { nobody, ann, team }, now: full.now }
+    worlds = { full, alone: { none, ann, team }, now: full.now }
   })
   afterAll(async () => {
     await Promise.all(ends.map((end) => end()))

@@ -1,4 +1,4 @@
-/** Express 5, with a route of its own beside the handlers. */
+/** Express 5, with its own route after the handlers. */
 import { createServer } from 'node:http'
 import express from 'express'
 import { toExpressMiddleware } from '../../../src/adapters/express.js'

@@ -1,4 +1,4 @@
-/** A Hono application with a route of its own beside the handlers. */
+/** A Hono application with its own route after the handlers. */
 import { Hono } from 'hono'
 import { toHonoHandler } from '../../../src/adapters/hono.js'
 import { carried } from '../handlers.js'
