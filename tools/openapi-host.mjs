@@ -11,6 +11,7 @@ const WORLD = {
   connections: [{ actions: ['open_report'] }],
   actions: [{ name: 'open_report' }],
   connectionEvents: [{ connection_id: 'connection-1' }],
+  clientEvents: [{}],
   connectionChurn: [{}],
   contexts: [{ task_id: 'task-1', client_type: 'browser' }],
   browserWindows: [{}],

@@ -105,6 +105,32 @@ export const ConnectionEvent = z
   .describe('One step in the life of a connection.')
 export type ConnectionEvent = z.infer<typeof ConnectionEvent>
 
+/** One step in the life of any connection, with its client. */
+export const ClientEvent = z
+  .object({
+    connection_id: idField('connection_id'),
+    user_id: idField('user_id'),
+    client_id: idField('client_id'),
+    instance_id: idField('instance_id'),
+    client_type: ClientType.describe('What kind of program the client is.'),
+    node_id: z.string().nullable().describe('The node that holds the connection; `null` where there is only one.'),
+    event: ConnectionEvent.shape.event,
+    at: ConnectionEvent.shape.at,
+    reason: ConnectionEvent.shape.reason,
+  })
+  .describe('One connect, disconnect or takeover of a client.')
+export type ClientEvent = z.infer<typeof ClientEvent>
+
+/** Filters of `/connections/events`. */
+export const ClientEventFilter = z.object({
+  user_id: filterBy('user_id'),
+  client_id: filterBy('client_id'),
+  node_id: filterBy('node_id'),
+  event: ConnectionEvent.shape.event.optional().describe('Only events of this kind.'),
+  reason: Reason.optional().describe('Only ends for this reason.'),
+})
+export type ClientEventFilter = z.infer<typeof ClientEventFilter>
+
 /** An action as a client describes it. */
 export const ActionDescriptor = z.object({
   name: idField('action'),
@@ -189,6 +215,15 @@ export interface RegistryInspector extends UserIndex {
   currentInstances?(clients: readonly ClientOfUser[], ctx: InspectionContext): Awaitable<(string | null)[]>
   /** Exact counts under `filter`, or `null` if no index covers it; the view then samples. */
   countConnections?(filter: ConnectionFilter, ctx: InspectionContext): Awaitable<ConnectionCounts | null>
+  /**
+   * Connects and ends of all retained connections, newest first. Advertised as the operation `connection_events`. They
+   * can be derived from the connections: an event is known as long as its connection.
+   */
+  listConnectionEvents?(
+    filter: ClientEventFilter,
+    page: PageQuery,
+    ctx: InspectionContext,
+  ): Awaitable<Page<ClientEvent>>
   /** Advertised as the operation `connection_churn`. */
   connectionChurn?(filter: ChurnFilter, ctx: InspectionContext): Awaitable<ConnectionChurn>
 }
@@ -290,10 +325,11 @@ export const CONNECTION_FAMILY = {
   capability: 'registry',
   methods: { listConnections: true, getConnection: true },
   operations: { registry_connection_history: 'listConnectionHistory' },
-  listed: { connection_churn: 'connectionChurn' },
+  listed: { connection_churn: 'connectionChurn', connection_events: 'listConnectionEvents' },
   components: {
     ActionObservation,
     ChurnMinute,
+    ClientEvent,
     ClientType,
     Connection,
     ConnectionChurn,

@@ -2,6 +2,8 @@
 import type * as z from 'zod'
 import {
   ChurnFilter,
+  ClientEvent,
+  ClientEventFilter,
   Connection,
   ConnectionChurn,
   ConnectionEvent,
@@ -11,7 +13,7 @@ import {
 import { toTimestamp } from '../contract/ids.js'
 import { pageSchema } from '../contract/page.js'
 import { ConnectionCount, countConnections, countOfSilentNodes } from '../views/counts.js'
-import { CHURN, CONNECTION, CONNECTION_EVENT, complete, exampleTime, lastPage } from './examples.js'
+import { CHURN, CLIENT_EVENT, CONNECTION, CONNECTION_EVENT, complete, exampleTime, lastPage } from './examples.js'
 import { diagnosticsRoute, routeSection } from './route.js'
 
 /** The filter of a query: a silence is counted back from now. */
@@ -73,6 +75,18 @@ export const CONNECTION_ROUTES = routeSection('connections', 'Connections and wh
     response: ConnectionChurn,
     example: CHURN,
     read: ({ registry }, { filter }, { ctx }) => registry.connectionChurn?.(filter, ctx),
+  }),
+  diagnosticsRoute({
+    path: '/connections/events',
+    operationId: 'listConnectionEvents',
+    summary: 'Connects, disconnects and takeovers of all clients, newest first',
+    needs: ['connection_events'],
+    scopable: true,
+    page: 'paged',
+    query: ClientEventFilter,
+    response: pageSchema(ClientEvent),
+    example: lastPage(CLIENT_EVENT),
+    read: ({ registry }, { filter, page }, { ctx }) => registry.listConnectionEvents?.(filter, page, ctx),
   }),
   diagnosticsRoute({
     path: '/connections/{connection_id}',

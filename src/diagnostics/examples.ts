@@ -1,7 +1,13 @@
 /** The records that the examples of the routes are made of: one user at work, told the same on every route. */
 import type { BrowserWindow } from '../contract/browser-windows.js'
 import type { SourceName } from '../contract/completeness.js'
-import type { ActionObservation, Connection, ConnectionChurn, ConnectionEvent } from '../contract/connections.js'
+import type {
+  ActionObservation,
+  ClientEvent,
+  Connection,
+  ConnectionChurn,
+  ConnectionEvent,
+} from '../contract/connections.js'
 import type { Context } from '../contract/contexts.js'
 import type { DeduplicatorSummary, DeduplicatorUserSummary } from '../contract/deduplicator.js'
 import type { HistoryMessage, HistoryStream } from '../contract/history.js'
@@ -57,6 +63,18 @@ export const CONNECTION_EVENT: ConnectionEvent = {
   event: 'connected',
   at: exampleTime(0),
   reason: null,
+}
+
+export const CLIENT_EVENT: ClientEvent = {
+  connection_id: CONNECTION.connection_id,
+  user_id: CONNECTION.user_id,
+  client_id: CONNECTION.client_id,
+  instance_id: CONNECTION.instance_id,
+  client_type: CONNECTION.client_type,
+  node_id: CONNECTION.node_id,
+  event: 'disconnected',
+  at: exampleTime(20),
+  reason: 'heartbeat_lost',
 }
 
 export const ACTION: ActionObservation = {

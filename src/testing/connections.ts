@@ -4,6 +4,8 @@ import {
   CHURN_MINUTES,
   type ChurnFilter,
   type ChurnMinute,
+  ClientEvent,
+  ClientEventFilter,
   ClientType,
   CONNECTION_FAMILY,
   Connection,
@@ -101,9 +103,11 @@ function fakeChurn(given: readonly FakeChurn[], filter: ChurnFilter): Connection
   return { items, observed_at: minutes.at(-1) ?? FAKE_TIME }
 }
 
+const withoutNulls = (values: object) =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null))
+
 /** Returns some values of a connection as a filter; unknown (`null`) values are left out. */
-const toFilter = (values: Partial<Connection>): ConnectionFilter =>
-  ConnectionFilter.parse(Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null)))
+const toFilter = (values: Partial<Connection>): ConnectionFilter => ConnectionFilter.parse(withoutNulls(values))
 
 const FILTERS = ConnectionFilter.omit({ last_seen_before: true }).keyof().options
 
@@ -136,6 +140,21 @@ export function registryContract(make: MakeInspector<RegistryInspector>): Contra
     ...userCases(make, CONNECTION_FAMILY.users),
     { name: 'listConnectionHistory returns the events of one connection, oldest first', run: () => checkHistory(make) },
     { name: 'currentInstances returns the instance of each client, in order', run: () => checkHolders(make) },
+    ...listCases<RegistryInspector, ClientEvent>(make, {
+      name: 'listConnectionEvents',
+      list: (registry, filter) => {
+        const { listConnectionEvents } = registry
+        const given = ClientEventFilter.parse(withoutNulls(filter))
+        return listConnectionEvents && ((page, ctx) => listConnectionEvents.call(registry, given, page, ctx))
+      },
+      item: ClientEvent,
+      id: ({ connection_id, event }) => `${connection_id} ${event}`,
+      filters: ClientEventFilter.keyof().options,
+    }),
+    {
+      name: 'listConnectionEvents is newest first, with at most one end of each connection',
+      run: () => checkEvents(make),
+    },
     {
       name: 'connectionChurn returns each minute once, and its sums equal those by client type',
       run: () => checkChurn(make),
@@ -143,6 +162,9 @@ export function registryContract(make: MakeInspector<RegistryInspector>): Contra
     { name: 'listActions returns the actions of connected clients, ordered by name', run: () => checkActions(make) },
   ])
 }
+
+// A source orders events as it recorded them, which can differ from their times by that much.
+const ORDER_MS = 1_000
 
 async function checkHistory(make: MakeInspector<RegistryInspector>): Promise<void> {
   const registry = await make()
@@ -162,6 +184,24 @@ async function checkHistory(make: MakeInspector<RegistryInspector>): Promise<voi
   }
   const unknown = await registry.listConnectionHistory(UNKNOWN_ID, { limit: 1, cursor: null }, CONTEXT)
   check(unknown === null, 'listConnectionHistory of an unknown connection must be null')
+}
+
+async function checkEvents(make: MakeInspector<RegistryInspector>): Promise<void> {
+  const registry = await make()
+  const list = registry?.listConnectionEvents
+  if (!list) return notTested('listConnectionEvents is not implemented')
+  const events = await walk<ClientEvent>((page, ctx) => list.call(registry, {}, page, ctx), 100, 'listConnectionEvents')
+  const ends = new Set<string>()
+  for (const [i, { at, event, connection_id }] of events.entries()) {
+    const newer = events[i - 1]
+    check(
+      newer === undefined || Date.parse(newer.at) + ORDER_MS >= Date.parse(at),
+      `listConnectionEvents is not newest first: ${newer?.at} stands before ${at}`,
+    )
+    if (event === 'connected') continue
+    check(!ends.has(connection_id), `listConnectionEvents shows two ends of ${connection_id}`)
+    ends.add(connection_id)
+  }
 }
 
 async function checkHolders(make: MakeInspector<RegistryInspector>): Promise<void> {
@@ -217,7 +257,9 @@ export interface ConnectionWorld {
   actions?: Partly<ActionObservation>[]
   /** Makes the registry return the history of connections. */
   connectionEvents?: Partly<ConnectionEvent>[]
-  /** Makes the registry return opened and ended connections per minute. */
+  /** Makes the registry list the events of all connections, given the oldest first. */
+  clientEvents?: Partly<ClientEvent>[]
+  /** Makes the registry tell what came and went, minute by minute. */
   connectionChurn?: FakeChurn[]
 }
 
@@ -243,12 +285,27 @@ const toConnection: Make<Connection> = (given, place) =>
 const toConnectionEvent: Make<ConnectionEvent> = (given) =>
   fill({ connection_id: 'connection-1', event: 'connected', at: FAKE_TIME, reason: null }, given)
 
+const toClientEvent: Make<ClientEvent> = (given, place) =>
+  fill(
+    {
+      ...INSTANCE,
+      connection_id: `connection-${place}`,
+      client_type: 'console',
+      node_id: null,
+      event: 'connected',
+      at: FAKE_TIME,
+      reason: null,
+    },
+    given,
+  )
+
 const toAction: Make<KnownAction> = (given, place) =>
   fill({ name: `action-${place}`, description: null, parameters_schema: null }, given)
 
 export function fakeRegistry(world: ConnectionWorld): RegistryInspector | undefined {
   const connections = () => wholeRecords(toConnection, world.connections)
-  if (!world.connections && !world.actions && !world.connectionEvents && !world.connectionChurn) return undefined
+  if (!world.connections && !world.actions && !world.connectionEvents && !world.connectionChurn && !world.clientEvents)
+    return undefined
   return {
     listConnections: (filter, page) => fakePage(toConnection, world.connections, filter, page),
     getConnection: (connection_id) => find(toConnection, world.connections, { connection_id }),
@@ -259,6 +316,10 @@ export function fakeRegistry(world: ConnectionWorld): RegistryInspector | undefi
       ),
     ...(world.actions && {
       listActions: (filter, page) => pageOfActions(wholeRecords(toAction, world.actions), connections(), filter, page),
+    }),
+    ...(world.clientEvents && {
+      listConnectionEvents: (filter, page) =>
+        fakePage(toClientEvent, world.clientEvents, filter, { ...page, order: 'newest' }),
     }),
     ...(world.connectionChurn && {
       connectionChurn: (filter) => fakeChurn(world.connectionChurn ?? [], filter),

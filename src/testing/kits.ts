@@ -50,6 +50,7 @@ const WORLD: Shape<FakeWorld> = {
   connections: LIST,
   actions: LIST,
   connectionEvents: LIST,
+  clientEvents: LIST,
   connectionChurn: LIST,
   contexts: LIST,
   browserWindows: LIST,

@@ -1,4 +1,5 @@
 /** What every connection registry must do, whatever it keeps its connections in. */
+
 import { beforeEach, describe, expect, it } from 'vitest'
 import type {
   ConnectInput,
@@ -12,6 +13,7 @@ import type { Awaitable, PageQuery } from '../../src/contract/page.js'
 import { ASK, at, type Clock, createClock, walk } from './clock.js'
 import { churning } from './connection-churn.js'
 import { endings } from './connection-endings.js'
+import { clientEvents } from './connection-events.js'
 import { withSortedLists } from './parts.js'
 
 export type ConnectionFacility = Inspected<ConnectionRegistry, RegistryInspector>
@@ -132,6 +134,7 @@ export function connectionBattery(
       expect(await idsOf({ status: 'connected' })).toEqual([young.connection_id])
     })
 
+    clientEvents(() => ({ clock, registry }))
     endings(() => ({ clock, registry }))
     churning(() => ({ clock, registry }))
 

@@ -22,6 +22,7 @@ const OPERATIONS = [
   'history_list_streams',
   'registry_connection_history',
   'connection_churn',
+  'connection_events',
   'rpc_instance_check',
   'rpc_summary',
   'dedup_per_user',

@@ -247,6 +247,18 @@ export function createWorld(): Required<FakeWorld> {
       { connection_id: 'conn-1', event: 'disconnected', at: at(-4_000), reason: 'client_left' },
       { connection_id: 'conn-6', event: 'disconnected', at: at(-500), reason: 'superseded' },
     ],
+    clientEvents: [
+      { connection_id: 'conn-1', user_id: 'alice', client_id: 'desk', at: at(-5_000) },
+      { connection_id: 'conn-2', user_id: 'bob', at: at(-4_500), node_id: 'node-1' },
+      {
+        connection_id: 'conn-1',
+        user_id: 'alice',
+        client_id: 'desk',
+        event: 'superseded',
+        at: at(-4_000),
+        reason: 'new_instance',
+      },
+    ],
     messages: [
       ...many(3, (i) => message({ message_id: `msg-${i}`, sequence: i, recorded_at: at(-3_000 + i) })),
       message({ message_id: 'msg-9', stream: 'users/bob/log', user_id: 'bob' }),

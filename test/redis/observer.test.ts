@@ -26,6 +26,7 @@ const PATHS = [
   '/connections?client_id=client-1&limit=3',
   '/connections/count',
   '/connections/churn',
+  '/connections/events?limit=3',
   '/connections/nope',
   '/connections/nope/history',
   '/history/streams',

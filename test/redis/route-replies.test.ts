@@ -28,6 +28,7 @@ const ASKED: Record<string, string[]> = {
     '/connections?ended_reason=client_closed',
   ],
   '/connections/churn': ['/connections/churn'],
+  '/connections/events': ['/connections/events?limit=3', '/connections/events?user_id=bob'],
   '/connections/count': ['/connections/count', '/connections/count?user_id=bob'],
   '/connections/{connection_id}': [`/connections/${ID}`],
   '/connections/{connection_id}/history': [`/connections/${ID}/history`],

@@ -8,6 +8,7 @@ export const ROWS: Readonly<Record<string, readonly string[]>> = {
   '/browser-windows': ['window_id'],
   '/connections': ['connection_id'],
   '/connections/churn': ['minute'],
+  '/connections/events': ['connection_id', 'event'],
   '/contexts': ['context_id'],
   // The scope, which alone tells commands of nobody apart, stands in the admission, and a client reads whole fields.
   '/delivery/commands': ['user_id', 'client_id', 'command_id', 'admission'],

@@ -1,5 +1,6 @@
 /** Reads the connections of one process as of now, even if due entries have not been swept. */
 import {
+  type ClientEvent,
   type ClientOfUser,
   ClientType,
   type Connection,
@@ -9,10 +10,10 @@ import {
   type RegistryInspector,
 } from '../../contract/connections.js'
 import { foldAll, type UserPart } from '../../contract/observation.js'
-import { parseSequence, scanLimit, withMetadata } from '../../contract/page.js'
+import { matcherOf, parseSequence, scanLimit, withMetadata } from '../../contract/page.js'
 import { observeEach, observeKnown } from '../table/users.js'
 import type { Churn } from './churn.js'
-import { type ConnectionLifecycle, eventsOf, type LivingConnection } from './lifecycle.js'
+import { type ConnectionLifecycle, eventsAmong, eventsOf, type LivingConnection, toClientEvent } from './lifecycle.js'
 
 /** How the registry reads its connections now. */
 interface Look {
@@ -70,6 +71,27 @@ export function createConnectionInspector(
       const wanted = own(filter)
       if (wanted === null) return withMetadata(table.tally([]), { examined: 0 })
       return filter.ended_reason !== undefined && !isSwept ? null : table.count(wanted, view, isSwept, scanLimit(ctx))
+    },
+    listConnectionEvents(filter, page, ctx) {
+      const { view } = sweep()
+      const before = parseSequence(page.cursor, 'newest')
+      const bound = scanLimit(ctx)
+      const { user_id } = filter
+      const isIndexed = user_id !== undefined && table.sizeOf('user_id', user_id) <= bound
+      const events = isIndexed ? eventsAmong(table.ofUser(user_id), before) : lifecycle.eventsBefore(before)
+      const matches = matcherOf(filter)
+      const items: ClientEvent[] = []
+      let last = before
+      let examined = 0
+      for (const placed of events) {
+        if (items.length === page.limit || examined === bound)
+          return { items, next_cursor: String(last), has_more: true, examined }
+        examined++
+        last = placed.place
+        const event = toClientEvent(placed)
+        if (view(placed.entry) && matches(event)) items.push(event)
+      }
+      return { items, next_cursor: null, has_more: false, examined }
     },
     connectionChurn(filter) {
       sweep()

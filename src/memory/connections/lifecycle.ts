@@ -2,8 +2,10 @@
  * The lifecycle of connections (connected, timed out, ended, deleted), for the connection registry. Every `time` is one
  * of the steady clock; records have timestamps of the wall clock.
  */
+
 import {
   type ActionDescriptor,
+  type ClientEvent,
   CONNECTION_FAMILY,
   type Connection,
   type ConnectionCounts,
@@ -15,6 +17,7 @@ import { createTally } from '../../fair-share/tally.js'
 import { countedBy } from '../table/dimensions.js'
 import { ExpiryQueue } from '../table/expiry-queue.js'
 import { FairQueue } from '../table/fair-queue.js'
+import { byNumber, OrderedIndex } from '../table/ordered-index.js'
 import { createTable, type Entry } from '../table/table.js'
 import { createActionIndex } from './action-index.js'
 import type { Churn } from './churn.js'
@@ -23,7 +26,11 @@ import type { Churn } from './churn.js'
 interface Lifecycle {
   end: 'superseded' | 'disconnected'
   reason: string | null
+  /** Place of its end in the order in which connections began and ended; 0 while it is connected. */
+  endedAs: number
 }
+
+type Ended = Omit<Lifecycle, 'endedAs'>
 
 export type LivingConnection = Entry<Connection, Lifecycle>
 
@@ -49,6 +56,7 @@ export function createConnectionLifecycle(
   const actions = createActionIndex()
   const connected = new ExpiryQueue<LivingConnection>()
   const disconnected = new FairQueue<LivingConnection>(({ record }) => record.user_id)
+  const ends = new OrderedIndex<number, LivingConnection>(({ state }) => state.endedAs, byNumber)
   const connectedOf = createTally()
   /** The connection that holds each client, or held it last. */
   const latest = new Map<string, LivingConnection>()
@@ -60,8 +68,9 @@ export function createConnectionLifecycle(
   const lostAt = ({ last_seen_at }: Connection) => toTimestamp(Date.parse(last_seen_at) + heartbeatTimeoutMs)
 
   /** Ends an entry that was removed from the queue of connected ones. */
-  function close(entry: LivingConnection, life: Lifecycle, time: number, disconnected_at: string): void {
-    Object.assign(entry.state, life)
+  function close(entry: LivingConnection, life: Ended, time: number, disconnected_at: string): void {
+    Object.assign(entry.state, life, { endedAs: table.arrive() })
+    ends.insert(entry)
     churn.ended(entry.record.client_type, life.reason, Date.parse(disconnected_at))
     actions.remove(entry.record)
     connectedOf.add(entry.record.user_id, -1)
@@ -77,13 +86,14 @@ export function createConnectionLifecycle(
   }
 
   function expire(entry: LivingConnection): void {
-    const life: Lifecycle = { end: 'disconnected', reason: LifecycleReason.enum.heartbeat_lost }
+    const life: Ended = { end: 'disconnected', reason: LifecycleReason.enum.heartbeat_lost }
     close(entry, life, entry.touchedAt + heartbeatTimeoutMs, lostAt(entry.record))
   }
 
   function remove(entry: LivingConnection): void {
     const { user_id } = entry.record
     table.remove(entry)
+    if (entry.state.endedAs > 0) ends.delete(entry.state.endedAs)
     const client = clientKey(entry.record)
     if (latest.get(client) === entry) latest.delete(client)
     if (!table.users.knowsUser(user_id)) lastSeen.delete(user_id)
@@ -134,6 +144,9 @@ export function createConnectionLifecycle(
     latestOf: (client: Client, time: number): LivingConnection | undefined =>
       sweepOne(latest.get(clientKey(client)), time),
 
+    /** Begins and ends before a place, the newest first. */
+    eventsBefore: (place: number) => newestOf(table.before(place), ends.before(place)),
+
     connectedCount: () => connected.size,
 
     connectedOf: connectedOf.of,
@@ -142,7 +155,7 @@ export function createConnectionLifecycle(
 
     /** @param now Time of the wall clock in epoch ms. */
     begin(record: Connection, descriptors: readonly ActionDescriptor[], time: number, now: number): void {
-      const entry = table.add(record.connection_id, record, { end: 'disconnected', reason: null })
+      const entry = table.add(record.connection_id, record, { end: 'disconnected', reason: null, endedAs: 0 })
       connected.push(entry, time)
       churn.opened(record.client_type, now)
       connectedOf.add(record.user_id, 1)
@@ -162,11 +175,54 @@ export function createConnectionLifecycle(
     },
 
     /** Ends a connected entry. */
-    end(entry: LivingConnection, life: Lifecycle, time: number, disconnected_at: string): void {
+    end(entry: LivingConnection, life: Ended, time: number, disconnected_at: string): void {
       connected.remove(entry)
       close(entry, life, time, disconnected_at)
     },
   }
+}
+
+/** One event of a connection, by its place in the order in which connections began and ended. */
+export interface PlacedEvent {
+  place: number
+  entry: LivingConnection
+}
+
+const isEnd = ({ place, entry }: PlacedEvent) => place === entry.state.endedAs
+
+/** Merges begins and ends, each the newest first. */
+function* newestOf(
+  begun: Iterable<LivingConnection>,
+  ended: Iterable<LivingConnection>,
+): Generator<PlacedEvent, void, void> {
+  const begins = begun[Symbol.iterator]()
+  let next = begins.next()
+  for (const entry of ended) {
+    for (; !next.done && next.value.sequence > entry.state.endedAs; next = begins.next())
+      yield { place: next.value.sequence, entry: next.value }
+    yield { place: entry.state.endedAs, entry }
+  }
+  for (; !next.done; next = begins.next()) yield { place: next.value.sequence, entry: next.value }
+}
+
+/** Events of some connections before a place, the newest first. */
+export const eventsAmong = (entries: Iterable<LivingConnection>, before: number): PlacedEvent[] =>
+  [...entries]
+    .flatMap((entry) => [
+      { place: entry.sequence, entry },
+      ...(entry.state.endedAs > 0 ? [{ place: entry.state.endedAs, entry }] : []),
+    ])
+    .filter(({ place }) => place < before)
+    .sort((a, b) => b.place - a.place)
+
+/** An event as lists show it. */
+export function toClientEvent(placed: PlacedEvent): ClientEvent {
+  const { connection_id, user_id, client_id, instance_id, client_type, node_id, ...record } = placed.entry.record
+  const client = { connection_id, user_id, client_id, instance_id, client_type, node_id }
+  const { end, reason } = placed.entry.state
+  return isEnd(placed)
+    ? { ...client, event: end, at: record.disconnected_at ?? record.connected_at, reason }
+    : { ...client, event: 'connected', at: record.connected_at, reason: null }
 }
 
 /** Returns the events of a connection in order: when it connected, and how it ended if it has. */

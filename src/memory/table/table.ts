@@ -88,6 +88,13 @@ export function createTable<R extends Owned, S = undefined, C extends object = C
     /** Returns a new text after every change of a record. */
     version: version.text,
 
+    /** A place in the order of arrival, for what comes after everything that has come. */
+    arrive: (): number => ++arrivals,
+    /** Entries before a place, the last one first. */
+    before: (sequence: number): Iterable<Entry<R, S>> => all.entries.before(sequence),
+    /** All entries of a user. */
+    ofUser: (userId: string): Iterable<Entry<R, S>> => ofUser.after(userId, 0),
+
     add(id: string, record: R, state: S): Entry<R, S> {
       version.raise()
       const cell = cells.cellOf(record)

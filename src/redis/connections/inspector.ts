@@ -1,4 +1,5 @@
 /** Reads the connection registry of a shared store. */
+
 import {
   CONNECTION_FAMILY,
   type Connection,
@@ -19,6 +20,7 @@ import { versioned } from '../table/version.js'
 import { listActions } from './actions.js'
 import { readChurn } from './churn.js'
 import { readCurrentInstances } from './current-instance.js'
+import { listClientEvents } from './events.js'
 import { CONNECTIONS, endOf } from './format.js'
 
 export function createRegistryInspector(store: Store): RegistryInspector {
@@ -35,6 +37,7 @@ export function createRegistryInspector(store: Store): RegistryInspector {
       const has_more = after + items.length < events.length
       return { items, next_cursor: has_more ? String(after + items.length) : null, has_more, examined: items.length }
     },
+    listConnectionEvents: (filter, page, ctx) => listClientEvents(store, filter, page, ctx),
     connectionChurn: (filter, ctx) => readChurn(store, filter, ctx),
     listActions: (filter, page, ctx) => listActions(store, filter, page, ctx),
     currentInstances: (clients, ctx) => readCurrentInstances(store, clients, ctx),

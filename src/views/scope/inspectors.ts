@@ -96,7 +96,14 @@ function scopeSubscriptions(subscriptions: SubscriptionInspector, seen: VisibleU
 // The registries of what clients report, for those in sight: connections, contexts, browser windows.
 
 function scopeConnections(registry: RegistryInspector, seen: VisibleUsers): RegistryInspector {
-  const { listConnectionHistory, countConnections, currentInstances, listActions, connectionChurn } = registry
+  const {
+    listConnectionHistory,
+    countConnections,
+    currentInstances,
+    listActions,
+    connectionChurn,
+    listConnectionEvents,
+  } = registry
   return {
     ...scopeUsers(registry, seen),
     listConnections: listOfUsers(seen.users, (filter, page, ctx) => registry.listConnections(filter, page, ctx)),
@@ -121,6 +128,11 @@ function scopeConnections(registry: RegistryInspector, seen: VisibleUsers): Regi
       },
     }),
     ...(countConnections && { countConnections: countOfOne(seen, countConnections.bind(registry)) }),
+    ...(listConnectionEvents && {
+      listConnectionEvents: listOfUsers(seen.users, (filter, page, ctx) =>
+        listConnectionEvents.call(registry, filter, page, ctx),
+      ),
+    }),
     ...(connectionChurn && { connectionChurn: refuseUnscopable }),
     ...(listActions && {
       async listActions({ user_id: asked, ...filter }, page, ctx) {
