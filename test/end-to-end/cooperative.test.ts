@@ -81,7 +81,7 @@ describe.skipIf(isChromiumMissing)('two viewers of the shared notes (needs chrom
     for (const page of [first, second]) await shows(page, ['the key is under the mat (kept)'])
   })
 
-  it('are told what the application does not approve', async () => {
+  it('see an error for an action that the application does not approve', async () => {
     await archive(first, 'the key')
     await first.getByText('approval_denied').waitFor()
     await shows(second, ['the key is under the mat (kept)'])
@@ -123,7 +123,7 @@ describe.skipIf(isChromiumMissing)('two viewers of the shared notes (needs chrom
     2 * RECOVERY_MS,
   )
 
-  it('end, one of them, when it is thrown out, and the other goes on', async () => {
+  it('are disconnected one by one: a revoked viewer ends, and the other continues', async () => {
     expect(await paste(host, /^ {2}curl -s -X DELETE .*\/viewers\/guest-1'$/)).toEqual({ revoked: true })
     await first.getByText('ended: policy_revoked').waitFor()
     await add(first, 'let me in')

@@ -1,4 +1,4 @@
-/** Boots the small examples whose code stands in the documents. */
+/** Starts the small examples whose code is shown in the docs. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'

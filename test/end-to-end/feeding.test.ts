@@ -1,4 +1,4 @@
-/** The WebSocket example of docs/feeding.md, as it stands there: real sockets, and what the diagnostics show of them. */
+/** The WebSocket example of docs/feeding.md, unchanged: real sockets, and what the diagnostics show of them. */
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { WebSocket } from 'undici'
@@ -53,7 +53,7 @@ describe.skipIf(missing !== undefined)(
         socket.addEventListener('close', ({ code, reason }) => resolve({ code, reason })),
       )
 
-    it('connects, beats, reports, hands over, hears acknowledgement and end, and disconnects', async () => {
+    it('connects, sends heartbeats, reports, delivers, receives acknowledgement and end, and disconnects', async () => {
       const socket = join(at('ada', 'laptop'), { sync: async () => 'done' })
       const { connection_id, last_seen_at } = await connectionOf('ada', 'connected')
       expect(await contextOf('ada', 'active')).toMatchObject({ client_id: 'laptop', ownership: 'user-owned' })
@@ -89,7 +89,7 @@ describe.skipIf(missing !== undefined)(
       newer.close()
     })
 
-    it('says no by its code to what a client may not say, and goes on', async () => {
+    it('returns an error code for an invalid or forbidden message, and continues', async () => {
       const dora = join(at('dora', 'tablet'), {})
       const fay = join(at('fay', 'tablet'), {})
       const said: { type: string; code: string }[] = []

@@ -1,4 +1,4 @@
-/** The live host is told to end while nobody plays along: it ends, and nothing that it has started stays behind. */
+/** The live host is stopped while clients and store stall: it exits, and none of its child processes survives. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { openSocket } from '../control-server/wire.js'
 import { describeRedis, startServer } from '../redis/server.js'
@@ -13,7 +13,7 @@ async function start(args: string[] = []): Promise<LiveHost> {
   return host
 }
 
-/** Connections to `url` that never end what they have begun, or take nothing of what they are sent. */
+/** Opens connections to `url` that never finish their request, or never read. */
 async function stall(url: string) {
   const { port, host } = new URL(url)
   const { ticket } = await askAsPage<{ ticket: string }>(url, '/')

@@ -36,8 +36,8 @@ function stateOf(): { args: string[]; forget: () => void } {
 }
 
 /**
- * Starts it and reads what it prints, up to the last line of its announcement. Its state goes with it, unless given. What it
- * complains of is nobody's concern where a test breaks what it needs.
+ * Starts the host and reads its output up to the last line of its announcement. Its state is deleted with it, unless
+ * given. Pass `ignore` to hide its errors where a test breaks what it needs.
  */
 export async function startLiveHost(
   args: string[] = [],
@@ -46,7 +46,7 @@ export async function startLiveHost(
 ): Promise<LiveHost> {
   const { SERVICE_ADMIN_KEY, ...env } = process.env
   const [command, ...before] = start as [string, ...string[]]
-  // On a shared store it keeps nothing, unless it is told to.
+  // On a shared store it keeps no state of its own by default.
   const own = args.includes('--state') || args.includes('--redis') ? undefined : stateOf()
   const child = spawn(command, [...before, ...args, ...(own?.args ?? [])], {
     cwd: ROOT,

@@ -47,7 +47,7 @@ describeRedis('the live host on a shared store', () => {
     return ((await host.ask(path)).body as { items: T[] }).items
   }
 
-  /** The record of a command; `undefined` where there is none yet. */
+  /** Returns the record of a command; `undefined` if it doesn't exist. */
   async function statusOf({ user_id, client_id, command_id }: Command): Promise<DeliveryStatus | undefined> {
     const { status, body } = await host.ask(
       `/delivery/status?${new URLSearchParams({ user_id, client_id, command_id })}`,
@@ -55,7 +55,7 @@ describeRedis('the live host on a shared store', () => {
     return status === 200 ? (body as DeliveryStatus) : undefined
   }
 
-  /** Whatever is under way now: tasks that workers have, and calls that somebody waits for. */
+  /** Returns the unfinished work: tasks of workers and pending calls. */
   async function note(): Promise<Map<string, Command>> {
     const [contexts, calls] = await Promise.all([itemsOf<Context>('/contexts'), itemsOf<PendingCall>('/rpc/pending')])
     const tasks = contexts.map(({ task_id, ...context }) => ({ ...context, command_id: task_id }))
@@ -173,7 +173,7 @@ describeRedis('the live host on a shared store', () => {
     expect(all).toEqual(moved)
   })
 
-  it('frees every worker that the dead node had given a task, and goes on giving them work', async () => {
+  it('frees every worker that the dead node had assigned a task, and assigns new tasks', async () => {
     const busy = new Set<string>()
     const since = new Date().toISOString()
     await until('six workers, free or at a new task', async () => {

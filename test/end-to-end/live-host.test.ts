@@ -70,7 +70,7 @@ describe('the live host', () => {
     expect(answers).toEqual(host.questions.map((path) => [path, 200]))
   })
 
-  it('prints a question for every route but the one about a window, of which there is none yet', async () => {
+  it('prints an example request for every route except the one of a window, since none exists at the start', async () => {
     const { body } = await host.ask('/')
     const { routes } = body as { routes: { path: string; available: boolean }[] }
     expect(routes.filter(({ available }) => !available)).toEqual([])
@@ -215,7 +215,7 @@ describe('what its pages are handed', () => {
       })
   })
 
-  it.each(['/', '/notes'])('is handed to nobody else at %s, and changes nothing', async (path) => {
+  it.each(['/', '/notes'])('are refused to requests of other origins at %s, which change nothing', async (path) => {
     const before = await numberOf()
     // A name that is not the host's own is turned away before, by the guard that stands in front of everything.
     const foreign: [Record<string, string>, string][] = [

@@ -15,7 +15,7 @@ const shown = [...pages.matchAll(/`GET (\/\S+)`\n\n```json\n([\s\S]*?)\n```/g)].
 const ADA = { user_id: 'ada', client_id: 'laptop', instance_id: 'run-1' }
 const GRACE = { user_id: 'grace', client_id: 'phone', instance_id: 'run-4' }
 
-/** A minute of a relay in which one client takes what it is handed and does nothing, and another one works. */
+/** Runs a minute of a relay in which one client accepts its commands and does nothing, and another one works. */
 async function liveUntilAsked() {
   let now = Date.UTC(2026, 10, 21, 3)
   const facilities = createMemoryFacilities({ now: () => now, nodeId: 'relay-1' })

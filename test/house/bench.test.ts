@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 import { ROOT } from './imports.js'
 
-/** What is no benchmark of its own; `watch` is a part of `questions`. */
+/** Modules that are not benchmarks of their own; `watch` is a part of `questions`. */
 const PARTS = ['delivery-limit', 'peers', 'report', 'run', 'watch']
 const run = (...args: string[]) => promisify(execFile)(process.execPath, ['bench/run.mjs', ...args], { cwd: ROOT })
 

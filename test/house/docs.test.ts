@@ -71,7 +71,7 @@ describe('the documents', () => {
     const examples = readdirSync(join(ROOT, 'examples'), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.mjs'))
       .map((name) => `examples/${name}`)
-    // Whoever gives all facilities must write to all of them: the live host does.
+    // A host that passes all facilities must write to all of them, as the live host does.
     const feedsAll = new Set(['examples/live-host/facilities.mjs', 'CHANGELOG.md'])
     const givesAll = /memoryComposition\((?:facilities|createMemoryFacilities\(\))/
     const wrong = [...documents, ...examples].filter((path) => !feedsAll.has(path) && givesAll.test(textOf(path)))

@@ -1,4 +1,4 @@
-/** Holds documents against the types and tables that they tell of: what there is stands there, and nothing else. */
+/** Compares the docs with the types and tables they describe: complete, and nothing else. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -17,7 +17,7 @@ import { ROOT } from './imports.js'
 
 const textOf = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 
-/** What stands under a heading, up to the next one. */
+/** Returns the text under a heading, up to the next one. */
 function section(path: string, heading: string): string {
   const found = textOf(path)
     .split(/^#+ /m)
@@ -26,7 +26,7 @@ function section(path: string, heading: string): string {
   return found
 }
 
-/** What stands as code in the first column of the table under a heading. */
+/** Returns the code spans in the first column of the table under a heading. */
 function firstColumn(path: string, heading: string): string[] {
   return section(path, heading)
     .split('\n')
@@ -87,7 +87,7 @@ describe('the documents name', () => {
     const rows = section('docs/problems.md', 'Over HTTP').matchAll(/^\| `(\w+)` \| \d+ \| (.*?) \|/gm)
     const told = [...rows].filter(([, , by]) => (by as string).split(', ').some((one) => one === who || one === 'all'))
     const codes = told.map(([, code]) => code as string)
-    // No route says that there is no route; and of a target with two readings routers hear behind no server of ours.
+    // No route documents `route_not_found`, and behind our own servers routers never see an ambiguous target.
     const unsaid = who === 'control server' ? ['route_not_found'] : ['route_not_found', 'bad_request']
     expect(codesOf(document).sort()).toEqual(codes.filter((code) => !unsaid.includes(code)).sort())
   })

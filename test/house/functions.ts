@@ -20,7 +20,7 @@ export const LONG_FUNCTIONS: Record<string, string> = {
   'plugs/playwright/follow.ts followBrowser': 'the windows, and the pages that each has',
   'redis/delivery/loop.ts createDeliveryLoop': 'one timer and what is under way in each shard',
   'redis/delivery/mailboxes.ts createMailboxes': 'the turns of all mailboxes, and what has failed',
-  'redis/delivery/waiters.ts createWaiters': 'who waits here, and what the store was told of it',
+  'redis/delivery/waiters.ts createWaiters': 'the consumers of this node, and what the store knows of them',
 }
 
 /** The long functions that there are, named as the list names them. */

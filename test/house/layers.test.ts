@@ -65,7 +65,7 @@ describe('the direction table', () => {
     ['itty-router in a second file', { 'diagnostics/routes.ts': "import { Router } from 'itty-router'" }],
     ['Node where it must not be', { 'http/auth.ts': "import { timingSafeEqual } from 'node:crypto'" }],
     ['Node by a dynamic import', { 'diagnostics/router.ts': "await import('node:fs')" }],
-    ['anything of ours in an adapter', { 'adapters/node.ts': "import '../contract/page.js'" }],
+    ['our own modules in an adapter', { 'adapters/node.ts': "import '../contract/page.js'" }],
     ['more than types in the browser', { 'browser/client.ts': "import { a } from '../cooperative-site/site.js'" }],
     ['the command line anywhere', { 'testing/fakes.ts': "import '../cli/main.js'" }],
     ['one plug in another', { 'plugs/ws/follow.ts': "import '../bullmq/inspectors.js'" }],
@@ -77,7 +77,7 @@ describe('the direction table', () => {
     expect(misdirected(tree(texts))).toHaveLength(1)
   })
 
-  it('allows what the house is built on', () => {
+  it('allows the dependencies of the library', () => {
     const texts = {
       'http/query.ts': "import * as z from 'zod'; import { checkId } from '../contract/ids.js'",
       'http/match.ts': "import { Router } from 'itty-router'; import type { Prefix } from './target.js'",

@@ -13,10 +13,10 @@ interface Layer {
 // What http may know of the contract: its grammar (pages, ids, bounds), no family and no inspector.
 const GRAMMAR = ['page', 'ids', 'limits', 'digest', 'bad-record', 'json', 'checks'].map((name) => `contract/${name}.ts`)
 
-// What stands below both stores.
+// Modules below both stores.
 const GROUND = ['contract/', 'refusal.ts', 'async/', 'event-ring/', 'spill/']
 
-/** What each layer may import beside itself. A folder that is not listed may not exist. */
+/** What each layer may import besides its own modules. Folders that are not listed are an error. */
 const LAYERS: Record<string, Layer> = {
   'refusal.ts': { own: [] },
   'version.ts': { own: [] },
@@ -92,15 +92,15 @@ const LAYERS: Record<string, Layer> = {
   'cli/': { own: [''], packages: ['redis', '@modelcontextprotocol/server'], node: true },
 }
 
-/** The floors of a store, the lowest first; what is in none of them is a family, or puts families together. */
-const STORE_FLOORS: Record<string, string[]> = {
+/** The levels of a store, the lowest first; modules outside them are resources, or compose resources. */
+const STORE_LEVELS: Record<string, string[]> = {
   'redis/': ['store/', 'table/', 'presence/'],
   'memory/': ['table/'],
 }
 
-/** The families, each under this name in every layer: what has a folder in the shared store and is none of its floors. */
+/** The resources, with the same name in every layer: every folder of the shared store that is not one of its levels. */
 const FAMILIES = readdirSync(join(ROOT, 'src/redis')).filter(
-  (name) => !/\.ts$|^composition$/.test(name) && !STORE_FLOORS['redis/']?.includes(`${name}/`),
+  (name) => !/\.ts$|^composition$/.test(name) && !STORE_LEVELS['redis/']?.includes(`${name}/`),
 )
 
 /** Families that stand on another one of their store, and on what of it. */
@@ -135,7 +135,7 @@ function familyOf(path: string): string | undefined {
   return names.map((name) => name.replace(/\.ts$/, '')).find((name) => FAMILIES.includes(name))
 }
 
-/** Scripts write; whoever only reads must not know them. */
+/** Scripts write; modules that only read must not import them. */
 const isReader = (path: string) => /\/table\/|\/inspector\.ts$|\/format\.ts$/.test(path)
 const isScript = (path: string) => /^redis\/.*\/script(s|-[a-z-]+)?\.ts$/.test(path)
 
@@ -148,10 +148,10 @@ function checkWithin(layer: string, path: string, target: string): string | unde
   if (isReader(path) && isScript(target)) return 'a reader imports a script'
   const [plug, other] = [plugOf(path), plugOf(target)]
   if (plug && other !== plug && other !== SHARED_BY_PLUGS) return 'one plug imports another'
-  const floors = STORE_FLOORS[layer] ?? []
-  const floorOf = (file: string) => floors.findIndex((floor) => file.startsWith(layer + floor))
-  const [from, to] = [floorOf(path), floorOf(target)]
-  if (from >= 0 && (to < 0 || to > from)) return 'points up the floors of a store'
+  const levels = STORE_LEVELS[layer] ?? []
+  const levelOf = (file: string) => levels.findIndex((level) => file.startsWith(layer + level))
+  const [from, to] = [levelOf(path), levelOf(target)]
+  if (from >= 0 && (to < 0 || to > from)) return 'imports a higher level of its store'
   if (!FAMILY_LAYERS.includes(layer)) return undefined
   const [family, another] = [familyOf(path), familyOf(target)]
   if (!family || !another || family === another) return undefined

@@ -12,7 +12,7 @@ const REDIS = join(import.meta.dirname, '../../src/redis')
 const isScript = (value: unknown): value is ScriptText =>
   typeof value === 'object' && value !== null && 'digest' in value && 'source' in value
 
-/** What stands at a place in `ARGV` stands there in one file alone, which gives it a name. */
+/** The only file with indexes into `ARGV`, each under a name. */
 const GENERATOR = 'redis/store/arguments.ts'
 
 /** Whose Lua is still in template strings. */
@@ -33,7 +33,7 @@ describe('the scripts of a store', () => {
     expect(scripts.length).toBeGreaterThan(30)
   })
 
-  it('tell of delivery in the words of the contract', () => {
+  it('use the terms of the contract for delivery', () => {
     const wordsIn = (text: string) => [...text.matchAll(/'([a-z_]+)'/g)].map(([, word]) => word as string)
     const foreign = new Set<string>()
     let found = 0

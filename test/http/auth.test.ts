@@ -68,7 +68,7 @@ describe('named keys', () => {
     expect(await nameOf(make('one' as never), headerOf('one'))).toBe('admin')
   })
 
-  it.each(by)('of %s are refused where they name nobody, or two', (_what, make) => {
+  it.each(by)('of %s are refused when a name or key is missing or ambiguous', (_what, make) => {
     for (const bad of [
       {},
       [],

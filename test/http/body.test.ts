@@ -1,4 +1,4 @@
-/** What becomes of a body: what its text holds is refused before anything is built, and no name from outside is told. */
+/** Request bodies: their text is checked before anything is parsed, and errors repeat no name from outside. */
 import { describe, expect, it } from 'vitest'
 import * as z from 'zod'
 import { parseBody, readJson } from '../../src/http/body.js'
@@ -33,7 +33,7 @@ describe('parseBody', () => {
     }
   }
 
-  it('names the place of an error where it reads like one of ours, and no other', () => {
+  it('names the path of an error if it looks like a schema field, and no other', () => {
     expect(errorsOf({ counts: { a: 1 } })).toEqual([])
     expect(errorsOf({ counts: { fine_1: 'x' } })).toEqual(['counts.fine_1'])
     for (const name of ['Secret', 'a\nb', '<b>', 'x'.repeat(200)])

@@ -28,7 +28,7 @@ describe('a deadline', () => {
     expect(ourTimers()).toEqual([])
   })
 
-  it('ends what waits under it once, where the client has left before anybody looked', async () => {
+  it('aborts pending work once when the client has disconnected before the signal was read', async () => {
     const client = new AbortController()
     const deadline = new Deadline(100, client)
     const waiting = [1, 2].map(() =>
@@ -40,7 +40,7 @@ describe('a deadline', () => {
     deadline.clear()
   })
 
-  it('makes no signal for a promise that settles within its turn, and one for what goes on beyond it', async () => {
+  it('creates no signal for a promise that settles within its turn, and one for work that continues', async () => {
     useFakeTimers(FAKE)
     const client = new AbortController()
     const listen = vi.spyOn(client.signal, 'addEventListener')

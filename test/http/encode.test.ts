@@ -120,7 +120,7 @@ describe('encode', () => {
     { items: 'x' },
     { items: [null], next_cursor: null, has_more: false },
     { items: [], has_more: false },
-  ])('refuses %j in place of a page', (value) => {
+  ])('refuses %j instead of a page', (value) => {
     expect(() => encode(counted().page, value)).toThrow(UnacceptableAnswer)
   })
 

@@ -1,4 +1,4 @@
-/** Holds what every router of ours does alike, whatever it answers: the order of its checks, and what goes wrong. */
+/** The behaviour that all our routers share: the order of their checks, and their errors. */
 import { describe, expect, it } from 'vitest'
 import { createEngine, toHandler } from '../../src/http/engine.js'
 import { ProblemError, toProblemError } from '../../src/http/problem.js'
@@ -94,7 +94,7 @@ describe('the engine', () => {
     expect((await handler(request)).status).toBe(405)
   })
 
-  it('answers what is no request at all', async () => {
+  it('returns 500 for an invalid request', async () => {
     const { handler } = createSubject()
     expect((await handler(undefined as never)).status).toBe(500)
   })

@@ -67,7 +67,7 @@ describe('frames of an event stream', () => {
     )
   })
 
-  it('refuse data that is none', () => {
+  it('refuse data that is not JSON', () => {
     expect(() => encodeFrame({ event: 'x', data: undefined })).toThrow(TypeError)
     expect(() => encodeFrame({ event: 'x', data: 1n })).toThrow(TypeError)
   })
@@ -81,7 +81,7 @@ describe('frames of an event stream', () => {
     expect(events).toHaveLength(1)
   })
 
-  it('travel in an answer that nobody may keep, transform or collect', () => {
+  it('are sent with headers that forbid storing and transforming', () => {
     const { headers } = eventStreamReply({ next: () => new Promise(() => {}) })
     expect(headers).toEqual({
       'content-type': 'text/event-stream; charset=utf-8',

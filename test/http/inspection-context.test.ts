@@ -16,7 +16,7 @@ describe('what inspectors are asked with', () => {
     deadline.clear()
   })
 
-  it('has it for whoever wraps it, and lets it be replaced', () => {
+  it('has its signal behind a wrapper, too, and lets it be replaced', () => {
     const ask = createInspectionContext(deadline, LIMITS, () => {})
     expect(Object.create(ask).signal).toBe(deadline.signal)
     expect(new Proxy(ask, {}).signal).toBe(deadline.signal)
@@ -29,7 +29,7 @@ describe('what inspectors are asked with', () => {
     ])
   })
 
-  it('tells of what was passed over', () => {
+  it('reports skipped records', () => {
     const heard: unknown[] = []
     createInspectionContext(deadline, LIMITS, (error) => heard.push(error)).onError?.('a broken record')
     expect(heard).toEqual(['a broken record'])

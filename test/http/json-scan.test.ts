@@ -32,7 +32,7 @@ describe('a JSON text', () => {
     ['names that objects have by themselves', '{"__proto__":1,"constructor":2,"toString":3}', undefined],
     ['nothing', '', undefined],
     ['a string that never ends', '{"a', undefined],
-    ['an escape that is none', '{"\\x":1,"\\x":2}', TWICE],
+    ['an invalid escape', '{"\\x":1,"\\x":2}', TWICE],
     ['closing brackets alone', ']]}}[', undefined],
   ])('with %s is answered as it should be', (_, text, reason) => {
     expect(refuseJsonText(text)).toBe(reason)

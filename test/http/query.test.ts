@@ -24,7 +24,7 @@ const errorsOf = (search: string) => {
 }
 
 describe('parseQuery', () => {
-  it('gives typed values of what is there, and defaults', () => {
+  it('returns typed values of the given parameters, and defaults', () => {
     expect(parseQuery(schema, '')).toEqual({ limit: 100 })
     expect(parseQuery(schema, 'limit=7&focused=false&user_id=a%26b+c&status=idle')).toEqual({
       limit: 7,

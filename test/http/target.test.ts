@@ -7,10 +7,10 @@ const segment = fc
   .filter((text) => text.isWellFormed() && !/[\p{Cc}?#\\]/u.test(text) && text !== '.' && text !== '..')
 
 describe('a prefix', () => {
-  it('owns its own path and what stands below it', () => {
+  it('owns its own path and the paths below it', () => {
     fc.assert(
       fc.property(fc.array(segment, { maxLength: 4 }), fc.array(segment, { maxLength: 4 }), (own, rest) => {
-        // As a URL has it: what is no part of its syntax there stands as it is.
+        // As in a URL: characters that are not part of its syntax are left unencoded.
         const spelled = (text: string) =>
           new URL(`http://h/${text.replace(/[%/]/g, encodeURIComponent)}/`).pathname.slice(1, -1)
         const encoded = (segments: string[]) => segments.map((text) => `/${spelled(text)}`).join('')

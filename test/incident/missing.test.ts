@@ -91,7 +91,7 @@ describe('what an incident lacks', () => {
       cursor = page.next_cursor
     }
     expect(seen).toBe(kept)
-    // Of a connection that the file may lack nobody can say that it was not there.
+    // If the file may lack connections, it is unknown whether this one existed.
     expect((await askRouter(replay, '/connections/conn-1')).status).toBe(503)
     expect((await askRouter(replay, '/contexts/ctx-9')).status).toBe(404)
     expect(await askRouter(replay, '/connections/count')).toMatchObject({ body: { completeness: { complete: false } } })

@@ -62,9 +62,9 @@ describe('readIncident', () => {
     ['a list', () => '[]', 'wrong_format', /not an incident/],
     ['null', () => 'null', 'wrong_format', /not an incident/],
     ['another version', () => ({ ...incident, version: 2 }), 'wrong_version', /version 2 .* reads version 1/],
-    ['a version that is none', () => ({ ...incident, version: '1' }), 'wrong_version', /no known version/],
+    ['an unknown version', () => ({ ...incident, version: '1' }), 'wrong_version', /no known version/],
     ['a header of other types', () => ({ ...incident, clocks: 'noon' }), 'invalid', /clocks: expected object/],
-    ['an instant that is none', () => ({ ...incident, since: 'yesterday' }), 'invalid', /since: expected ISO 8601/],
+    ['an invalid timestamp', () => ({ ...incident, since: 'yesterday' }), 'invalid', /since: expected ISO 8601/],
     [
       'a row of other types',
       () => withPart('/connections', (row) => ({ ...row, status: 'maybe' })),

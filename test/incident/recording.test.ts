@@ -78,13 +78,13 @@ describe('openRecording', () => {
     expect(recording.at(null).recording?.gaps).toEqual([{ from: at(10), to: at(300) }])
   })
 
-  it('has no gap where a segment continues the one before, and one where nobody watched within a segment', () => {
+  it('has no gap between a segment and its continuation, and one where recording paused within a segment', () => {
     const next = segment('b', snapshotLine(moved(incident, 12), true), JSON.stringify({ kind: 'seen', at: at(100) }))
     const recording = openRecording([segment('a', ...changes()), next])
     expect(recording.gaps).toEqual([[NOW + 12_000, NOW + 100_000]])
   })
 
-  it('skips a segment whose snapshot was torn, and lines after one that is none', () => {
+  it('skips a segment with a torn snapshot, and the lines after an invalid one', () => {
     const torn = { name: 'b', read: () => snapshotLine(moved(incident, 60), false).slice(0, 500) }
     const hostile = segment('a', ...changes().slice(0, 2), '{"kind":"rows"}', ...changes().slice(3))
     const recording = openRecording([torn, hostile])

@@ -9,7 +9,7 @@ import { askRouter, createOriginal, HEADERS as headers } from './subject.js'
 
 const INSTANT = /^\d{4}-\d\d-\d\dT/
 
-/** `value` with a secret in place of each text that `holds` accepts there, and in each map of any names. */
+/** Returns `value` with a secret in every text and every map of free names where `holds` accepts one. */
 function plant(value: unknown, holds: (planted: unknown) => boolean, count: () => number): unknown {
   const planted = (make: (secret: string) => unknown): unknown => {
     const candidate = make(`secret_${count()}`)
@@ -27,7 +27,7 @@ function plant(value: unknown, holds: (planted: unknown) => boolean, count: () =
   return whole
 }
 
-/** `incident` with a secret in every field that can hold a text of somebody. */
+/** Returns `incident` with a secret in every field that can hold user text. */
 function plantAll(incident: Incident): Incident {
   let planted = 0
   const count = () => ++planted

@@ -1,4 +1,4 @@
-/** Holds what is written about the tools against what they are. */
+/** Compares the docs of the tools with the tools. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { noopAuth } from '../../src/index.js'

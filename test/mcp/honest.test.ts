@@ -93,7 +93,7 @@ describe('an aggregate', () => {
 })
 
 describe('the overview', () => {
-  it('says what is unknown and what there is not, and shows neither as 0', async () => {
+  it('lists what is unknown and what is absent, and shows neither as 0', async () => {
     // Long enough for all that does answer, on whatever machine.
     const { router } = createWatched({ deadlineMs: 4_000 }, (result) =>
       result.name.startsWith('delivery.') ? never() : result.proceed(),
@@ -137,8 +137,8 @@ describe('the overview', () => {
   })
 })
 
-describe('an overview of what nobody can see', () => {
-  it('names the kinds of findings that nobody looked for', async () => {
+describe('an overview without all inspectors', () => {
+  it('names the kinds of findings that could not be checked', async () => {
     const { sessions, ...rest } = createFakeInspectors(createWorld())
     const router = createSubject({ inspectors: rest })
     const { content } = await fetchRoute({ router }, 'relay_overview')
@@ -182,7 +182,7 @@ describe('messages that find no room', () => {
     expect(text).toMatch(new RegExp(`^messages: ${shown.length} records\\.`))
     expect(content?.notes).toContain('A sample: the newest ones. There may be older ones.')
     expect(text).toContain(`${shown.length} of 20 shown`)
-    // There is none that could be.
+    // This list has no cursor.
     expect(text).not.toContain('next_cursor is withheld')
   })
 })

@@ -38,7 +38,7 @@ describe('relayscope mcp', () => {
     expect(err).not.toContain(KEY)
   })
 
-  it('says in every answer that the key is not right, or that nobody answers', async () => {
+  it('reports in every answer a wrong key, or an unreachable router', async () => {
     const { url, close } = await startNodeServer(createSubject())
     const address = `${url}/ops/diagnostics`
     const client = await connectStdio(['--url', address], { SERVICE_ADMIN_KEY: 'wrong' })
@@ -53,7 +53,7 @@ describe('relayscope mcp', () => {
     expect((await client.listTools()).tools).toHaveLength(6)
   })
 
-  it('shows payloads only where it is told to', async () => {
+  it('shows payloads only with --payloads', async () => {
     const given = { family: 'messages', filters: { stream: 'users/alice/log' } }
     const url = await serveRouter()
     const env = { SERVICE_ADMIN_KEY: KEY }
@@ -75,7 +75,7 @@ describe('relayscope mcp', () => {
     expect(err).toContain('relayscope mcp --help says how to call it')
   })
 
-  it('ends at a message that is too long, and when it is told to', async () => {
+  it('exits after a message that is too long, and on a signal', async () => {
     const args = ['mcp', '--url', 'http://localhost/']
     expect(await startCommand(args, {}, 'x'.repeat(300_000)).ended).toEqual({
       code: 1,
@@ -133,7 +133,7 @@ describe('relayscope mcp', () => {
     expect([code, out]).toEqual([0, expect.not.stringContaining('call-0')])
   })
 
-  it('says once on stderr why nobody answers, and nothing of the key', async () => {
+  it('logs once on stderr why the router is unreachable, without the key', async () => {
     const { url, close } = await startNodeServer(() => new Response())
     await close()
     const said = spoken('user_summary', { user_id: 'alice' }, 3)

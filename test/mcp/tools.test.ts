@@ -22,7 +22,7 @@ const router = createSubject()
 const answerOf = async (route: string) => (await get<Json>(router, route)).body
 const itemsOf = async (route: string) => (await answerOf(route)).items as Json[]
 
-/** Each tool, what it is asked, and what the router says to the same question. */
+/** Each tool, its arguments, and the answer of the router to the same request. */
 const ASKED: [tool: string, given: Json, expected: () => Promise<unknown>][] = [
   ['find_records', { family: 'connections' }, () => itemsOf('/connections')],
   [
@@ -130,7 +130,7 @@ describe('what a tool does not know', () => {
 
   it.each([
     ['find_records', { family: 'connections', filters: JSON.parse('{"__proto__":"x"}') }, '__proto__ is no filter'],
-    // What it is once it is no longer as it was shown.
+    // The name after unescaping.
     ['find_records', { family: 'connections', filters: { '<U+005F>_proto__': 'x' } }, '__proto__ is no filter'],
     ['find_records', { family: 'connections', filters: { constructor: 'x' } }, '422 invalid_query'],
     ['explain_findings', { kind: '' }, '422 invalid_query'],
@@ -185,7 +185,7 @@ describe('the tools over the facilities in memory', () => {
 })
 
 describe('the list of tools', () => {
-  it('takes fewer than 2000 tokens of whoever carries it along', async () => {
+  it('takes fewer than 2000 tokens', async () => {
     const { tools } = await (await connectHttp(await serve())).listTools()
     // Three bytes to a token: tokenizers of today make fewer tokens of such text, four bytes and more to each.
     const tokens = Math.ceil(new TextEncoder().encode(JSON.stringify(tools)).byteLength / 3)

@@ -8,7 +8,7 @@ import { ROOT } from '../house/imports.js'
 
 const metrics = createMetrics({ inspectors: createFakeInspectors(createWorld()), auth: noopAuth() })
 
-it('the bridge to a meter observes what is collected, by the same names, each as what it is', async () => {
+it('the bridge to a meter observes the collected metrics, with the same names and types', async () => {
   const { bridge, server } = await import(`${ROOT}/examples/metrics.mjs`)
   await server.close()
   const made = new Map<object, { name: string; kind: string; unit?: string }>()

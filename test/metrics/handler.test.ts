@@ -51,7 +51,7 @@ describe('the handler', () => {
     ['a bearer token', bearerAuth(KEY), { authorization: `Bearer ${KEY}` }, 200],
     ['another token', apiKeyAuth(KEY), { authorization: 'Bearer wrong' }, 403],
     [
-      'a wrong key beside the right token',
+      'a wrong key with the right token',
       apiKeyAuth(KEY),
       { 'x-admin-key': 'wrong', authorization: `Bearer ${KEY}` },
       403,
@@ -76,7 +76,7 @@ describe('the handler', () => {
     expect([refused.status, await refused.json()]).toMatchObject([403, { code: 'admin_key_required' }])
   })
 
-  it('an authenticator that throws, or takes for ever, lets nobody in; its words go to the host alone', async () => {
+  it('an authenticator that throws or never settles rejects every caller; its error is reported to the host only', async () => {
     const heard: unknown[] = []
     const onError = (error: unknown) => heard.push(error)
     const thrown = { authenticate: () => Promise.reject(new Error('s3cr3t')) }
@@ -127,7 +127,7 @@ describe('the handler', () => {
     expect(metrics.prefix).toBe('/ops/metrics')
   })
 
-  it('tells of at most a hundred errors of one scrape', async () => {
+  it('reports at most a hundred errors of one scrape', async () => {
     const rows = Array.from({ length: 150 }, (_, i) => ({ site_id: i }))
     const sites = { listSites: () => ({ items: rows, next_cursor: null, has_more: false }), getSite: () => null }
     const onError = vi.fn()

@@ -34,7 +34,7 @@ describe('nodes and scopes', () => {
     expect(seriesValue(families, 'relayscope_source_complete', { source: 'delivery' })).toBe(0)
   })
 
-  it('hostile names are escaped, left out where they are none, and never make a scrape invalid', async () => {
+  it('hostile names are escaped, omitted if invalid, and never make a scrape invalid', async () => {
     const ids = ['say "no"', 'back\\slash', 'b{a="c"} 9', 'line\nbreak', 'x'.repeat(300), 'twice', 'twice', ' ']
     const inspectors = changed(({ delivery }) => ({
       delivery: {

@@ -72,7 +72,7 @@ export function parseText(text: string, open: boolean): Map<string, ParsedFamily
   return families
 }
 
-/** The value of one series, `undefined` where there is none. */
+/** Returns the value of one series, `undefined` if it is missing. */
 export function seriesValue(
   families: Map<string, ParsedFamily>,
   name: string,

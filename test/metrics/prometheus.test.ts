@@ -43,7 +43,7 @@ describePrometheus('a Prometheus that scrapes the live host', () => {
   it('answers every series that a scrape has, with its labels and its type', async () => {
     await prometheus.queried('relayscope_source_up')
     const families = parseText(await scrape(OPEN), true)
-    // Series of the host's first seconds come as it goes on: those of now are all there after one more scrape.
+    // Series appear during the first seconds of the host; all of the current ones are there after one more scrape.
     const all = [...families.values()].flatMap(({ samples }) => samples)
     expect(all.length).toBeGreaterThan(60)
     for (const { name, labels } of all) {

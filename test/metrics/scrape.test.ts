@@ -44,7 +44,7 @@ describe('a scrape', () => {
     expect(up(await scrape({ inspectors: { history: broken } }), 'history')).toBe(0)
   })
 
-  it('shows nothing of what nobody knows, and never 0 for it', async () => {
+  it('has no series for unknown values, and never 0 for them', async () => {
     const inspectors = changed(({ delivery, rpc }) => ({
       delivery: {
         ...delivery,
@@ -75,7 +75,7 @@ describe('a scrape', () => {
         throw new Error('s3cr3t')
       },
     ],
-    ['answers what is no summary', () => ({ tracked_commands: Number.NaN })],
+    ['answers an invalid summary', () => ({ tracked_commands: Number.NaN })],
     ['answers nothing', () => null],
   ])('a source that %s has no series of that, is not up, and the others are as they were', async (_, summary) => {
     const inspectors = changed(({ delivery }) => ({ delivery: { ...delivery, summary } as never }))
@@ -107,7 +107,7 @@ describe('a scrape', () => {
     await vi.waitFor(() => expect(signal?.aborted).toBe(true), { timeout: 60_000 })
   })
 
-  it('what never ends keeps nobody who comes later: each reading ends within its time', async () => {
+  it('a source that hangs does not block later scrapes: each read ends within its timeout', async () => {
     let asked = 0
     const hanging = () => {
       asked += 1
@@ -186,7 +186,7 @@ describe('a scrape', () => {
     expect(up(families, 'sites')).toBe(0)
   })
 
-  it('takes the last whole minute that somebody watched, and none for one that nobody did', async () => {
+  it('reads the last whole minute if it was observed, and none otherwise', async () => {
     const at = (minute: string) => ({ minute: `2026-01-01T00:${minute}:00.000Z` })
     const churn = (items: object[]) =>
       changed(({ registry }) => ({

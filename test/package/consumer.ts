@@ -1,4 +1,4 @@
-/** A project of somebody else's, in a temporary folder, that has installed the packed package and nothing of ours. */
+/** A consumer's project in a temporary folder, with the packed package installed and no access to the repository. */
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'

@@ -37,7 +37,7 @@ const onNode = ['node', ...FRAMEWORKS, 'fastify-hooks'].map(
   (name): Example => ({ name, start: (file) => run(process.execPath, [file, '0'], settings()) }),
 )
 
-/** A worker is served as one file, beside its configuration. */
+/** Serves a worker as one bundled file, with its configuration. */
 async function startWorker(file: string): Promise<Running> {
   await build({
     entryPoints: [file],
@@ -130,7 +130,7 @@ describeRedis('examples/bullmq', () => {
 })
 
 describe('examples/mcp', () => {
-  it('lets an agent with the key look, and nobody else', async () => {
+  it('serves agents with the key, and no others', async () => {
     const running = await run(process.execPath, [fileOf('mcp'), '0'], settings())
     try {
       const url = `http://127.0.0.1:${running.port}/mcp`

@@ -20,7 +20,7 @@ const identify: Identify = ({ data }) => {
   return { user_id: user, client_id: client }
 }
 
-/** Jobs of two users, one of which names a client, and of nobody. */
+/** Jobs of two users, one of which names a client, and jobs without a user. */
 const payloadOf = (i: number): Payload =>
   i % 3 === 0 ? {} : i % 3 === 1 ? { user: 'ada' } : { user: `user-${i % 2}`, client: 'laptop' }
 
@@ -59,9 +59,9 @@ describeBullmq('the inspectors of queues', (bullmq) => {
 
   const known = { commands: [{ user_id: 'user-0', client_id: 'laptop', command_id: 'emails:3' }] }
   for (const { name, run } of deliveryContract(() => createBullmqInspectors({ queues, identify }).delivery, known))
-    it(`${name}, where the host says whose a job is`, async () => void (await run()))
+    it(`${name}, with identify`, async () => void (await run()))
   for (const { name, run } of deliveryContract(() => createBullmqInspectors({ queues }).delivery))
-    it(`${name}, where nobody knows whose a job is`, async () => void (await run()))
+    it(`${name}, without identify`, async () => void (await run()))
 
   it('says whose a job is where the host does, and is asked for it by that', async () => {
     const router = observe({ queues, identify })
@@ -69,7 +69,7 @@ describeBullmq('the inspectors of queues', (bullmq) => {
     expect(ofAda).toHaveLength(20)
     expect(ofAda.every(({ user_id, client_id }) => user_id === 'ada' && client_id === null)).toBe(true)
     expect(await commandsOf(router, '?client_id=laptop&user_id=user-0&scope_id=emails')).toHaveLength(6)
-    // The scope stands for the client that nobody knows, and for nothing else.
+    // The scope replaces an unknown client, and nothing else.
     expect((await get(router, statusPath('emails', '2', 'ada', 'emails'))).body).toMatchObject({
       user_id: 'ada',
       client_id: null,
@@ -82,7 +82,7 @@ describeBullmq('the inspectors of queues', (bullmq) => {
       expect((await get(router, statusPath('emails', '2', user, client))).status).toBe(404)
   })
 
-  it('knows no job of anybody where no host says whose they are', async () => {
+  it('finds no job by user without identify', async () => {
     const router = observe({ queues })
     expect(await commandsOf(router, '?user_id=ada')).toEqual([])
     // They are not looked through for what none of them is.

@@ -205,7 +205,7 @@ describeBullmq('the inspectors of queues', (bullmq) => {
     ])
   })
 
-  it('show a job of nobody where `identify` answers nothing, or rubbish, and say so', async () => {
+  it('show a job without a user when `identify` returns nothing or an invalid value, and report the latter', async () => {
     const { queue } = await startWorld(bullmq)
     const emails = queue('emails')
     const told: unknown[] = [new Promise(() => {}), 42, 'ada', [], { userId: 'ada' }, { user_id: 'bob', role: 'x' }]
@@ -223,7 +223,7 @@ describeBullmq('the inspectors of queues', (bullmq) => {
     ])
   })
 
-  it('show a job to whoever may see its user, and to nobody else of them', async () => {
+  it('show a job only to callers that may see its user', async () => {
     const { queue } = await startWorld(bullmq)
     const emails = queue('emails')
     await emails.addBulk([...jobs(2, { user: 'ada' }), ...jobs(2, {})])

@@ -123,7 +123,7 @@ describeBullmq('a walk over a queue that is worked', (bullmq) => {
     expect(shown.length).toBeGreaterThanOrEqual(100)
   })
 
-  it('goes on behind a job of any name, and passes over one that is too long', async () => {
+  it('continues after a job of any name, and skips one with a name that is too long', async () => {
     const { queue } = await startWorld(bullmq)
     const [emails, odd] = [queue('emails'), queue('odd/näme %2F')]
     const names = ['a.b', '0.1.2', 'ü %25', '😀', 'x'.repeat(240), 'y'.repeat(300)]

@@ -58,7 +58,7 @@ export async function startWorld(bullmq: Bullmq) {
   return { server, ...worldOver(server, bullmq) }
 }
 
-/** With patience for all that a busy machine needs, unless a test says otherwise. */
+/** Creates a router over the queues, by default with timeouts that are long enough for a busy machine. */
 export function observe(
   options: BullmqOptions,
   deadlineMs = 60_000,
@@ -90,7 +90,7 @@ export const commandsOf = (router: Router, query = '') => listed<DeliveryCommand
 export const scopesOf = (router: Router) => listed<DeliveryTenant>(router, '/delivery/tenants')
 export const nodesOf = (router: Router) => listed<DeliveryNode>(router, '/delivery/nodes', 2)
 
-/** `/delivery/status` of a job that nobody knows the owner of. */
+/** Returns the `/delivery/status` path of a job whose owner is unknown. */
 export function statusPath(queue: string, job: string, user = queue, client = queue): string {
   return `/delivery/status?${new URLSearchParams({ user_id: user, client_id: client, command_id: `${queue}:${job}` })}`
 }

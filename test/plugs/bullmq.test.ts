@@ -220,7 +220,7 @@ describeBullmq('relayscope/bullmq', (bullmq) => {
     // What a bounded index still holds is no total.
     expect((await scopesOf(router))[0]?.metadata).toMatchObject({ jobs: { completed: 49 }, totals: { completed: 99 } })
 
-    // One that stalled too often is given up by whoever takes it next.
+    // A job that stalled too often is failed by the next worker.
     await worker('emails', async () => {})
     await emails.resume()
     await soon(async () => expect(await emails.getJobCounts('active', 'wait')).toEqual({ active: 0, wait: 0 }))

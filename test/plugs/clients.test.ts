@@ -104,7 +104,7 @@ describe('what a client says of itself', () => {
   })
 })
 
-it('tells of a connection that is superseded each time that it is', async () => {
+it('reports a superseded connection each time', async () => {
   const world = createMemoryWorld()
   const peer = createPeer(world)
   const older = peer.come(plain(0))

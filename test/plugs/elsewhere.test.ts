@@ -19,7 +19,7 @@ describeWorlds('a client at two nodes', (open) => {
     await world.close()
   })
 
-  /** Waits until the node of `one` has learned, and been told again, that another node holds the client. */
+  /** Waits until the node of `one` has read more than once that another node holds the client. */
   async function hasLooked(one: Plain) {
     let reads = 0
     const { currentInstance } = world.facilities.connections

@@ -1,4 +1,4 @@
-/** Hosts that end a socket where no event tells of it, and a server that forgets its namespaces: nothing of either is kept. */
+/** Sockets that a host ends without an event, and a server that removes its namespaces: nothing of either is leaked. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -163,7 +163,7 @@ it('keeps no namespace that its server has forgotten', async () => {
   const alive = () => made.filter((one) => one.deref() !== undefined).length
   await soon(async () => {
     await collectGarbage()
-    // The one that lasts, and the last one, which somebody may still be at.
+    // The lasting namespace, and the last one, which may still be referenced.
     expect([made.length, alive() <= 2]).toEqual([21, true])
   })
   // Who is still there is let go of by name.

@@ -26,14 +26,14 @@ describe('a facility that is down for a while', () => {
   })
   afterEach(() => world.close())
 
-  it('is told of who is there and of who left meanwhile, as unknown, when it is back', async () => {
+  it('receives the current connections and those lost meanwhile, as unknown, when it is back', async () => {
     const peer = createPeer(world, failing(world.facilities.connections, outage))
     const early = Array.from({ length: 200 }, (_, i) => peer.come(plain(i)))
     await agree(world, peer.said)
     outage.isDown = true
     for (const one of early.slice(0, 50)) peer.go(one)
     for (let i = 200; i < 250; i++) peer.come(plain(i))
-    // Came and went while nobody could be told: of these there is no evidence.
+    // Connected and disconnected during the outage: these leave no evidence.
     for (let i = 250; i < 300; i++) peer.go(peer.come(plain(i)))
     for (let i = 50; i < 100; i++) {
       peer.go(early[i] as Plain)
@@ -79,7 +79,7 @@ describe('a facility that is down for a while', () => {
 
   it('keeps a bounded number of connections that closed and cannot be disconnected', async () => {
     const { connections } = world.facilities
-    const disconnect = () => Promise.reject(new Error('it keeps everybody'))
+    const disconnect = () => Promise.reject(new Error('it refuses all calls'))
     const peer = createPeer(world, { ...connections, disconnect }, 3)
     for (let i = 0; i < 10; i++) {
       const one = peer.come(plain(i))
@@ -89,7 +89,7 @@ describe('a facility that is down for a while', () => {
     expect(await peer.follower.close()).toEqual({ aborted: 6 })
   })
 
-  it('is told of all others where one alone cannot be written, which is tried again', async () => {
+  it('receives all others when one record fails, which is retried', async () => {
     const { connections } = world.facilities
     let asked = 0
     const peer = createPeer(world, {
@@ -140,7 +140,7 @@ describeRedis('a store that is killed and starts again empty', () => {
     await server.stop()
   })
 
-  it('is told of all who are there, and the host hears of it only as it asked', async () => {
+  it('receives all current connections, and the host sees only the errors it asked for', async () => {
     const peer = createPeer(world)
     const early = Array.from({ length: 200 }, (_, i) => peer.come(plain(i)))
     await agree(world, peer.said)

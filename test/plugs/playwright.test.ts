@@ -79,7 +79,7 @@ describe.skipIf(isChromiumMissing)('Playwright (needs chromium)', () => {
       await keepContract(world)
     })
 
-    it('is shown without attributes that nobody reported', async () => {
+    it('is shown without unreported attributes', async () => {
       const follower = follow(browser, world)
       await (await browser.newContext()).newPage()
       await agree(browser, world)
@@ -145,7 +145,7 @@ describe.skipIf(isChromiumMissing)('Playwright (needs chromium)', () => {
       await follower.close()
     })
 
-    it('is told anew of who is there, and of who left, when the store is back', async () => {
+    it('reports present and lost pages again when the store is back', async () => {
       const outage: Outage = { isDown: true, refused: 0 }
       const errors: unknown[] = []
       const follower = follow(browser, world, {
@@ -161,7 +161,7 @@ describe.skipIf(isChromiumMissing)('Playwright (needs chromium)', () => {
       await follower.close()
     })
 
-    it('reports again before anybody takes what is there for gone, and finds what no event told of', async () => {
+    it('reports again before a record expires, and finds contexts without an event', async () => {
       const { on, off } = { on: browser.on.bind(browser), off: browser.off.bind(browser) }
       // A version without the event.
       const older = {
@@ -180,7 +180,7 @@ describe.skipIf(isChromiumMissing)('Playwright (needs chromium)', () => {
       await follower.close()
     })
 
-    it('leaves alone what is nobody’s, and tells of an identify that fails', async () => {
+    it('ignores pages without an identity, and reports an identify() that fails', async () => {
       const errors: [string, string][] = []
       const follower = follow(browser, world, {
         identify: (_context, page) => {
@@ -197,7 +197,7 @@ describe.skipIf(isChromiumMissing)('Playwright (needs chromium)', () => {
       await follower.close()
     })
 
-    it('leaves to its owner an id that is another client’s, and tells of it once', async () => {
+    it('leaves an id of another client to its owner, and reports it once', async () => {
       const errors: unknown[] = []
       let users = 0
       const follower = follow(browser, world, {
@@ -221,7 +221,7 @@ describe.skipIf(isChromiumMissing)('Playwright (needs chromium)', () => {
       await follower.close()
     })
 
-    it('tells of a browser that cannot be looked at, and goes on', async () => {
+    it('reports a browser that cannot be read, and continues', async () => {
       const errors: [string, unknown][] = []
       let looks = 0
       const broken = {

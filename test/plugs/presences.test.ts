@@ -1,4 +1,4 @@
-/** What is told of a page when the answers of a host come late, change its owner, or are refused; without a browser. */
+/** Reports about a page when answers of a host come late, change its owner, or are refused; without a browser. */
 import { EventEmitter } from 'node:events'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { BrowserWindow, Context } from '../../src/index.js'
@@ -72,7 +72,7 @@ describe('a page', () => {
     await shows([{ task_id: 'crawl-2' }])
   })
 
-  it('goes on as it was when an answer is refused, and is closed when it has gone', async () => {
+  it('continues unchanged when an answer is refused, and is closed when it is gone', async () => {
     follow({ ...ADA, task_id: 'crawl-1' })
     await shows([{ task_id: 'crawl-1' }])
     await says({ ...ADA, status: 'busy' as never })
@@ -93,7 +93,7 @@ describe('a page', () => {
     await shows([{ status: 'closed' }])
   })
 
-  it('is closed and shown anew when it is of another user', async () => {
+  it('is closed and shown again when its user changes', async () => {
     follow(ADA, true)
     await shows([{ user_id: 'ada', status: 'idle' }])
     answer = () => ({ ...ADA, user_id: 'bob' })
@@ -116,7 +116,7 @@ describe('a page', () => {
     expect(errors).toEqual([])
   })
 
-  it('is closed where its id cannot be another user’s, who is told of', async () => {
+  it('is closed when its id cannot pass to another user, and the conflict is reported', async () => {
     follow({ ...ADA, context_id: 'page-1' })
     await shows([{ user_id: 'ada', status: 'idle' }])
     await says({ ...ADA, context_id: 'page-1', user_id: 'bob' })

@@ -162,7 +162,7 @@ describe('a follower of Socket.IO', () => {
     await world.close()
   })
 
-  it('tells of rooms, of the transport and of the namespace as they are now', async () => {
+  it('reports the current rooms, transport and namespace', async () => {
     follower = follow(peer, world.facilities.connections)
     await peer.join(identityOf(0), '', { transports: ['polling', 'websocket'] })
     const shown = (metadata: object) =>
@@ -208,7 +208,7 @@ describe('a follower of Socket.IO', () => {
     await soon(async () => expect((await connectionOf(world, 0)).last_seen_at > last_seen_at).toBe(true))
   })
 
-  it('leaves alone who is nobody, and tells of an identify that fails', async () => {
+  it('ignores sockets without an identity, and reports an identify() that fails', async () => {
     const errors: unknown[] = []
     follower = follow(peer, world.facilities.connections, {
       identify: ({ data }) => {
@@ -223,7 +223,7 @@ describe('a follower of Socket.IO', () => {
     expect(joined.every(({ connected }) => connected)).toBe(true)
   })
 
-  it('takes every listener away when it is closed, and puts nothing of its own in place of the server’s', async () => {
+  it('removes every listener when it is closed, and replaces nothing of the server’s', async () => {
     await peer.join(identityOf(0))
     const [socket] = [...peer.io.sockets.sockets.values()]
     const emitters = [peer.io.sockets, peer.io.sockets.adapter, socket, socket?.conn] as {
@@ -275,7 +275,8 @@ describeRedis('two servers of Socket.IO with the Redis adapter', () => {
     const nodes = (await world.list<Connection>('/connections')).map(({ node_id }) => node_id)
     expect(new Set(nodes).size).toBe(2)
 
-    // A client that comes back at the other server, which kicks it from the first; and one whom any server kicks.
+    // A client that reconnects to the other server, which disconnects it from the first; and one that any server
+    // disconnects.
     for (let i = 0; i < 10; i++) {
       joined[i]?.disconnect()
       await (i % 2 ? two : one).join(identityOf(i, 'two'))

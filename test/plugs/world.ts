@@ -85,7 +85,7 @@ export async function createRedisWorld(port: number): Promise<World> {
   }
 }
 
-/** Runs `body` over each composition; `open` makes a world that nobody has written to. */
+/** Runs `body` over each composition; `open` creates an empty world. */
 export function describeWorlds(name: string, body: (open: () => Promise<World>) => void): void {
   describe(`${name} in memory`, () => body(async () => createMemoryWorld()))
   describeRedis(`${name} in a shared store`, () => {

@@ -21,7 +21,7 @@ function identityOf(url: string | undefined): Identity {
   return { user_id, client_id, instance_id, client_type: 'web' }
 }
 
-/** One server, whom its sockets belong to by its own account, and clients of it. */
+/** A server that knows the URLs of its sockets, and clients of it. */
 async function createPeer() {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
   await once(server, 'listening')
@@ -172,7 +172,7 @@ describe('a follower of WebSockets', () => {
     await agree(world, peer.said)
   })
 
-  it('leaves alone who is nobody, and tells of an identify that fails', async () => {
+  it('ignores sockets without an identity, and reports an identify() that fails', async () => {
     const errors: [string, string][] = []
     const answers: Record<string, () => Identity | null | Promise<Identity | null>> = {
       '/nobody': () => null,
@@ -203,11 +203,11 @@ describe('a follower of WebSockets', () => {
       ['write', expect.stringMatching(/^payload_too_large/)],
     ])
     expect(joined.map(({ readyState }) => readyState)).toEqual(paths.map(() => WebSocket.OPEN))
-    // Nothing of ours is left on the sockets of those who are not followed.
+    // No listener is left on sockets that are not followed.
     for (const path of paths) expect(peer.socketOf(path).listenerCount('pong')).toBe(0)
   })
 
-  it('writes nothing of a socket that has gone before anybody knew whose it was', async () => {
+  it('writes nothing for a socket that closed before it was identified', async () => {
     let answer: (identity: Identity) => void = () => {}
     follow(peer, world, {
       identify: (_socket, request) =>
@@ -222,7 +222,7 @@ describe('a follower of WebSockets', () => {
     expect(await world.list('/connections')).toHaveLength(1)
   })
 
-  it('lets the later of two sockets of a client hold it, whoever was identified first', async () => {
+  it('gives a client to the later of its two sockets, whichever was identified first', async () => {
     let answer: (identity: Identity) => void = () => {}
     const told: string[] = []
     follow(peer, world, {
@@ -239,7 +239,7 @@ describe('a follower of WebSockets', () => {
     expect(await world.list('/connections')).toHaveLength(1)
   })
 
-  it('tells of a hook that fails, and goes on', async () => {
+  it('reports a hook that fails, and continues', async () => {
     const errors: unknown[] = []
     follow(peer, world, {
       onConnected: () => {

@@ -97,10 +97,10 @@ describe('publish', () => {
     expect(asked).toHaveLength(3)
   })
 
-  it('says unreachable when nobody listens', async () => {
+  it('rejects with unreachable when the connection is refused', async () => {
     const { runtime } = await startHandRelay(() => {})
-    const nobody = { ...runtime, baseUrl: 'http://127.0.0.1:1/relay' }
-    const given = createCooperativeSitePublisher({ runtime: nobody }).publish('notes', 'note_changed')
+    const unreachable = { ...runtime, baseUrl: 'http://127.0.0.1:1/relay' }
+    const given = createCooperativeSitePublisher({ runtime: unreachable }).publish('notes', 'note_changed')
     await expect(given).rejects.toMatchObject({ code: 'unreachable', status: null })
   })
 

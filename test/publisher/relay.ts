@@ -1,4 +1,4 @@
-/** A relay played by hand over a real socket: for the tests of the publisher. */
+/** A relay scripted over a real socket, for tests of the publisher. */
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'

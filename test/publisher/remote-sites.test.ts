@@ -14,7 +14,7 @@ const site = {
 }
 
 describe('the remote site registry', () => {
-  it('puts a definition without its owner, who is whom the relay authenticates', async () => {
+  it('puts a definition without its owner, which is the user that the relay authenticates', async () => {
     const { runtime, asked } = await startHandRelay((response, n) => json(response, n === 0 ? 201 : 200, site))
     const sites = createRemoteSiteRegistry({ runtime })
     await expect(sites.put({ ...definition, site_id: 'a/b', owner: 'local' })).resolves.toEqual({ created: true, site })

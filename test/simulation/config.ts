@@ -66,7 +66,7 @@ export interface Config {
   dedupTtlMs: number
   heartbeatTimeoutMs: number
   slowTailMs: number
-  /** Whether the world goes on until everything must be forgotten. */
+  /** Whether the run continues until everything must have expired. */
   forgets: boolean
 }
 

@@ -3,7 +3,7 @@ import type { Profile, StoreKind } from './config.js'
 
 export interface Defect {
   name: string
-  /** What the text of the bundle has exactly once or more, and what stands there instead; every occurrence is replaced. */
+  /** Text that occurs at least once in the bundle, and its replacement; every occurrence is replaced. */
   from: string
   to: string
   /** A rule that finds it. */

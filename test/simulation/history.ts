@@ -19,7 +19,7 @@ const SETTLE_MS = 8_500
 export interface Outcome {
   history: History
   world: World
-  /** Over all commands and replies of the store, or all operations where there is none. */
+  /** Digest of all commands and replies of the store, or of all operations without a store. */
   digest: string
 }
 
@@ -116,7 +116,7 @@ async function closeAll(stage: Stage): Promise<void> {
     stage.violate('close_hung', `${stage.nodes.length - closed} nodes are open after 6 s`)
 }
 
-/** After the longest lease nothing may be left but what lives until somebody ends it. */
+/** After the longest lease only records without a lease may be left. */
 async function forget(stage: Stage, ask: Ask): Promise<void> {
   const { world, history } = stage
   const [node] = stage.nodes as [(typeof stage.nodes)[number]]

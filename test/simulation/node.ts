@@ -6,7 +6,7 @@ import { DIED, type Happening, type Link, Priority, type World } from './world.j
 
 type Callback = (...args: unknown[]) => unknown
 
-/** What the library gets in the place of its platform's globals. */
+/** What the library gets instead of its platform's globals. */
 export interface SimulatedPlatform {
   setTimeout(run: Callback, ms?: number, ...args: unknown[]): unknown
   setInterval(run: Callback, ms?: number, ...args: unknown[]): unknown
@@ -55,7 +55,7 @@ function createLife(number: number): Life {
 export class SimulatedNode {
   /** ms that this node's wall clock is ahead of the world. */
   wallOffset = 0
-  /** It stands still until then while time goes on. */
+  /** Paused until then while time passes. */
   pausedUntil = 0
   life: Life = createLife(0)
   readonly library: Library

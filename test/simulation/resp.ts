@@ -10,7 +10,7 @@ class Push {
 }
 
 export class RespClient {
-  /** Told of every pushed message. */
+  /** Called for every pushed message. */
   onPush: (message: Reply[]) => void = () => {}
   private readonly socket: Socket
   private readonly waiting: ((reply: Reply) => void)[] = []

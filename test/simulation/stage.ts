@@ -39,7 +39,7 @@ export class Stage {
   readonly clients: RelayClient[]
   /** Sessions that may be open, by id. */
   readonly sessions = new Map<string, { id: string; owner: string }>()
-  /** Nobody begins anything new after it, and a node that died stays dead. */
+  /** After it no actor begins anything new, and dead nodes stay dead. */
   isOver = false
   private readonly running = new Map<Life, Running>()
   private counter = 0
@@ -171,7 +171,7 @@ export class Stage {
     if (life) life.to = this.world.now
   }
 
-  /** The diagnostics router: in memory beside the facilities, else in the observer's process. */
+  /** The diagnostics router: in memory it shares the facilities' process, else it runs in the observer's. */
   createRouter(): (path: string) => Promise<Any> {
     const { observer, world } = this
     observer.revive()
@@ -235,7 +235,7 @@ export class Stage {
 
   private readonly actors: Promise<void>[] = []
 
-  /** Something that goes on beside everything else, with dice of its own. */
+  /** Runs an actor concurrently, with its own dice. */
   act(name: string, actor: (dice: Dice) => Promise<void>): void {
     this.actors.push(
       actor(this.dice(name)).catch((error) => this.violate('simulator', `${name}: ${(error as Error).stack}`)),

@@ -143,7 +143,7 @@ export class World {
     this.now = Math.max(this.now, until)
   }
 
-  /** Goes on in time without anything happening. */
+  /** Advances time without running anything. */
   skip(ms: number): void {
     this.queue = []
     this.now += ms

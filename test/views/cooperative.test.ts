@@ -1,4 +1,4 @@
-/** What sites and sessions are told of by others: as far as these are there and can say it. */
+/** Fields of sites and sessions that come from other inspectors, if those exist and can answer. */
 import { describe, expect, it } from 'vitest'
 import type { Inspectors } from '../../src/contract/families.js'
 import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
@@ -33,7 +33,7 @@ async function ctx(inspectors: Inspectors, path: string) {
 }
 
 describe('the sessions of sites', () => {
-  it('are not told where nobody counts them, and never as 0', async () => {
+  it('are null, never 0, without an inspector that counts them', async () => {
     expect((await ctx(world(), '/sites')).of('sessions')).toEqual([null, 7])
     const { sessions: _, ...alone } = world()
     expect((await ctx(alone, '/sites')).of('sessions')).toEqual([null, 7])
@@ -55,7 +55,7 @@ describe('the sessions of sites', () => {
     expect((await ctx({ ...inspectors, sessions }, '/sites/notes')).body.sessions).toBe(3)
   })
 
-  it('are unknown where their registry fails, which somebody hears of', async () => {
+  it('are unknown when their registry fails, and the error is reported', async () => {
     const inspectors = world()
     const countSessions = () => {
       throw new Error('no luck')

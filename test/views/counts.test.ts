@@ -140,7 +140,7 @@ describe('workers', () => {
     expect(idsOf(page.items)).not.toContain('owned')
   })
 
-  it('answers nobody with zeros, and not with 404', async () => {
+  it('returns zeros for an unknown user, not 404', async () => {
     const router = createSubject({ inspectors: createFakeInspectors({ contexts: entries }) })
     const { status, body } = await get(router, '/workers?user_id=nobody')
     expect([status, body]).toMatchObject([
@@ -159,7 +159,7 @@ describe('workers', () => {
     expect(idsOf((await get(router, '/workers/available?user_id=alice')).body.items)).toEqual(['idle'])
   })
 
-  it('passes over pages of others within the bound, and then answers an empty page that goes on', async () => {
+  it('skips pages of other contexts within the limit, and then returns an empty page with a cursor', async () => {
     const { contexts, served } = contextsOf([
       ...many(40, (i) => context({ context_id: `busy-${i}`, status: 'active' })),
       context({ context_id: 'idle' }),

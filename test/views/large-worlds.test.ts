@@ -40,7 +40,7 @@ describe.each([
   ['more dead than one look sweeps', 1.5 * SWEPT, 10_000],
   ['a lowered bound', 1.5 * SWEPT, 100],
 ])('a world with %s', (_, dead, examined) => {
-  it('counts nobody who has died as connected, or says that it does not know', async () => {
+  it('counts no dead client as connected, or reports the count as unknown', async () => {
     const { get, close } = await createWorld(dead, examined)
     const actions = await get('/actions')
     const names = actions.items.map((action: { name: string }) => action.name)

@@ -25,7 +25,8 @@ describe('the contract of scoped inspectors', () => {
   afterAll(() => facilities.close())
 
   const scoped = () => scopeInspectors(memoryComposition(facilities).inspectors, only(userOf(CYD), userOf(ANN)))
-  // Several users come one after the other. What is told of all is refused, and a window is nobody's unless somebody says whose it is.
+  // Several users come one after the other. Totals over all users are refused, and a window has no user unless its owner
+  // is given.
   const isKept = (name: string) =>
     !/^(delivery|deduplicator): |^rpc: summary|connectionChurn|countByWindow|listConnectionEvents is newest/.test(name)
   const cases = inspectorContract(scoped).filter(({ name }) => isKept(name))
@@ -105,7 +106,7 @@ describe('scopeInspectors', () => {
   })
 })
 
-/** A registry of `count` connections of each user, which says what it is asked. */
+/** A registry of `count` connections of each user that records its calls. */
 function createSource(users: number, count: number) {
   const asked: { user_id: unknown; filters: number; limit: number; scanBudget: number | undefined }[] = []
   const registry: RegistryInspector = {
@@ -155,7 +156,7 @@ describe('a list of several users', () => {
     expect(asked.map(({ scanBudget }) => scanBudget)).toEqual([undefined, 150, 50])
   })
 
-  it('asks a hundred times at most, and goes on from there', async () => {
+  it('makes a hundred requests at most, and continues from there', async () => {
     const { asked, registry } = createSource(0, 0)
     const first = await list(registry, users(150))(FIRST)
     expect([asked.length, first.items, first.has_more]).toEqual([100, [], true])
@@ -163,7 +164,7 @@ describe('a list of several users', () => {
     expect([asked.length, next.items, next.has_more]).toEqual([150, [], false])
   })
 
-  it('goes on among the same users alone, and nowhere by what is no token of it', async () => {
+  it('continues for the same users only, and refuses foreign cursors', async () => {
     const { registry } = createSource(10, 7)
     const { next_cursor } = await list(registry, ['u1', 'u2'])({ limit: 3, cursor: null })
     const token = next_cursor as string
@@ -271,7 +272,7 @@ describe('a source that breaks its promises', () => {
     expect(asked.filter((name) => names.includes(name))).toEqual([])
   })
 
-  it('counts no window that nobody says whose it is', async () => {
+  it('counts no window without a known owner', async () => {
     const count = (windows?: { window_id: string; user_id: string }[]) =>
       contextRegistry?.countByWindow?.(['w1', 'w2'], ASK, windows)
     const of = (window_id: string, user_id: string) => ({ window_id, user_id })

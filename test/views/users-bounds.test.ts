@@ -12,7 +12,7 @@ import { createInspectionContext, FIRST, listOf, many, never } from './subject.j
 import { connectionsOf, contextsOf, indexed } from './user-sources.js'
 
 describe('/users', () => {
-  it('says that a source with 10,001 entries was cut, and shows no number for whom it may not have reached', async () => {
+  it('reports a source with 10,001 entries as truncated, and counts as unknown for users it may not have reached', async () => {
     const connections = many(10_000, (i) => connection({ connection_id: `c${i}` }))
     const { list, served } = listOf([...connections, connection({ user_id: 'zoe' })])
     const inspectors: Inspectors = {

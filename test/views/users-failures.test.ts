@@ -14,8 +14,8 @@ describe('/users', () => {
   it.each<[what: string, page: unknown]>([
     ['has more, but no token', { items: [], next_cursor: null, has_more: true }],
     ['holds more than its limit', { items: many(501, () => connection()), next_cursor: null, has_more: false }],
-    ['is none', undefined],
-  ])('takes a source whose page %s for failed', async (_what, page) => {
+    ['is undefined', undefined],
+  ])('treats a source whose page %s as failed', async (_what, page) => {
     const registry = { listConnections: () => page as never, getConnection: () => null }
     await expect(listUsers({ registry }, FIRST, createInspectionContext().ctx)).rejects.toThrow(TypeError)
     const { items, completeness } = await listUsers(

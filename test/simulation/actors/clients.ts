@@ -24,7 +24,7 @@ const planOf = (dice: Dice): Plan => {
   return (PLANS.find(([below]) => r < below) ?? PLANS[0])[1]
 }
 
-/** Whether nobody can know if the operation was done. */
+/** Returns whether the outcome of the operation is unknown. */
 export const isUnsure = (operation: Operation): boolean =>
   operation.state === 'refused' && operation.code === 'unavailable'
 
@@ -112,7 +112,7 @@ async function followPlan(
       if (plan === 'speak as the former instance' && former) await speak('acknowledge', {}, former)
       await speak('acknowledge', {}, instance_id)
       if (plan === 'acknowledge only') return
-      // Long enough that a command handed over again after its acknowledgement would show.
+      // Long enough that a redelivery after the acknowledgement would show.
       await world.sleep(dice.between(1, dice.chance(0.3) ? 2.5 * config.ackTimeoutMs : 2_000))
       if (dice.chance(0.1) && former) await speak('settle', { state: 'failed' }, former)
       await speak('settle', { state: dice.pick(['resulted', 'failed']) }, dice.chance(0.8) ? instance_id : undefined)
@@ -128,7 +128,7 @@ async function followPlan(
   }
 }
 
-/** What a client attaches: it records what it is handed and then does as planned. */
+/** Creates the deliver function of a client: it records the delivery and then does as planned. */
 function createDeliver(
   stage: Stage,
   dice: Dice,

@@ -15,7 +15,7 @@ interface Command {
   admitted: Operation[]
   handovers: Handover[]
   endings: Operation[]
-  /** Its record at the end, `null` where there is none. */
+  /** Its record at the end, `null` if missing. */
   record: Any
 }
 
@@ -156,7 +156,7 @@ function judgeCapacity(facts: Facts, commands: readonly Command[]): void {
   }
 }
 
-/** Nobody is refused for want of capacity while there is room. */
+/** No command is refused for capacity while there is room. */
 function judgeRefusals(facts: Facts, commands: readonly Command[]): void {
   const { config, userIds } = facts.history
   for (const one of facts.all('dispatch')) {
@@ -209,7 +209,7 @@ function judgeProbes({ history, violate }: Facts): void {
     if (!operation) continue
     if (operation.state !== 'ok') violate('probe_refused', `dispatch ${operation.code} ${operation.outcome}`)
     else if (isReady && isAdmitted(operation) && !commands.includes(command_id))
-      violate('probe_unserved', `${command_id} was never handed over in a calm world`)
+      violate('probe_unserved', `${command_id} was never delivered in a calm world`)
   }
 }
 

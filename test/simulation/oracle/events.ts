@@ -68,10 +68,10 @@ function judgeHeard({ violate }: Facts, heard: Heard, events: Map<string, string
     epoch = item.epoch
   }
   if (!heard.isOpenAtEnd || final.pending > 0 || heard.hasDied) return
-  if (isExact && final.seq !== seq) blame('lost_without_gap', `stands at ${final.seq}, heard ${seq}`)
+  if (isExact && final.seq !== seq) blame('lost_without_gap', `ends at ${final.seq}, received ${seq}`)
   const seqs = [...events.keys()].map(positionOf).filter((position) => position.epoch === final.epoch)
   const last = Math.max(0, ...seqs.map((position) => position.seq))
-  if (final.seq < last) blame('published_unheard', `stands at ${final.seq} of ${last}`)
+  if (final.seq < last) blame('published_unheard', `ends at ${final.seq} of ${last}`)
 }
 
 function judgeViewer(facts: Facts, viewer: Viewer): void {

@@ -11,7 +11,7 @@ import { judgeSessions } from './sessions.js'
 const ACCEPTED = new Set(['event', 'ingest', 'attach'])
 const COUNTED = new Set(['acknowledge', 'settle'])
 
-/** An instance that was superseded counts for nothing, and nobody else is refused as one. */
+/** Calls of a superseded instance have no effect, and no other instance is refused as superseded. */
 function judgeInstances(facts: Facts): void {
   const { history, violate } = facts
   for (const one of history.operations) {

@@ -24,7 +24,7 @@ async function answer(response: Response): Promise<[status: number, code?: strin
   return code === undefined ? [response.status] : [response.status, code]
 }
 
-/** A body that nobody has read, and whether anybody has. */
+/** Creates a body, and tells whether it has been read. */
 function watchedBody(text: string) {
   let isRead = false
   const body = new ReadableStream<Uint8Array>(
@@ -40,7 +40,7 @@ function watchedBody(text: string) {
   return { body, isRead: () => isRead }
 }
 
-describe('the door', () => {
+describe('access control', () => {
   it.each([
     ['a name of this machine', { host: 'localhost:4780' }, [200]],
     ['its own origin', { host: '127.0.0.1:4780', origin: 'http://127.0.0.1:4780' }, [200]],
@@ -70,11 +70,11 @@ describe('the door', () => {
     ['the key', { 'x-admin-key': KEY }, {}, 200],
     ['the key as a bearer token', { 'x-admin-key': '', authorization: `Bearer ${KEY}` }, {}, 200],
     ['a wrong key', { 'x-admin-key': 'wrong' }, {}, 403],
-    ['a wrong key beside the right token', { 'x-admin-key': 'wrong', authorization: `Bearer ${KEY}` }, {}, 403],
+    ['a wrong key with the right token', { 'x-admin-key': 'wrong', authorization: `Bearer ${KEY}` }, {}, 403],
     ['no key', { 'x-admin-key': '' }, {}, 403],
-    ['a key that the door does not know, and the router does', {}, { auth: apiKeyAuth('of-the-door') }, 403],
+    ['a key that the router accepts, and the endpoint does not', {}, { auth: apiKeyAuth('of-the-endpoint') }, 403],
     ['an authenticator that throws', {}, { auth: { authenticate: () => Promise.reject(new Error(SECRET)) } }, 403],
-    ['one that takes for ever', {}, { auth: { authenticate: never }, deadlineMs: 30 }, 403],
+    ['an authenticator that never settles', {}, { auth: { authenticate: never }, deadlineMs: 30 }, 403],
     ['one that answers nonsense', {}, { auth: { authenticate: () => ({}) as never } }, 403],
   ] as [
     string,
@@ -107,7 +107,7 @@ describe('the door', () => {
     expect(result.every(([name]) => name === 'bob')).toBe(true)
   })
 
-  it('tells the router from where the caller came, and asks for nobody whom it lets in', async () => {
+  it("passes the caller's address to the router, and calls it only for authenticated callers", async () => {
     const onAccess = vi.fn()
     const mcp = subject({ router: createSubject({ onAccess }) })
     const question = message(callMessage('user_summary', { user_id: 'alice' }), { authorization: `Bearer ${KEY}` })
@@ -200,7 +200,7 @@ describe('the door', () => {
 })
 
 describe('a router at a URL', () => {
-  it('is asked with the key of the host, for whoever the host lets in', async () => {
+  it("is called with the host's key, for every caller that the host authenticates", async () => {
     const url = await serveRouter()
     const address = await serve({ url, key: KEY, auth: bearerAuth('of-the-agent') })
     const client = await connectHttp(address, 'auto', { authorization: 'Bearer of-the-agent' })
@@ -235,7 +235,7 @@ describe('a router at a URL', () => {
     }
   })
 
-  it('that is not there is said in its words, and lets nobody in who only it would know', async () => {
+  it('that is unreachable is reported as such, and callers that only it could authenticate are rejected', async () => {
     const { url, close } = await startNodeServer(() => new Response())
     await close()
     const dead = { url, key: KEY, auth: noopAuth() }
@@ -247,12 +247,12 @@ describe('a router at a URL', () => {
     ['hangs', () => never(), /^no response within 0.05 s$/],
     ['never ends', () => new Response(new ReadableStream({ pull: never })), /^no response within 0.05 s$/],
     [
-      'is somebody else',
+      'is another server',
       () => new Response('<h1>hello</h1>', { headers: { 'content-type': 'text/html' } }),
       /not from a router/,
     ],
     [
-      'is somebody else, who refuses',
+      'is another server that refuses',
       () => new Response('no', { status: 418 }),
       /^418: not a response of this router$/,
     ],
@@ -279,13 +279,13 @@ describe('a router at a URL', () => {
     expect(text.length).toBeLessThan(5_000)
   })
 
-  it('that is somebody else has said nothing of a record', async () => {
+  it('that is another server reports no missing record', async () => {
     const router = { prefix: '', fetch: async () => new Response('no such page', { status: 404 }) }
     const { text } = await fetchRoute({ router, auth: noopAuth() }, 'get_record', { family: 'sites', id: 'notes' })
     expect(text).toBe('404: not a response of this router')
   })
 
-  it('that leads elsewhere is not followed, so that nobody else hears the key', async () => {
+  it('that redirects is not followed, so that no other server receives the key', async () => {
     const elsewhere = vi.fn(() => Response.json({ items: [], has_more: false }))
     const other = await startNodeServer(elsewhere)
     const server = await startNodeServer(() => Response.redirect(other.url, 307))
@@ -333,7 +333,7 @@ describe('questions', () => {
       const response = await mcp(message(callMessage('find_records', { family: 'sites' })))
       texts.push(await response.text())
     })
-    // Who finds no place is told at once; everybody else has one by then.
+    // Callers beyond the queue are rejected immediately; the others are queued by then.
     await vi.waitFor(() => expect(texts).toHaveLength(300 - 16 - 256), { timeout: 60_000 })
     while (texts.length < 300) {
       for (const release of held.splice(0)) release()
@@ -345,7 +345,7 @@ describe('questions', () => {
     expect(texts.filter((text) => text.includes('sites: 0 records.'))).toHaveLength(16 + 256)
   })
 
-  it('end with whoever has put them', async () => {
+  it('end when their client disconnects', async () => {
     const left: AbortSignal[] = []
     const router = {
       prefix: '',
@@ -378,7 +378,8 @@ describe('questions', () => {
     }
     const mcp = subject({ router, auth: noopAuth(), deadlineMs: 1_000 })
     const result = async () => (await mcp(message(callMessage('find_records', { family: 'sites' })))).text()
-    for (const text of await Promise.all(Array.from({ length: 40 }, result))) expect(text).toContain('no response within')
+    for (const text of await Promise.all(Array.from({ length: 40 }, result)))
+      expect(text).toContain('no response within')
     isHanging = false
     expect(await result()).toContain('sites: 0 records.')
   })
@@ -422,7 +423,7 @@ describe('the options', () => {
     expect(() => createMcp(options as never)).toThrow(reason)
   })
 
-  it('let a router elsewhere be asked by all names of this machine, and by others for whom the host lets in', () => {
+  it('allow a remote router for all names of this machine, and for other names only with an authenticator', () => {
     const url = 'http://localhost/'
     subject({ url, allowedHosts: ['loopback', 'localhost:4780', '127.0.0.1', '[::1]:80'] })
     subject({ url, allowedHosts: ['relay.example.org'], auth: apiKeyAuth(KEY) })

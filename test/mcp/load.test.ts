@@ -4,7 +4,7 @@ import { callMessage, message, subject } from './subject.js'
 
 const PING = { jsonrpc: '2.0', id: 1, method: 'ping' }
 
-/** Whoever waits until all are let go. */
+/** Creates a gate: calls of `pass` wait until `open`. */
 function createGate() {
   const waiting: (() => void)[] = []
   return {
@@ -16,14 +16,14 @@ function createGate() {
   }
 }
 
-/** A router that knows the test's key; all it is asked waits until `passed`, its door or its records. */
-const knowing = (passed: (isDoor: boolean) => Promise<void> | undefined) => ({
+/** A router that knows the test's key; its authentication and its records wait for `passed`. */
+const knowing = (passed: (isAuth: boolean) => Promise<void> | undefined) => ({
   prefix: '',
   async fetch({ url, headers }: Request) {
-    const isDoor = url.endsWith('/capabilities')
-    await passed(isDoor)
+    const isAuth = url.endsWith('/capabilities')
+    await passed(isAuth)
     if (headers.get('x-admin-key') !== KEY) return Response.json({ code: 'forbidden' }, { status: 403 })
-    return Response.json(isDoor ? {} : { items: [], has_more: false })
+    return Response.json(isAuth ? {} : { items: [], has_more: false })
   },
 })
 
@@ -42,8 +42,8 @@ async function opened<T>(result: readonly Promise<T>[], open: () => void): Promi
 
 const statuses = (responses: readonly Response[]) => [...new Set(responses.map(({ status }) => status))]
 
-describe('a crowd at the door', () => {
-  it('without a key does not stand in the way of who has one', async () => {
+describe('authentication under load', () => {
+  it('serves a client with a key during a flood of clients without one', async () => {
     const { pass, open } = createGate()
     const onError = vi.fn()
     const mcp = subject({ router: knowing(pass), onError, deadlineMs: 60_000 })
@@ -59,16 +59,16 @@ describe('a crowd at the door', () => {
     const onError = vi.fn()
     const mcp = subject({ router: knowing(pass), onError, deadlineMs: 60_000 })
     const crowd = Array.from({ length: 4_200 }, () => mcp(message(PING, { 'x-admin-key': 'wrong' })))
-    // Who finds no place to wait is told at once; as many as there are places wait.
+    // Callers beyond the queue are rejected immediately; the others wait.
     const places = 64 + 4_096
     expect(statuses(await Promise.all(crowd.slice(places)))).toEqual([503])
     expect(statuses(await opened(crowd.slice(0, places), open))).toEqual([403])
     expect(onError).not.toHaveBeenCalled()
   })
 
-  it('is not held up by questions that hang', async () => {
+  it('is not blocked by requests that hang', async () => {
     const { pass, open, waiting } = createGate()
-    const mcp = subject({ router: knowing((isDoor) => (isDoor ? undefined : pass())), deadlineMs: 60_000 })
+    const mcp = subject({ router: knowing((isAuth) => (isAuth ? undefined : pass())), deadlineMs: 60_000 })
     const hanging = Array.from({ length: 40 }, () => mcp(message(callMessage('find_records', { family: 'sites' }))))
     await vi.waitFor(() => expect(waiting).toHaveLength(16), { timeout: 60_000 })
     expect((await mcp(message(PING))).status).toBe(200)
