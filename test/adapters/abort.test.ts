@@ -12,7 +12,7 @@ type Handler = (request: Request) => Promise<Response>
 it.each<[string, (handler: Handler) => FetchHandler]>([
   ['a handler', (handler) => handler],
   ['a handler with reply', (handler) => Object.assign(handler, { reply: handler })],
-])('aborts the request.signal of %s that holds nothing of its request', async (_, toHandler) => {
+])('aborts the request.signal of %s that keeps no reference to its request', async (_, toHandler) => {
   const told = new EventTarget()
   const tell = (what: string) => told.dispatchEvent(new Event(what))
   const port = await serve(

@@ -46,14 +46,14 @@ describe.each(adapters)('allowedHosts on %s', (_name, ask) => {
     ['the Origin null', (port) => [`Host: 127.0.0.1:${port}`, 'Origin: null'], 'bad_origin'],
   ]
 
-  it.each(refusals)('answers 403 to %s, and asks no handler', async (_what, headers, code) => {
+  it.each(refusals)('answers 403 to %s without calling the handler', async (_what, headers, code) => {
     const handler = () => {
       throw new Error('asked')
     }
     expect(await ask(handler, headers)).toEqual([403, JSON.stringify(toProblem(code))])
   })
 
-  it('lets in who names loopback, and its own pages', async () => {
+  it('accepts loopback names, and requests of its own pages', async () => {
     const handler = () => new Response('in')
     expect(await ask(handler, (port) => [`Host: localhost:${port}`])).toEqual([200, 'in'])
     const own = (port: number) => [`Host: 127.0.0.1:${port}`, `Origin: http://127.0.0.1:${port}`]
@@ -72,7 +72,7 @@ describe('an invalid list', () => {
 })
 
 describe('more header lines than Node shows', () => {
-  it('are 431: a second Host may be among those that it has dropped', async () => {
+  it('are answered with 431, since a second Host may be among the dropped ones', async () => {
     const port = await serve(toNodeHandler(() => new Response('in'), LOOPBACK))
     const lines = Array.from({ length: 1_200 }, () => 'a:')
     const hidden = [`Host: 127.0.0.1:${port}`, ...lines, 'Host: evil.test', 'Origin: http://evil.test']

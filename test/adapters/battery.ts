@@ -116,7 +116,7 @@ export function battery(host: Host): void {
       expect(answer && header(answer, 'content-length')).toBe(header(expected, 'content-length'))
     })
 
-    it('breaks off a stream that fails, and tells nothing', async () => {
+    it('aborts a stream that fails, without details', async () => {
       const failure = fetch(`http://127.0.0.1:${running.port}${PREFIX}/broken`).then((answer) => answer.text())
       const told = await failure.catch((error: Error) => error)
       expect(told).toBeInstanceOf(Error)
@@ -124,7 +124,7 @@ export function battery(host: Host): void {
       expect((await get(`${PREFIX}/echo`))?.status).toBe(200)
     })
 
-    it('leaves to the host what is not the handler’s', async () => {
+    it('leaves other paths to the host', async () => {
       if (host.own) {
         expect(await get('/hosts-own')).toMatchObject({ status: 200, body: 'own' })
         const missing = await get('/elsewhere')

@@ -6,7 +6,7 @@ const telling = toDenoHandler((_, { remoteAddress }) => new Response(remoteAddre
 const request = (headers: Record<string, string> = {}) => new Request('http://localhost/x', { headers })
 
 describe('toDenoHandler', () => {
-  it('tells the handler the address of a TCP peer; a Unix socket has none', async () => {
+  it('passes the address of a TCP peer to the handler, and none for a Unix socket', async () => {
     const tcp = { remoteAddr: { transport: 'tcp', hostname: '192.0.2.1', port: 1 } }
     const unix = { remoteAddr: { transport: 'unix', path: '/run/x' } }
     expect(await (await telling(request(), tcp)).text()).toBe('192.0.2.1')

@@ -36,7 +36,7 @@ const failures: [what: string, handler: FetchHandler, error: unknown][] = [
 ]
 
 for (const [name, serve] of Object.entries({ node, hono, deno }))
-  it.each(failures)(`${name} tells its hook of a handler that %s, with method and path`, async (_, handler, error) => {
+  it.each(failures)(`${name} reports a handler that %s, with method and path`, async (_, handler, error) => {
     const told: unknown[] = []
     const ask = await serve(handler, { onError: (...args) => told.push(args) })
     const answer = await ask('/a/b?key=secret')

@@ -36,7 +36,7 @@ describe('toExpressMiddleware', () => {
     '//admin/capabilities',
     '/admin//capabilities',
     '/admin/%63apabilities',
-  ])('passes %s on, so that no answer gets by a login guard in front of the prefix', async (path) => {
+  ])('passes %s on, so that no response bypasses a login guard before the prefix', async (path) => {
     const app = express()
       .use('/admin', (_req, res) => void res.send('log in first'))
       .use(mount)
@@ -69,7 +69,7 @@ describe('toExpressMiddleware', () => {
     expect([400, 404]).toContain(status)
   })
 
-  it('answers requests whose body express.json() has read, and those that it was asked to leave', async () => {
+  it('answers requests whether or not express.json() has read their body', async () => {
     const reading: FetchHandler = async (request) => new Response(`[${await request.text()}]`)
     const app = express().use(express.json()).use('/admin', mount).use(toExpressMiddleware(reading))
     const port = await serve(app)
@@ -84,7 +84,7 @@ describe('toExpressMiddleware', () => {
     )
   })
 
-  it('tells Express nothing of a handler that fails', async () => {
+  it('reports no handler errors to Express', async () => {
     let told = false
     const app = express()
       .use(toExpressMiddleware(() => Promise.reject(new Error('planted-secret')), { onError: null }))

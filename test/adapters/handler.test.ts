@@ -11,7 +11,7 @@ it.each([
   ['http://h', '/'],
   ['http://h?d', '/'],
   ['http://h/a/../b', '/a/../b'],
-])('of %s is the path as it is shown', (url, path) => {
+])('returns the pathname of %s', (url, path) => {
   expect(pathOf(shown(url))).toBe(path)
 })
 
@@ -19,6 +19,6 @@ it.each([
   ['a backslash, which some read as a slash', shown('http://h/a\\b')],
   ['a malformed Host', shown('http://h/a', 'a b')],
   ['no URL', shown('/a')],
-])('is undefined for a request with %s', (_, request) => {
+])('returns undefined for a request with %s', (_, request) => {
   expect(pathOf(request)).toBeUndefined()
 })

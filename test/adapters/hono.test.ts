@@ -32,7 +32,7 @@ describe('toHonoHandler', () => {
     expect(await (await ask(app, '/nowhere')).text()).toBe('404 Not Found')
   })
 
-  it('answers with the application’s not-found where there is no next', async () => {
+  it('answers with the application’s not-found without a next handler', async () => {
     const response = await handler({
       req: { raw: new Request('http://localhost/elsewhere') },
       env: undefined,
@@ -52,7 +52,7 @@ describe('toHonoHandler', () => {
     expect(await head.text()).toBe('')
   })
 
-  it('tells the handler the remote address where one of our adapters serves the application', async () => {
+  it('passes the remote address to the handler when one of our adapters serves the application', async () => {
     const app = new Hono().use(toHonoHandler((_, { remoteAddress }) => new Response(remoteAddress ?? 'unknown')))
     const request = () => new Request('http://localhost/')
     expect(await (await app.fetch(request(), { remoteAddress: '192.0.2.1' })).text()).toBe('192.0.2.1')

@@ -86,7 +86,7 @@ describe.each(HOSTS)('a keyless router on all interfaces with %s', (_, start) =>
   })
 
   const applies = LAN ? '' : ' (does not apply: this machine has no other address)'
-  it.runIf(LAN)(`refuses an address that other machines reach, though Host says localhost${applies}`, async () => {
+  it.runIf(LAN)(`refuses an address that other machines reach, even if Host is localhost${applies}`, async () => {
     const port = await start()
     const [status, text] = await ask(LAN as string, port)
     expect([status, JSON.parse(text)]).toEqual([403, expect.objectContaining({ code: 'admin_key_required' })])
@@ -99,7 +99,7 @@ describe.each(HOSTS)('a keyless router on all interfaces with %s', (_, start) =>
     expect([status, JSON.parse(text).code]).toEqual([403, 'admin_key_required'])
   })
 
-  it('passes the address, so that nothing is warned about', async () => {
+  it('passes the address, and logs no warning', async () => {
     warned.mockClear()
     await ask('127.0.0.1', await start())
     expect(warned).not.toHaveBeenCalled()
@@ -135,7 +135,7 @@ describe('a keyless router behind a runtime that passes the address', () => {
     expect(warned).not.toHaveBeenCalled()
   })
 
-  it('checks Host alone where no address is passed, and warns once', async () => {
+  it('checks only Host without an address, and warns once', async () => {
     warned.mockClear()
     const router = createRouter()
     const from = (host: string) => router(new Request('http://localhost/capabilities', { headers: { host } }))
@@ -146,7 +146,7 @@ describe('a keyless router behind a runtime that passes the address', () => {
     expect(warned.mock.calls[0]?.[0]).toContain('SERVICE_ADMIN_KEY')
   })
 
-  it('answers a call in process by its URL, without a warning', async () => {
+  it('answers an in-process call by its URL, without a warning', async () => {
     warned.mockClear()
     const router = createRouter()
     expect((await router(new Request('http://localhost/capabilities'))).status).toBe(200)

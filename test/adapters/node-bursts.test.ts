@@ -67,7 +67,7 @@ it('answers pipelined requests in order, and keeps serving a connection that rea
   expect(asked).toHaveLength(16)
 })
 
-it('loses nothing of bodies between requests, whatever they look like and however slowly they are read', async () => {
+it('loses no body between requests, whatever its content and however slowly it is read', async () => {
   const { handler } = counting()
   const { port } = await start(handler)
   const { socket, closed } = await openSocket(port)
@@ -88,7 +88,7 @@ it('continues with pipelined requests once a large answer has been read', async 
   expect(answersOf(await closed)).toHaveLength(9)
 })
 
-it('parses nothing behind what it cannot read', async () => {
+it('parses nothing after an invalid request', async () => {
   const { asked, handler } = counting()
   const { port } = await start(handler)
   for (const broken of ['CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n', `GET / HTTP/1.1\r\nA${'a'.repeat(300)}\r\n\r\n`]) {
@@ -100,7 +100,7 @@ it('parses nothing behind what it cannot read', async () => {
   expect(asked).toEqual(['/next'])
 })
 
-it('makes room at the bound of connections by one that has sent requests ahead, and by none that asked once', async () => {
+it('closes a pipelining connection first at the connection limit', async () => {
   const asked: string[] = []
   const { port } = await start(
     ({ url }) => {
@@ -120,7 +120,7 @@ it('makes room at the bound of connections by one that has sent requests ahead, 
   expect(once.socket.destroyed).toBe(false)
 })
 
-it('reads a socket as Node does: no listener of the parser is taken off', async () => {
+it('reads a socket as Node does, and removes no listener of the parser', async () => {
   const listeners: string[] = []
   const { port } = await start(() => new Response('in'))
   const off = vi.spyOn(Socket.prototype, 'off')

@@ -27,7 +27,7 @@ async function openDeaf(port: number) {
 }
 
 describe('a connection', () => {
-  it('that takes nothing for the bound of time is closed, and one that takes something is not', async () => {
+  it('that reads nothing until the stall timeout is closed, and one that reads something is not', async () => {
     let asked = 0
     const ended: Promise<unknown>[] = []
     const { port } = await start(
@@ -45,7 +45,7 @@ describe('a connection', () => {
     expect((await exchange(port, requestText(port, 'GET /')))?.body.length).toBe(LARGE.length)
   })
 
-  it('that waits for an answer is not taken for one that takes nothing', async () => {
+  it('that waits for a response does not count as stalled', async () => {
     let answer = (_: Response) => {}
     const cutOff = new Map<string, () => void>()
     const begin = new Map<string, (_: true) => void>()
@@ -80,7 +80,7 @@ describe('a connection', () => {
     expect((await asked)?.body).toBe('late')
   })
 
-  it('has its requests answered one after the other, so that one answer waits to be taken', async () => {
+  it('has its requests answered one after the other, with at most one unread response', async () => {
     let [asked, isOver] = [0, false]
     const { port } = await start(({ url }) => {
       if (!url.endsWith('/endless')) return new Response('beside')
@@ -97,7 +97,7 @@ describe('a connection', () => {
     await expect.poll(() => asked).toBe(8)
   })
 
-  it('is cut off when it sends more requests ahead than may wait', async () => {
+  it('is closed when it pipelines too many requests', async () => {
     let asked = 0
     const { port } = await start(
       () => {
@@ -113,7 +113,7 @@ describe('a connection', () => {
     expect((await exchange(port, requestText(port, 'GET /')))?.body).toBe('in')
   })
 
-  it('closes with the last request that a connection may ask, and says so', async () => {
+  it('closes after its maximum number of requests, and announces it', async () => {
     const { port } = await start(({ url }) => new Response(`[${new URL(url).pathname}]`), { requests: 3 })
     const { socket, closed } = await openSocket(port)
     for (const path of ['/1', '/2', '/3']) {
@@ -125,7 +125,7 @@ describe('a connection', () => {
     expect(text.match(/connection: close/gi)).toHaveLength(1)
   })
 
-  it('that says nothing between two requests is closed', async () => {
+  it('that is idle between two requests is closed', async () => {
     const { port } = await start(() => new Response('one'), { keepAliveMs: 50 })
     const { socket, closed } = await openSocket(port)
     socket.write(get())
@@ -147,7 +147,7 @@ describe('a connection', () => {
 })
 
 describe('connections at their bound', () => {
-  it('make room: the one that is idle for longest goes first', async () => {
+  it('make room by closing the one that is idle the longest', async () => {
     const { port } = await start(() => new Response('in'), { connections: 3 })
     const [first, second, third] = [await openSocket(port), await openSocket(port), await openSocket(port)]
     // Younger as idle ones go, since it has asked something.
@@ -158,7 +158,7 @@ describe('connections at their bound', () => {
     expect([first.socket.destroyed, third.socket.destroyed]).toEqual([false, false])
   })
 
-  it('make room when all of them take nothing of their answers', async () => {
+  it('make room when none of them reads its responses', async () => {
     const { port } = await start(() => new Response(LARGE), { connections: 3 })
     const deaf = await Promise.all([openDeaf(port), openDeaf(port), openDeaf(port)])
     for (const { socket } of deaf) {
@@ -170,7 +170,7 @@ describe('connections at their bound', () => {
 })
 
 describe('its end', () => {
-  it('comes within the bound, and says how many it has cut off', async () => {
+  it('completes within its timeout, and returns how many connections it aborted', async () => {
     const server = await startNodeServer(async (request) => new Response(await request.text()), { closeTimeoutMs: 50 })
     const idle = await openSocket(server.port)
     const stalled = await openSocket(server.port)

@@ -36,7 +36,7 @@ function trickle(socket: Socket, byte = 'x') {
 const readAll: FetchHandler = async (request) => new Response(await request.text())
 
 describe('a connection that sends a byte now and then', () => {
-  it('has so long for its headers', async () => {
+  it('must finish its headers in time', async () => {
     const { port } = await start(readAll, { headersMs: 300, requestMs: NEVER_MS, stallMs: NEVER_MS })
     const { socket, isClosed } = await connect(port)
     socket.write('GET / HTTP/1.1\r\nHost: localhost\r\nX-Long: ')
@@ -45,7 +45,7 @@ describe('a connection that sends a byte now and then', () => {
     await expect.poll(isClosed).toBe(true)
   })
 
-  it('has so long for its request', async () => {
+  it('must finish its request in time', async () => {
     const { port } = await start(readAll, { headersMs: 300, requestMs: 600, stallMs: NEVER_MS })
     const { socket, isClosed } = await connect(port)
     socket.write(`POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n`)

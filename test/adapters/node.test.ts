@@ -14,13 +14,13 @@ const neverCalled: FetchHandler = () => {
 }
 
 describe('toNodeHandler', () => {
-  it('tells the handler the address of the socket, never a forwarding header’s', async () => {
+  it('passes the address of the socket to the handler, never that of a forwarding header', async () => {
     const port = await serve(toNodeHandler((_, { remoteAddress }) => new Response(remoteAddress ?? 'unknown')))
     const answer = await exchange(port, requestText(port, 'GET /', ['X-Forwarded-For: 10.0.0.1']))
     expect(answer?.body).toBe('127.0.0.1')
   })
 
-  it('tells the audit trail of the diagnostics router the same', async () => {
+  it('passes the same address to the access hook of the diagnostics router', async () => {
     const addresses: unknown[] = []
     const router = createDiagnosticsRouter({
       inspectors: {},
@@ -32,7 +32,7 @@ describe('toNodeHandler', () => {
     expect(addresses).toEqual(['127.0.0.1'])
   })
 
-  it('reads no request without a Host that is not of HTTP/1.0, where the server lets it through', async () => {
+  it('refuses an HTTP/1.1 request without a Host, even if the server accepts it', async () => {
     const handle = toNodeHandler(() => new Response('called'))
     const port = await serve(createServer({ requireHostHeader: false }, (req, res) => void handle(req, res)))
     const refused = await exchange(port, 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n')
@@ -40,7 +40,7 @@ describe('toNodeHandler', () => {
     expect((await exchange(port, 'GET / HTTP/1.0\r\n\r\n'))?.body).toBe('called')
   })
 
-  it('passes on what the handler does not own, and calls one that cannot tell', async () => {
+  it('passes on paths the handler does not own, and calls a handler without owns', async () => {
     const passing = toNodeHandler(Object.assign(neverCalled.bind(null), { owns: () => false }))
     const port = await serve((req, res) => passing(req, res, () => res.end('next')))
     expect((await exchange(port, requestText(port, 'GET /x')))?.body).toBe('next')
@@ -55,7 +55,7 @@ describe('toNodeHandler', () => {
     expect((await exchange(port, requestText(port, 'GET /x')))?.body).toBe('mine')
   })
 
-  it('asks owns for the path as it was sent', async () => {
+  it('calls owns with the path as it was sent', async () => {
     const asked: string[] = []
     const owns = (pathname: string) => asked.push(pathname) > 0
     const port = await serve(
@@ -76,7 +76,7 @@ describe('toNodeHandler', () => {
     '/a/../b',
     '/a/%2E%2e',
     '/.',
-  ])('carries %s to no handler: 400 alone, and on to the host where there is one', async (path) => {
+  ])("passes %s to no handler: answers 400, or calls the host's next handler", async (path) => {
     let carried = 0
     const handle = toNodeHandler(Object.assign(() => new Response(String(++carried)), { owns: () => true }))
     const alone = await serve(handle)
@@ -123,7 +123,7 @@ describe('toNodeHandler', () => {
     expect(sockets.size).toBe(1)
   })
 
-  it('takes no more of a body than is asked for', async () => {
+  it('reads no more of a body than the handler requests', async () => {
     let release = () => {}
     const released = new Promise<void>((resolve) => {
       release = resolve
@@ -160,7 +160,7 @@ describe('toNodeHandler', () => {
     expect(await answered).toContain(String(total))
   })
 
-  it('fails the reading of a body that is cut short', async () => {
+  it('rejects a read of a body that is cut short', async () => {
     let failure: unknown
     const failed = new Promise<void>((resolve) => {
       const handler: FetchHandler = async (request) => {
@@ -177,7 +177,7 @@ describe('toNodeHandler', () => {
     expect(failure).toBeInstanceOf(TypeError)
   })
 
-  it('fails the reading of a body whose request the host has destroyed', async () => {
+  it('rejects a read of a body whose request the host has destroyed', async () => {
     let fail: (error: unknown) => void = () => {}
     const failed = new Promise((resolve) => {
       fail = resolve
@@ -232,7 +232,7 @@ describe('a stream on Node', () => {
     await cancelled
   })
 
-  it('is cancelled when the client has left before there was an answer', async () => {
+  it('is cancelled when the client disconnects before the response', async () => {
     const { stream, cancelled } = cancellable('unsent')
     const port = await serve(
       toNodeHandler(async (request) => {
@@ -245,7 +245,7 @@ describe('a stream on Node', () => {
     await cancelled
   })
 
-  it('may say goodbye to a client that has left', async () => {
+  it('may still enqueue after the client has disconnected', async () => {
     let leave = () => {}
     const left = new Promise<void>((resolve) => {
       leave = resolve
@@ -268,7 +268,7 @@ describe('a stream on Node', () => {
     expect((await exchange(port, requestText(port, 'HEAD /')))?.status).toBe(200)
   })
 
-  it('ends with the length that it has promised', async () => {
+  it('ends after its Content-Length', async () => {
     const port = await serve(
       toNodeHandler(() => new Response(cancellable('hello').stream, { headers: { 'content-length': '5' } })),
     )

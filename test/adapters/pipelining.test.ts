@@ -48,7 +48,7 @@ it.each<[string, (stream: ReadableStream<Uint8Array>) => FetchHandler]>([
       return Object.assign(() => new Response(), { reply: () => ({ status: 200, headers: {}, body: body as never }) })
     },
   ],
-])('ends every stream of %s that was asked for on a connection, when the connection ends', async (_, toHandler) => {
+])('ends every requested stream of %s when its connection closes', async (_, toHandler) => {
   const open: string[] = []
   const told = new EventTarget()
   const begin = (name: string) =>
@@ -77,7 +77,7 @@ it.each<[string, (stream: ReadableStream<Uint8Array>) => FetchHandler]>([
   expect(open).toEqual([])
 })
 
-it('aborts the signal of a request that waits behind another one, when the connection ends', async () => {
+it('aborts the signal of a queued request when its connection closes', async () => {
   const told = new EventTarget()
   const port = await serve(
     toNodeHandler(({ url, signal }) => {

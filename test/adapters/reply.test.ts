@@ -15,7 +15,7 @@ describe('a handler with reply', () => {
   const replying = (answer: NonNullable<FetchHandler['reply']>) =>
     serve(toNodeHandler(Object.assign(neverCalled.bind(null), { reply: answer }), { onError: null }))
 
-  it('may answer with a Response, which is carried as any other', async () => {
+  it('may return a Response', async () => {
     const port = await replying((request) => {
       const chunks = ['carried ', new URL(request.url).pathname].map((text) => new TextEncoder().encode(text))
       const stream = new ReadableStream<Uint8Array>({
@@ -32,7 +32,7 @@ describe('a handler with reply', () => {
     expect(await answer.text()).toBe('carried /x')
   })
 
-  it('is asked for the reply, and its text gets its length in bytes', async () => {
+  it('has its reply sent, with the length of the text in bytes', async () => {
     const port = await replying(() => reply('grün'))
     const answer = await exchange(port, requestText(port, 'GET /'))
     expect(answer?.headers).toContainEqual(['content-length', '5'])
@@ -53,7 +53,7 @@ describe('a handler with reply', () => {
     })
   })
 
-  it('may answer with nothing at all', async () => {
+  it('may return an empty reply', async () => {
     const port = await replying(() => ({ status: 204, headers: { 'x-from': 'a reply' }, body: null }))
     const answer = await exchange(port, requestText(port, 'DELETE /'))
     expect(answer).toMatchObject({ status: 204, body: '' })
@@ -65,7 +65,7 @@ describe('a handler with reply', () => {
     const bytes = (text: string) => new TextEncoder().encode(text)
     const going = (body: AsyncIterator<Uint8Array>) => () => ({ status: 200, headers: {}, body })
 
-    it('is given back unread where the client has left before there was an answer', async () => {
+    it('is cancelled unread when the client disconnects before the response', async () => {
       let ask = () => {}
       let giveBack = () => {}
       const asked = new Promise<void>((resolve) => (ask = resolve))
@@ -94,7 +94,7 @@ describe('a handler with reply', () => {
       expect(taken).toBe(0)
     })
 
-    it('is written chunk by chunk, each asked for when the one before it was taken', async () => {
+    it('is written chunk by chunk, each requested after the previous one was read', async () => {
       const texts = ['one ', 'two ', 'three']
       let waiting = 0
       const port = await replying(
@@ -111,14 +111,14 @@ describe('a handler with reply', () => {
       expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toBe('one two three')
     })
 
-    it('sends the head before the first chunk is there', async () => {
+    it('sends the head before the first chunk', async () => {
       const port = await replying(going({ next: () => new Promise(() => {}) }))
       const leaving = new AbortController()
       expect((await fetch(`http://127.0.0.1:${port}/`, { signal: leaving.signal })).status).toBe(200)
       leaving.abort()
     })
 
-    it('learns of a client that leaves while it is asked for the next chunk', async () => {
+    it('is cancelled when a client disconnects during a pending chunk', async () => {
       const told = new EventTarget()
       const returned = once(told, 'returned')
       const port = await replying(
@@ -137,7 +137,7 @@ describe('a handler with reply', () => {
       expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(200)
     })
 
-    it('is not begun for HEAD, and learns of it', async () => {
+    it('is cancelled without a read for HEAD', async () => {
       const asked: string[] = []
       const port = await replying(
         going({
@@ -155,7 +155,7 @@ describe('a handler with reply', () => {
       expect(asked).toEqual(['return'])
     })
 
-    it('is broken off when it fails, and tells nothing', async () => {
+    it('is aborted when it fails, without details', async () => {
       const port = await replying(going({ next: () => Promise.reject(new Error('planted-secret')) }))
       const told = await fetch(`http://127.0.0.1:${port}/`).then((answer) => answer.text().catch(String))
       expect(told).toMatch(/^TypeError/)
@@ -163,7 +163,7 @@ describe('a handler with reply', () => {
     })
   })
 
-  it('sees a whole Request: its members, its body, its clone', async () => {
+  it('receives a complete Request with its members, body and clone', async () => {
     const port = await replying(async (request) => {
       const clone = request.clone()
       const again = new Request(clone)
@@ -187,7 +187,7 @@ describe('a handler with reply', () => {
     expect(JSON.parse(answer?.body ?? '')).toEqual([true, 'POST', '/path', 'k', 1, 1, 'body', true, 'POST', 'body'])
   })
 
-  it('finds the signal aborted when it asks after the client has left', async () => {
+  it('sees an aborted signal when it reads it after the client has disconnected', async () => {
     let tell: (aborted: boolean) => void = () => {}
     const told = new Promise<boolean>((resolve) => {
       tell = resolve

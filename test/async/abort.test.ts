@@ -14,8 +14,8 @@ function counted() {
   return { controller, signal, listeners: () => add.mock.calls.length - remove.mock.calls.length, added: add }
 }
 
-describe('work unless aborted', () => {
-  it('is the work where no one aborts, at once or by promise, and leaves no listener', async () => {
+describe('raceAbort', () => {
+  it('returns the result of the work without an abort, and leaves no listener', async () => {
     const { signal, listeners } = counted()
     expect(await raceAbort(7, signal)).toBe(7)
     expect(await raceAbort(Promise.resolve(8), signal)).toBe(8)
@@ -24,7 +24,7 @@ describe('work unless aborted', () => {
     expect(listeners()).toBe(0)
   })
 
-  it.each(['before', 'during'])('ends with the reason of a signal that aborts %s', async (when) => {
+  it.each(['before', 'during'])('rejects with the reason of a signal that aborts %s', async (when) => {
     const { controller, signal } = counted()
     if (when === 'before') controller.abort(away)
     const waits = raceAbort(never, signal)
@@ -32,7 +32,7 @@ describe('work unless aborted', () => {
     await expect(waits).rejects.toBe(away)
   })
 
-  it('stays what it was when the signal aborts after', async () => {
+  it('ignores an abort after the work has settled', async () => {
     const { controller, signal } = counted()
     const worked = raceAbort(Promise.resolve('done'), signal)
     await worked
@@ -40,7 +40,7 @@ describe('work unless aborted', () => {
     expect(await worked).toBe('done')
   })
 
-  it('hears what fails after all, so that no rejection goes unhandled', async () => {
+  it('handles a late rejection of the work', async () => {
     const { controller, signal } = counted()
     const unhandled = vi.fn()
     process.on('unhandledRejection', unhandled)
@@ -58,8 +58,8 @@ describe('work unless aborted', () => {
   })
 })
 
-describe('what is called when a signal aborts', () => {
-  it('waits under one listener, which goes with the last of them', () => {
+describe('an abort listener', () => {
+  it('shares one event listener, which is removed with the last of them', () => {
     const { signal, listeners, added } = counted()
     const forgets = Array.from({ length: 20 }, () => onAbort(signal, () => {}))
     expect(added).toHaveBeenCalledTimes(1)
@@ -68,7 +68,7 @@ describe('what is called when a signal aborts', () => {
     expect(listeners()).toBe(0)
   })
 
-  it('is called once, also for one who waits again after all had left', () => {
+  it('is called once, also when it is added after all others were removed', () => {
     const { controller, signal } = counted()
     const act = vi.fn()
     onAbort(signal, act)()
@@ -78,7 +78,7 @@ describe('what is called when a signal aborts', () => {
     expect(act).toHaveBeenCalledTimes(1)
   })
 
-  it('is called at once where the signal has aborted, and never where there is no signal', () => {
+  it('is called immediately for an aborted signal, and never without a signal', () => {
     const act = vi.fn()
     onAbort(AbortSignal.abort(), act)
     expect(act).toHaveBeenCalledTimes(1)

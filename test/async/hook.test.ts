@@ -22,7 +22,7 @@ describe('a hook', () => {
 })
 
 describe('the hook for errors', () => {
-  it('is the console where a host names none, with the place and the stack', () => {
+  it('logs to the console by default, with the place and the stack', () => {
     const written = listen()
     guardErrorHook<[place: object]>(undefined)(error, { route: '/users' })
     expect(written).toEqual([['relayscope:', { route: '/users' }, error]])
@@ -46,7 +46,7 @@ describe('the hook for errors', () => {
     expect(written).toEqual([])
   })
 
-  it('is the host’s own', () => {
+  it('calls the host’s own', () => {
     const told: unknown[] = []
     const written = listen()
     guardErrorHook((...args: [unknown, string]) => told.push(...args))(error, 'place')

@@ -5,7 +5,7 @@ import { createSemaphore } from '../../src/async/semaphore.js'
 const isReady = () => undefined
 
 describe('permits', () => {
-  it('are taken in the order of arrival, as many at a time as may be', () => {
+  it('are granted in order of arrival, up to the limit', () => {
     const semaphore = createSemaphore(2, 100, isReady)
     const started: number[] = []
     for (let i = 0; i < 5; i++) semaphore.acquire(1, () => started.push(i))
@@ -53,7 +53,7 @@ describe('permits', () => {
     expect(semaphore.acquire(10, () => {})).toBeDefined()
   })
 
-  it('wait for the link with one reaction in all, and only while it is away', async () => {
+  it('wait for the link with a single reaction, and only while it is down', async () => {
     let up = () => {}
     const link = new Promise<void>((resolve) => {
       up = resolve

@@ -10,11 +10,11 @@ afterEach(() => void vi.useRealTimers())
 const late = () => new Error('late')
 const never = () => new Promise<never>(() => {})
 
-describe('work within a time', () => {
+describe('work with a time limit', () => {
   it.each<[what: string, work: () => unknown]>([
     ['at once', () => 7],
     ['by promise', async () => 7],
-  ])('is what it comes to %s', async (_, work) => {
+  ])('settles like the work %s', async (_, work) => {
     useFakeTimers()
     const { signal } = new AbortController()
     const remove = vi.spyOn(signal, 'removeEventListener')
@@ -31,13 +31,13 @@ describe('work within a time', () => {
       },
     ],
     ['rejects', () => Promise.reject(new Error('its own'))],
-  ])('fails as it does when it %s, and leaves no timer', async (_, work) => {
+  ])('rejects like the work when it %s, and leaves no timer', async (_, work) => {
     useFakeTimers()
     await expect(runWithin(work, { ms: 100, late })).rejects.toThrow('its own')
     expect(ourTimers()).toEqual([])
   })
 
-  it('is given up when time is up, and its signal says why', async () => {
+  it('is aborted at its timeout, with a reason', async () => {
     let given: AbortSignal | undefined
     const work = (signal: AbortSignal) => {
       given = signal
@@ -49,7 +49,7 @@ describe('work within a time', () => {
     expect(given?.reason).toEqual(new Error('late'))
   })
 
-  it('is given up when its signal aborts, with the reason or with what is to be said, and leaves no timer', async () => {
+  it('is aborted with its signal, with the reason or a given error, and leaves no timer', async () => {
     useFakeTimers()
     for (const [left, said] of [
       [undefined, 'away'],
@@ -63,7 +63,7 @@ describe('work within a time', () => {
     }
   })
 
-  it('is not begun for who has left before', async () => {
+  it('does not start with an aborted signal', async () => {
     useFakeTimers()
     const work = vi.fn()
     const signal = AbortSignal.abort(new Error('away'))
@@ -87,7 +87,7 @@ describe('work within a time', () => {
     expect(unhandled).not.toHaveBeenCalled()
   })
 
-  it('is refused by a code, where refusals are wanted', async () => {
+  it('rejects with a refusal on request', async () => {
     const waits = expect(withTimeout(never, { ms: 100, code: 'approval_timeout' })).rejects
     const timed_out = waits.toMatchObject({ code: 'approval_timeout' })
     await vi.advanceTimersByTimeAsync(100)
@@ -97,8 +97,8 @@ describe('work within a time', () => {
   })
 })
 
-describe('an ending', () => {
-  it('counts what has not ended by then, takes failures for ends, and leaves no timer', async () => {
+describe('closing', () => {
+  it('counts unfinished work, counts failures as finished, and leaves no timer', async () => {
     useFakeTimers()
     expect(await endWithin([Promise.resolve(), Promise.reject(new Error('failed'))], 100)).toEqual({ aborted: 0 })
     expect(ourTimers()).toEqual([])

@@ -7,7 +7,7 @@ beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
 describe('a pause', () => {
-  it('is over after its time, and leaves no listener', async () => {
+  it('resolves after its time, and leaves no listener', async () => {
     const { signal } = new AbortController()
     const remove = vi.spyOn(signal, 'removeEventListener')
     const over = vi.fn()
@@ -19,7 +19,7 @@ describe('a pause', () => {
     expect(remove).toHaveBeenCalledTimes(1)
   })
 
-  it.each(['before', 'during'])('is over at once when its signal aborts %s, and leaves no timer', async (when) => {
+  it.each(['before', 'during'])('resolves immediately when its signal aborts %s, and leaves no timer', async (when) => {
     useFakeTimers()
     const controller = new AbortController()
     if (when === 'before') controller.abort()
@@ -31,7 +31,7 @@ describe('a pause', () => {
 })
 
 describe('an alarm', () => {
-  it('is only ever brought forward, and goes off once', async () => {
+  it('can only be moved earlier, and fires once', async () => {
     useFakeTimers()
     const act = vi.fn()
     const alarm = createAlarm(act, Date.now)
@@ -58,7 +58,7 @@ describe('an alarm', () => {
     expect(ourTimers()).toHaveLength(1)
   })
 
-  it('goes off at all although its clock stands still', async () => {
+  it('fires even if its clock is stopped', async () => {
     const act = vi.fn(() => alarm.advance(10))
     const alarm = createAlarm(act, () => 0)
     alarm.advance(10)
@@ -69,7 +69,7 @@ describe('an alarm', () => {
 })
 
 describe('a ticker', () => {
-  it('calls again and again between start and stop, however often it is started', async () => {
+  it('fires repeatedly between start and stop, however often it is started', async () => {
     useFakeTimers()
     const tick = vi.fn()
     const ticker = createTicker(tick, 10)
@@ -86,7 +86,7 @@ describe('a ticker', () => {
     ticker.stop()
   })
 
-  it('does not call while the call before is under way', async () => {
+  it('does not overlap calls', async () => {
     let end = () => {}
     const tick = vi.fn(() => new Promise<void>((resolve) => (end = resolve)))
     const ticker = createTicker(tick, 10)
@@ -100,7 +100,7 @@ describe('a ticker', () => {
   })
 })
 
-it('keeps a process alive for no alarm and no ticker but one that is to', () => {
+it('keeps the process alive only for alarms and tickers that ask for it', () => {
   vi.useRealTimers()
   const timers: NodeJS.Timeout[] = []
   for (const name of ['setTimeout', 'setInterval'] as const) {

@@ -47,7 +47,7 @@ describe('the event stream decoder', () => {
     )
   })
 
-  it('dispatches at a bare carriage return without waiting for what follows', () => {
+  it('dispatches at a bare carriage return without waiting for the next character', () => {
     expect(decode(['data: x\r\r']).events).toHaveLength(1)
     expect(decode(['data: x\r', '\n\r', '\n']).events).toEqual([{ type: 'message', data: 'x', id: '' }])
   })

@@ -43,13 +43,13 @@ describe('invoke', () => {
     expect(request.headers['idempotency-key']).toBeUndefined()
   })
 
-  it('sends an empty key too, which the relay refuses: without one the action would run twice', async () => {
+  it('sends an empty key, too, which the relay refuses, instead of dropping it', async () => {
     const { relay, client } = await startRelay((visit) => answerJson(visit, 200, invocation))
     await client.invoke('add_note', {}, { idempotencyKey: '' })
     expect((await relay.visit(0)).request.headers['idempotency-key']).toBe('')
   })
 
-  it('returns a failure of the application as an answer', async () => {
+  it('returns a failure of the application as a result', async () => {
     const failed = { ...invocation, status: 'failed', result: null, error: { code: 'no_such_note', message: null } }
     const { client } = await startRelay((visit) => answerJson(visit, 200, failed))
     await expect(client.invoke('archive_note', { id: 9 })).resolves.toEqual(failed)
@@ -65,7 +65,7 @@ describe('invoke', () => {
     expect(relay.visits).toHaveLength(1)
   })
 
-  it('says what of the call the relay could not read, the first of it in its message', async () => {
+  it('lists the invalid fields reported by the relay, the first of them in its message', async () => {
     const errors = [
       { in: 'body', name: 'timeout_ms', reason: 'must be at most 120000' },
       { in: 'body', name: 'x', reason: 'is unknown' },
@@ -82,13 +82,13 @@ describe('invoke', () => {
     ['no list', 'x'],
     ['no such records', [{ name: 'x' }]],
     ['a text longer than a problem', [{ in: 'body', name: 'x', reason: 'y'.repeat(2_049) }]],
-  ])('believes no errors that are %s', async (_what, errors) => {
+  ])('ignores errors that are %s', async (_what, errors) => {
     const { client } = await startRelay((visit) => answerJson(visit, 422, { code: 'invalid_body', errors }))
     const refused = { errors: undefined, message: 'invalid_body (422)' }
     await expect(client.invoke('add_note', {})).rejects.toMatchObject(refused)
   })
 
-  it('says that the outcome is unknown when the connection is lost or the answer makes no sense', async () => {
+  it('reports an unknown outcome when the connection is lost or the response is invalid', async () => {
     const { client } = await startRelay((visit, n) => {
       if (n === 0) visit.response.destroy()
       else if (n === 1) answerJson(visit, 200, ['not an object'])
@@ -112,7 +112,7 @@ describe('invoke', () => {
     [202, '{"code":"queued"}', 'unknown'],
     [404, '<h1>Not Found</h1>', undefined],
     [408, '', undefined],
-  ])('says of the outcome behind %i %s: %s', async (status, body, outcome) => {
+  ])('maps %i %s to the outcome %s', async (status, body, outcome) => {
     const { client } = await startRelay(({ response }) => response.writeHead(status).end(body))
     const error = await client.invoke('add_note', {}).catch((thrown: unknown) => thrown)
     expect(error).toMatchObject({ name: 'CooperativeSiteError', status, outcome })
@@ -124,13 +124,13 @@ describe('invoke', () => {
     ['no result', { ...invocation, result: undefined }],
     ['an error without its code', { ...invocation, status: 'failed', error: { message: null } }],
     ['a time that is a number', { ...invocation, started_at: 0 }],
-  ])('believes no answer that says %s', async (_what, body) => {
+  ])('rejects a response that claims %s', async (_what, body) => {
     const { client } = await startRelay((visit) => answerJson(visit, 200, body))
     const odd = { code: 'unexpected_answer', status: 200, outcome: 'unknown' }
     await expect(client.invoke('add_note', {})).rejects.toMatchObject(odd)
   })
 
-  it('takes what a newer relay adds', async () => {
+  it('accepts fields of a newer relay', async () => {
     const newer = { ...invocation, weather: 'fine' }
     const { client } = await startRelay((visit) => answerJson(visit, 200, newer))
     await expect(client.invoke('add_note', {})).resolves.toEqual(newer)
@@ -143,7 +143,7 @@ describe('invoke', () => {
     expect(elsewhere.relay.visits).toHaveLength(0)
   })
 
-  it('hangs up when its signal aborts, and rejects with the reason', async () => {
+  it('aborts the request with its signal, and rejects with the reason', async () => {
     const { relay, client } = await startRelay()
     const left = new AbortController()
     const reason = new Error('the viewer left')

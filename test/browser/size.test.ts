@@ -25,7 +25,7 @@ describe('the browser bundle', () => {
     expect(await sizeOf('watch')).toBeLessThanOrEqual(2.25 * KIB)
   })
 
-  it('is at most 6 KiB minified and gzipped, of its own code and what waits', async () => {
+  it('is at most 6 KiB minified and gzipped, including shared code', async () => {
     const built = await build({
       stdin: { contents: `export { createCooperativeSiteClient } from ${JSON.stringify(ENTRY)}`, resolveDir: '.' },
       bundle: true,

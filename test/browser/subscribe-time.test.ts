@@ -17,7 +17,7 @@ async function pass(ms: number): Promise<void> {
 }
 
 describe('subscribe', () => {
-  it('comes back after a shutdown, not before the wait that the relay sent with it', async () => {
+  it('reconnects after a shutdown, not before the delay sent by the relay', async () => {
     const network = createHandNetwork()
     const { heard } = listen(network)
     await flushPromises()
@@ -31,7 +31,7 @@ describe('subscribe', () => {
     expect(heard.map(([what]) => what)).toEqual(['ready', 'end', 'ready'])
   })
 
-  it('takes a connection without a byte for two and a half heartbeats for dead', async () => {
+  it('treats a connection as dead after two and a half heartbeats without a byte', async () => {
     const network = createHandNetwork()
     const { heard } = listen(network)
     await flushPromises()
@@ -48,7 +48,7 @@ describe('subscribe', () => {
     expect(heard.map(([what]) => what)).toEqual(['ready', 'event', 'ready'])
   })
 
-  it('takes heartbeats for life', async () => {
+  it('treats heartbeats as a sign of life', async () => {
     const network = createHandNetwork()
     const { heard } = listen(network)
     await flushPromises()
@@ -62,7 +62,7 @@ describe('subscribe', () => {
     expect(heard).toHaveLength(2)
   })
 
-  it('is not driven into a loop by a heartbeat longer than a timer can be', async () => {
+  it('does not spin with a heartbeat longer than the maximum of a timer', async () => {
     const network = createHandNetwork()
     const { heard } = listen(network)
     await flushPromises()

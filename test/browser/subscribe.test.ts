@@ -10,7 +10,7 @@ afterEach(() => {
 })
 
 describe('subscribe', () => {
-  it('refuses a listener by a misspelt name, one who hears no events, and a call with an option that there is not', async () => {
+  it('refuses misspelt listeners, a call without onEvent, and unknown options', async () => {
     const client = createCooperativeSiteClient({ baseUrl: 'http://relay.test', sessionId: 's' })
     expect(() => client.subscribe({ onevent() {} } as never)).toThrow(
       /Unknown option "onevent"\. Did you mean "onEvent"\?/,
@@ -21,7 +21,7 @@ describe('subscribe', () => {
     )
   })
 
-  it('asks for the stream of its session and tells ready, events and gaps in order', async () => {
+  it('requests the stream of its session and reports ready, events and gaps in order', async () => {
     const relay = await startRelay()
     const { hears, heard } = listen(relay, { headers: () => ({ 'x-viewer': 'v' }) })
     const visit = await relay.visit(0)
@@ -36,7 +36,7 @@ describe('subscribe', () => {
     expect(heard[2]?.[1]).toEqual(gap)
   })
 
-  it('reconnects after a lost connection with the last position, asking for headers afresh', async () => {
+  it('reconnects after a lost connection with the last position and fresh headers', async () => {
     const relay = await startRelay()
     let token = 0
     const { hears } = listen(relay, { headers: () => ({ 'x-token': String(token++) }) })
@@ -50,7 +50,7 @@ describe('subscribe', () => {
     expect(await hears(3)).toEqual(['ready', 'event', 'ready'])
   })
 
-  it.each([500, 502, 503, 408, 429])('asks again after %i', async (status) => {
+  it.each([500, 502, 503, 408, 429])('retries after %i', async (status) => {
     const relay = await startRelay((visit, n) => {
       if (n === 0) answerJson(visit, status, { code: 'internal' })
       else openStream(visit, ready())
@@ -71,7 +71,7 @@ describe('subscribe', () => {
     [403, 'forbidden'],
     [404, 'session_not_found'],
     [422, 'invalid_path'],
-  ])('stops on %i and tells its code', async (status, code) => {
+  ])('stops on %i and reports its code', async (status, code) => {
     const relay = await startRelay((visit) => answerJson(visit, status, { code }))
     const { ended, heard } = listen(relay)
     await expect(ended).rejects.toMatchObject({ name: 'CooperativeSiteError', code, status })
@@ -79,7 +79,7 @@ describe('subscribe', () => {
     expect(relay.visits).toHaveLength(1)
   })
 
-  it('stops on an answer that is no event stream', async () => {
+  it('stops on a response that is not an event stream', async () => {
     const relay = await startRelay((visit) => answerJson(visit, 200, 'welcome to the captive portal'))
     await expect(listen(relay).ended).rejects.toMatchObject({ code: 'unexpected_answer', status: 200 })
   })
@@ -107,7 +107,7 @@ describe('subscribe', () => {
     expect(relay.visits).toHaveLength(1)
   })
 
-  it('gives up on a relay that never answers, and asks again', async () => {
+  it('times out on a relay that never answers, and retries', async () => {
     const relay = await startRelay()
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     listen(relay)
@@ -118,7 +118,7 @@ describe('subscribe', () => {
     expect(relay.visits).toHaveLength(2)
   })
 
-  it('says nothing after an abort, not even what the same piece still holds, and resolves', async () => {
+  it('reports nothing after an abort, even from the same chunk, and resolves', async () => {
     const relay = await startRelay((visit) => {
       openStream(visit, ready() + frame('site_event', event(1)) + frame('site_event', event(2)))
     })
@@ -129,7 +129,7 @@ describe('subscribe', () => {
     if (!visit.response.destroyed) await new Promise((resolve) => visit.response.on('close', resolve))
   })
 
-  it('leaves at once during the wait between two connections, with a fetch that ignores its signal', async () => {
+  it('ends immediately between two connections, even if fetch ignores its signal', async () => {
     const left = new AbortController()
     let calls = 0
     const fetch = async () => {
@@ -151,7 +151,7 @@ describe('subscribe', () => {
     await deaf.subscribe({ onEvent: () => {}, signal: later.signal })
   })
 
-  it('lets go of a body that came from a fetch which ignores its signal', async () => {
+  it('cancels a body from a fetch that ignores its signal', async () => {
     const left = new AbortController()
     const isCancelled = new Promise<void>((resolve) => {
       const fetch = async () =>
@@ -195,7 +195,7 @@ describe('subscribe', () => {
     expect(reported[0]).toMatchObject({ code: 'unexpected_answer' })
   })
 
-  it('tells no frame that is not what its name says, and reports it', async () => {
+  it('skips and reports a frame that does not match its schema', async () => {
     const reported: unknown[] = []
     vi.stubGlobal('reportError', (error: unknown) => reported.push(error))
     onTestFinished(() => void vi.unstubAllGlobals())
@@ -209,7 +209,7 @@ describe('subscribe', () => {
     expect(reported).toMatchObject(Array.from({ length: 3 }, () => ({ code: 'unexpected_answer' })))
   })
 
-  it('never sends back a position that a header cannot carry', async () => {
+  it('never sends a position that is not a valid header value', async () => {
     const relay = await startRelay()
     const { hears } = listen(relay)
     const visit = await relay.visit(0)
@@ -226,7 +226,7 @@ describe('the client', () => {
     expect(Object.keys(client).sort()).toEqual(['invoke', 'subscribe'])
   })
 
-  it.each(['', '.', '..'])('refuses the session id %j, which would leave the path', (sessionId) => {
+  it.each(['', '.', '..'])('refuses the session id %j, which would escape the path', (sessionId) => {
     expect(() => createCooperativeSiteClient({ baseUrl: '/relay', sessionId })).toThrow(TypeError)
   })
 })

@@ -114,7 +114,7 @@ describe('the watch of a browser', () => {
     return { over, seen, now: () => seen.at(-1) ?? {}, leave: () => left.abort() }
   }
 
-  it.each([1, 2, 3, 4, 5, 6])('ends in what a GET answers, whatever happens (seed %i)', async (seed) => {
+  it.each([1, 2, 3, 4, 5, 6])('converges to the result of a GET, whatever happens (seed %i)', async (seed) => {
     const random = createRandom(seed)
     const pick = (n: number) => Math.floor(random() * n)
     const host = createHost()
@@ -182,7 +182,7 @@ describe('the watch of a browser', () => {
     await host.facilities.close()
   })
 
-  it('takes headers that never come for a silence, and ends in the middle of them', async () => {
+  it('treats headers() that never resolves as silence, and can be ended meanwhile', async () => {
     const left = new AbortController()
     let asked = 0
     let isOver = false
@@ -200,7 +200,7 @@ describe('the watch of a browser', () => {
     expect(isOver).toBe(true)
   })
 
-  it('comes back after a cut, with a pause, and begins from a snapshot', async () => {
+  it('reconnects after a cut, with a pause, and starts from a snapshot', async () => {
     const host = createHost()
     const { now, leave } = begin(host, ['/connections'])
     await tick()
@@ -216,9 +216,7 @@ describe('the watch of a browser', () => {
     await host.facilities.close()
   })
 
-  it.each([
-    403, 501, 302, 200,
-  ])('ends with what refuses it for good, as %i does, and not with what passes', async (last) => {
+  it.each([403, 501, 302, 200])('ends on a permanent refusal such as %i, and not on a temporary one', async (last) => {
     const answers = [503, 429, last]
     const fetch = async () => new Response('{}', { status: answers.shift() as number })
     const over = watch('/watch', { views: ['/users'], onChange: () => {}, fetch: fetch as typeof globalThis.fetch })

@@ -103,7 +103,7 @@ async function startAll() {
   return { ask, facilities, publisher, relay, runtime, sessions, sites, sessionId, watch, instance }
 }
 
-describe('an event that a local program hands to the control server', () => {
+describe('an event that a local program sends to the control server', () => {
   it('reaches the viewers of the site', async () => {
     const { ask, watch } = await startAll()
     const bob = watch('bob')
@@ -115,7 +115,7 @@ describe('an event that a local program hands to the control server', () => {
     expect(bob.heard[1]).toMatchObject(['event', { name: 'note_changed', site_id: 'notes', seq: 1, data: { id: 7 } }])
   })
 
-  it('is taken in once, however often it is sent', async () => {
+  it('is accepted once, however often it is sent', async () => {
     const { ask, watch } = await startAll()
     const bob = watch('bob')
     await bob.hears(1)
@@ -128,7 +128,7 @@ describe('an event that a local program hands to the control server', () => {
     await bob.hears(2)
   })
 
-  it('is kept and shown once when the reply is lost and the application comes back as a new instance', async () => {
+  it('is retained and shown once when the reply is lost and the application reconnects as a new instance', async () => {
     const { facilities, instance, runtime, watch } = await startAll()
     const bob = watch('bob')
     await bob.hears(1)
@@ -161,7 +161,7 @@ describe('an event that a local program hands to the control server', () => {
 })
 
 describe('a viewer', () => {
-  it('invokes an action and gets its result, or what the application said', async () => {
+  it("invokes an action and gets its result, or the application's error", async () => {
     const { client } = (await startAll()).watch('bob')
     const done = await client.invoke('add_note', { text: 'milk' })
     expect(done).toMatchObject({ action: 'add_note', status: 'succeeded', result: { text: 'milk' }, error: null })
@@ -170,7 +170,7 @@ describe('a viewer', () => {
     await expect(client.invoke('drop_all', {})).rejects.toMatchObject({ code: 'action_not_allowed', status: 403 })
   })
 
-  it('is ended when its session is closed, and when its right to view is taken', async () => {
+  it('is disconnected when its session is closed, and when its right to view is revoked', async () => {
     const { sessions, sessionId, watch } = await startAll()
     const bob = watch('bob')
     const alice = watch('alice')
@@ -184,7 +184,7 @@ describe('a viewer', () => {
     expect(alice.heard[1]).toEqual(['end', { reason: 'session_closed' }])
   })
 
-  it('is refused what is not its own', async () => {
+  it('is refused sessions of other users', async () => {
     const { watch } = await startAll()
     await expect(watch('carol').ended).rejects.toMatchObject({ code: 'session_not_found', status: 404 })
     await expect(watch('nobody').ended).rejects.toMatchObject({ code: 'unauthenticated', status: 401 })
@@ -201,7 +201,7 @@ describe('a viewer', () => {
 })
 
 describe('the remote registry', () => {
-  it('leaves the sites of others alone', async () => {
+  it('leaves the sites of other owners unchanged', async () => {
     const { ask, sites } = await startAll()
     await sites.put({ mode: 'observe', site_id: 'theirs', owner: 'bob' })
     expect(await (await ask('PUT', '/sites/theirs', notes)).json()).toMatchObject({ code: 'owner_mismatch' })

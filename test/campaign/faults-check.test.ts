@@ -50,7 +50,7 @@ const clean = (): Entry[] => [
 ]
 const instead = (type: Entry['type'], entry: Entry) => clean().map((one) => (one.type === type ? entry : one))
 
-it('a clean history has nothing wrong', () => {
+it('a clean history passes', () => {
   expect(checkHistory(clean())).toEqual([])
 })
 
@@ -78,6 +78,6 @@ it.each<[string, Entry[]]>([
     '1 reservations of s',
     instead('delivery', { ...left, tenants: [{ scope_id: 's', reserved_commands: 1, oldest_deadline_at: null }] }),
   ],
-])('tells that something %s', (about, history) => {
+])('reports something that %s', (about, history) => {
   expect(checkHistory(history).join()).toContain(about)
 })

@@ -7,7 +7,7 @@ const SEED = Number(process.env.FAULTS_SEED ?? 1 + Math.floor(Math.random() * 2 
 const SECONDS = 6
 
 describeRedis('crashes, stops and cuts', () => {
-  it(`break nothing that was answered (FAULTS_SEED=${SEED})`, async () => {
+  it(`violate no guarantee of an answered call (FAULTS_SEED=${SEED})`, async () => {
     const folder = import.meta.dirname
     const client = SEED % 2 === 0 ? 'node-redis' : 'ioredis'
     const shards = SEED % 3 === 0 ? 4 : 1

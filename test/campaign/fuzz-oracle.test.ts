@@ -31,14 +31,14 @@ const site = {
 }
 const json = (value: unknown, status = 200): Answered => ({ status, headers: head, body: JSON.stringify(value) })
 
-describe('the judge of answers', () => {
+describe('the response oracle', () => {
   it.each<[string, Answered]>([
     ['a problem', right],
     ['what Node refuses by itself', { status: 400, headers: [['connection', 'close']], body: '' }],
     ['a time-out that the world injects', toAnswer(problemReply('action_timeout', { outcome: 'unknown' }))],
     ['a site', json(site)],
     ['nothing', { status: 204, headers: head, body: '' }],
-  ])('has nothing against %s', (_what, answer) => {
+  ])('accepts %s', (_what, answer) => {
     expect(judgeAnswer('relay', answer, { ...asked, target: '/relay/sites/s' }, PREFIX)).toEqual([])
   })
 
@@ -96,9 +96,9 @@ describe('the judge of answers', () => {
   })
 })
 
-describe('the judge of connections', () => {
+describe('the connection oracle', () => {
   const attack = { index: 0, surface: 'relay', chunks: [], asked: [asked], lies: false, ending: 'read' } as const
-  it('finds silence, a close without an answer, and one that was cut off', () => {
+  it('finds a missing response, a close without a response, and a truncated one', () => {
     const given = { ...attack, chunks: [], asked: [asked] }
     expect(judge(given, { answers: [], rest: '', ended: false }, PREFIX)).toContain('was never answered')
     expect(judge(given, { answers: [], rest: '', ended: true }, PREFIX)).toEqual(['was closed without an answer'])
@@ -107,8 +107,8 @@ describe('the judge of connections', () => {
   })
 })
 
-describe('the reading of answers', () => {
-  it('tells pipelined ones apart, those to HEAD, in chunks and interim ones too', () => {
+describe('the response parser', () => {
+  it('separates pipelined responses, including HEAD, chunked and interim ones', () => {
     const wire = [
       'HTTP/1.1 100 Continue\r\n\r\n',
       'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok',

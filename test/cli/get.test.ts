@@ -53,7 +53,7 @@ async function call(args: readonly string[], { env = { SERVICE_ADMIN_KEY: KEY },
 }
 
 describe('relayscope get', () => {
-  it('is JSON lines for a program, one a record', async () => {
+  it('prints JSON lines for a program, one per record', async () => {
     const url = await startRouter(['ann', 'bob'])
     const { code, out, err } = await call([url, '/connections?order=oldest'])
     expect([code, err]).toEqual([0, ''])
@@ -65,7 +65,7 @@ describe('relayscope get', () => {
     ).toEqual(['ann', 'bob'])
   })
 
-  it('sends nothing of clients to a terminal that would steer it, in either form', async () => {
+  it('sends no control characters of clients to a terminal, in either format', async () => {
     const url = await startRouter(['ann'])
     const steering = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/
     for (const options of [['--json'], []]) {
@@ -77,7 +77,7 @@ describe('relayscope get', () => {
     expect(JSON.parse(line).metadata.said).toBe('\u001b[31m \u202e \u009b31m')
   })
 
-  it('is an aligned table for a terminal, as wide as that is, and names what found no place', async () => {
+  it('prints an aligned table as wide as the terminal, and names the columns left out', async () => {
     const url = await startRouter(['ann', '日本語'])
     const { out, err } = await call([url, '/users'], { columns: 60 })
     const [head = '', first = '', second = ''] = out.split('\n')
@@ -89,7 +89,7 @@ describe('relayscope get', () => {
     expect(err).toMatch(/no place for .*last_seen_at.*--json has them/)
   })
 
-  it('shows in eighty columns what the table of top shows first', async () => {
+  it('shows in eighty columns the first columns of top', async () => {
     const url = await startRouter(['ann', 'bob'])
     const { out, err } = await call([url, '/connections?limit=2&order=oldest'], { columns: 80 })
     const [head = '', first = ''] = out.split('\n')
@@ -98,7 +98,7 @@ describe('relayscope get', () => {
     expect(err).toMatch(/no place for last_seen_at, connected_at, .*instance_id/)
   })
 
-  it('is as wide as most are for a terminal that says 0', async () => {
+  it('uses the default width for a terminal that reports 0', async () => {
     const url = await startRouter(['ann'])
     let out = ''
     const terminal = { isTTY: true, columns: 0, write: (text: string) => (out += text) }
@@ -106,14 +106,14 @@ describe('relayscope get', () => {
     expect(out).toMatch(/^user_id {2}sources[\s\S]*\nann +\["registry"/)
   })
 
-  it('is one field a line for one record', async () => {
+  it('prints one field per line for one record', async () => {
     const url = await startRouter([])
     const { out } = await call([url, '/capabilities'], { columns: 80 })
     expect(out).toMatch(/^registry +true$/m)
     expect(out).toMatch(/^extensions\.mode +direct$/m)
   })
 
-  it('follows the cursor with --all, and else says that more follow', async () => {
+  it('follows the cursor with --all, and otherwise says that there are more records', async () => {
     const users = Array.from({ length: 7 }, (_, i) => `user-${i}`)
     const url = await startRouter(users)
     const first = await call([url, '/users?limit=3'])
@@ -146,7 +146,7 @@ describe('relayscope get', () => {
     expect((await call([server.url, '/users'])).err).toMatch(/a sample: cut short in registry/)
   })
 
-  describe('of a router that answers what it likes', () => {
+  describe('of an untrusted router', () => {
     /** Answers the page that is asked for: the first without a cursor, the others by theirs. */
     async function startPages(...pages: object[]) {
       const answer = async ({ url }: Request) => {
@@ -167,14 +167,14 @@ describe('relayscope get', () => {
     }
     const sample = (...truncated_sources: string[]) => ({ completeness: { complete: false, truncated_sources } })
 
-    it('says what was cut on any of all pages, each source once', async () => {
+    it('lists the truncated sources of all pages, each once', async () => {
       const url = await startPages(sample('registry', 'rpc'), sample('rpc', 'delivery'), {})
       const { code, err } = await call([url, '/users', '--all'])
       expect([code, err]).toEqual([0, 'relayscope: a sample: cut short in registry, rpc, delivery\n'])
       expect((await call([await startPages({}, sample()), '/users', '--all'])).err).toMatch(/cut short in some source/)
     })
 
-    it('is asked for each page with all of the query, a question mark in it too', async () => {
+    it('requests each page with the whole query, including a question mark in it', async () => {
       const asked: (string | null)[][] = []
       const server = await startNodeServer(
         async ({ url }: Request) => {
@@ -192,13 +192,13 @@ describe('relayscope get', () => {
       ])
     })
 
-    it('says how many records were left out of all pages', async () => {
+    it('prints how many records of all pages were omitted', async () => {
       const url = await startPages({ omitted: 3 }, {}, { omitted: 4 })
       expect((await call([url, '/users', '--all'])).err).toBe('relayscope: 7 left out, which cannot be shown\n')
       expect((await call([url, '/users'], { columns: 80 })).err).toMatch(/3 left out/)
     })
 
-    it('sends no name of it to a terminal that would steer it', async () => {
+    it('sends no control characters of it to a terminal', async () => {
       const steering = '\u001b[2J\u001b]0;owned\u0007'
       const { err } = await call([await startPages(sample(steering)), '/users'])
       expect(err).toContain('cut short in <U+001B>[2J')
@@ -213,7 +213,7 @@ describe('relayscope get', () => {
     ['/nothing', {}, /^relayscope: 404 route_not_found/],
     ['/users?limit=0', {}, /^relayscope: 422 invalid_query: .*; limit /],
     ['/users', { SERVICE_ADMIN_KEY: 'another' }, /^relayscope: 403 forbidden/],
-  ])('ends with 1 and the words of the problem: %s', async (route, env, said) => {
+  ])('exits with 1 and the title of the problem: %s', async (route, env, said) => {
     const url = await startRouter([])
     const { code, out, err } = await call([url, route], { env: { SERVICE_ADMIN_KEY: KEY, ...env } })
     expect([code, out]).toEqual([1, ''])
@@ -227,7 +227,7 @@ describe('relayscope get', () => {
     })
   })
 
-  it('takes the key from a file, and from nowhere that others can see', async () => {
+  it('reads the key from a file, and never from an argument', async () => {
     const url = await startRouter(['ann'])
     const folder = await mkdtemp(join(tmpdir(), 'relayscope-key-'))
     onTestFinished(() => rm(folder, { recursive: true }))
@@ -256,7 +256,7 @@ describe('relayscope get', () => {
 describe('the command', () => {
   beforeAll(buildCommand)
 
-  it('says in one line that its output cannot be written', async () => {
+  it('reports in one line that its output cannot be written', async () => {
     const url = await startRouter(['ann'])
     const env = { PATH: process.env.PATH, SERVICE_ADMIN_KEY: KEY }
     const full = openSync('/dev/full', 'w')

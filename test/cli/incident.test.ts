@@ -64,7 +64,7 @@ describe('relayscope capture and open', () => {
     expect(await command.ended).toMatchObject({ code: 0 })
   })
 
-  it('answers this machine only, by its own names', async () => {
+  it('answers only requests from this machine, under its own names', async () => {
     const original = await startOriginal()
     const file = join(directory(), 'incident.json')
     await startCommand(['capture', original.prefix, '-o', file], { SERVICE_ADMIN_KEY: KEY }).ended
@@ -111,7 +111,7 @@ describe('relayscope capture and open', () => {
     expect(code).toBe(2)
   })
 
-  it('says why nothing was captured, with exit code 1, and leaves no file', async () => {
+  it('reports why nothing was captured, with exit code 1, and leaves no file', async () => {
     const original = await startOriginal()
     const file = join(directory(), 'incident.json')
     const refused = await startCommand(['capture', original.prefix, '-o', file], { SERVICE_ADMIN_KEY: 'another-key' })
@@ -147,7 +147,7 @@ describe('relayscope capture and open', () => {
     expect(routes.find(({ route }: { route: string }) => route === '/contexts').added).toHaveLength(8)
   })
 
-  it('says that a file is not there, with exit code 1', async () => {
+  it('reports a missing file, with exit code 1', async () => {
     const { code, err } = await startCommand(['open', '/nowhere/incident.json']).ended
     expect([code, err]).toEqual([1, expect.stringContaining('cannot read /nowhere/incident.json: ENOENT')])
   })
@@ -208,7 +208,7 @@ describe('relayscope record', () => {
     for (const name of readdirSync(dir)) expect(readFileSync(join(dir, name), 'utf8')).not.toContain(KEY)
   })
 
-  it('fails where the router refuses the first snapshot, with exit code 1', async () => {
+  it('fails when the router refuses the first snapshot, with exit code 1', async () => {
     const original = await startOriginal()
     const { code, err } = await startCommand(['record', original.prefix, '-o', directory()], {
       SERVICE_ADMIN_KEY: 'no',

@@ -16,11 +16,11 @@ async function get(url: string, key?: string) {
   return { status: response.status, body: await response.json() }
 }
 
-describe('the arguments of the command', () => {
+describe('the arguments of observe', () => {
   const read = (...args: string[]) => readArguments(['observe', ...args], {}) as ObserveArguments
   const store = ['--redis', 'redis://127.0.0.1', '--deployment', 'prod']
 
-  it('reads what is given, and has defaults for the rest', () => {
+  it('reads the given arguments, and has defaults for the others', () => {
     expect(read(...store)).toEqual({
       redis: 'redis://127.0.0.1',
       deployment: 'prod',
@@ -118,7 +118,7 @@ describe('relayscope observe over a hostile store', () => {
   beforeAll(buildCommand)
   const STEERING = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/
 
-  it('shows the controls of an error by their names when it cannot start', async () => {
+  it('escapes control characters of an error when it cannot start', async () => {
     const port = await startHostileStore(true)
     const args = ['observe', '--port', '0', '--redis', `redis://127.0.0.1:${port}`, '--deployment', 'prod']
     const { code, err } = await startCommand(args).ended
@@ -126,7 +126,7 @@ describe('relayscope observe over a hostile store', () => {
     expect(err).not.toMatch(STEERING)
   })
 
-  it('shows them so in what it logs while it serves', async () => {
+  it('escapes them in its logs while it serves', async () => {
     const port = await startHostileStore(false)
     const args = ['observe', '--port', '0', '--redis', `redis://127.0.0.1:${port}`, '--deployment', 'prod']
     const command = startCommand(args)
@@ -246,7 +246,7 @@ describeRedis('relayscope observe', () => {
     expect((await bare.ended).out).not.toContain('/mcp')
   })
 
-  it('lets agents of other machines look by the names that it is given, and by no other', async () => {
+  it('serves agents on other machines under the allowed host names, and no others', async () => {
     const names = ['--allow-host', 'relay.example.org', '--allow-host', 'ops.example.org']
     const command = observe([...at(server.port), '--mcp', ...names], { SERVICE_ADMIN_KEY: 'k-2' })
     const { port } = new URL(await command.ready())
@@ -308,7 +308,7 @@ describeRedis('relayscope observe', () => {
     expect(await command.ended).toMatchObject({ code: 0 })
   })
 
-  it('without a key answers only who names this machine', async () => {
+  it('without a key answers only requests that name this machine', async () => {
     const url = await observe(at(server.port)).ready()
     const { port, host } = new URL(url)
     const said = async (...headers: string[]) =>
@@ -321,7 +321,7 @@ describeRedis('relayscope observe', () => {
     expect(await said(`Host: ${host}`, 'Origin: null')).toBe(403)
   })
 
-  it('finds out by itself that the store is a Cluster', async () => {
+  it('detects a Redis Cluster', async () => {
     const cluster = await startCluster()
     const ports = cluster.servers.map(({ port }) => port)
     const { client, close } = await clients['ioredis cluster'](ports)
@@ -335,7 +335,7 @@ describeRedis('relayscope observe', () => {
     await cluster.stop()
   })
 
-  it('says that a deployment is unknown, and observes it', async () => {
+  it('warns about an unknown deployment, and observes it', async () => {
     const command = observe(['--redis', `redis://127.0.0.1:${server.port}`, '--deployment', 'elsewhere'])
     await command.ready()
     command.signal('SIGTERM')
@@ -344,7 +344,7 @@ describeRedis('relayscope observe', () => {
     expect(err).toMatch(/SERVICE_ADMIN_KEY is not set/)
   })
 
-  it('says that the store is down, without the password', async () => {
+  it('reports that the store is down, without the password', async () => {
     const port = await freePort()
     const { code, err, out } = await observe(at(port, 'me:s3cret@')).ended
     expect([code, out]).toEqual([1, ''])
@@ -352,7 +352,7 @@ describeRedis('relayscope observe', () => {
     expect(err).not.toMatch(/s3cret|\n {4}at /)
   })
 
-  it('says that the permissions are missing, and where they are written', async () => {
+  it('reports missing permissions, and where they are documented', async () => {
     await server.cli(
       'ACL',
       'SETUSER',
@@ -372,7 +372,7 @@ describeRedis('relayscope observe', () => {
     expect([wrong.code, wrong.err]).toEqual([1, expect.stringMatching(/wants a user and a password/)])
   })
 
-  it('refuses to be reachable without a key, before it connects to anything', async () => {
+  it('refuses to be reachable without a key, before it connects to the store', async () => {
     const store = createServer().listen(0, '127.0.0.1')
     await once(store, 'listening')
     // A client of another test may still look for a store where this one listens now: ours says its name.
@@ -395,7 +395,7 @@ describeRedis('relayscope observe', () => {
     store.close()
   })
 
-  it('says that the port is taken', async () => {
+  it('reports that the port is in use', async () => {
     const taken = createServer().listen(0, '127.0.0.1')
     await once(taken, 'listening')
     const { port } = taken.address() as { port: number }
@@ -404,7 +404,7 @@ describeRedis('relayscope observe', () => {
     taken.close()
   })
 
-  it('explains itself', async () => {
+  it('prints its usage', async () => {
     const all = await startCommand(['--help']).ended
     expect(all).toMatchObject({ code: 0, err: '' })
     for (const command of ['observe', 'get', 'top', 'mcp']) expect(all.out).toContain(`relayscope ${command} `)

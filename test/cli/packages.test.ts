@@ -22,7 +22,7 @@ it.each([
     `-p relayscope -p redis -p ${SDK} relayscope observe --mcp …`,
   ],
   ['mcp', `${SDK}/stdio`, loadStdio, `-p relayscope -p ${SDK} relayscope mcp …`],
-] as const)('%s names all packages that it needs where one is absent', async (_, name, load, words) => {
+] as const)('%s names all packages that it needs when one is missing', async (_, name, load, words) => {
   vi.doMock(name, absent)
   onTestFinished(() => void vi.doUnmock(name))
   const failed = await load().catch((error: unknown) => error)

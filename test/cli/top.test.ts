@@ -61,7 +61,7 @@ describe('the frame of top', () => {
       }
   })
 
-  it('sends nothing of clients to the terminal but text', () => {
+  it('sends no control characters of clients to the terminal', () => {
     const text = frameOf(keys(known(), '4', 'return'), frame(120, null)).join('\n')
     expect(text).toContain('<U+001B>[31m<U+202E>')
     expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u202e]/)
@@ -106,7 +106,7 @@ describe('the frame of top', () => {
     expect(parts(hanging, NOW + 9_000)[0]).toMatch(/^as of [\d:]{8} {2}all 1 sources answer$/)
   })
 
-  it('never reads a sample as a total, nor what is unknown as 0', () => {
+  it('never shows a sample as a total, nor unknown values as 0', () => {
     const text = frameOf(keys(known(), '4'), frame(200, 60)).join('\n')
     expect(text).toContain('40 rows, and more follow')
     expect(text).toContain('? waiting > ? attempted > ? acknowledged')
@@ -173,13 +173,13 @@ describe('the frame of top', () => {
     expect(b).toMatch(/^b +SILENT +40 s +-/)
   })
 
-  it('has no colour where none is wanted', () => {
+  it('has no colour when colours are disabled', () => {
     const text = frameOf(withResult(known(), '/sources', { problem: 'x' }, NOW), frame(80, 24, NO_COLOURS)).join('')
     expect(text).not.toMatch(/\[[0-9;]*3[0-7]m/)
   })
 })
 
-it('is as wide as most are in a terminal that says 0', async () => {
+it('uses the default width in a terminal that reports 0', async () => {
   const facilities = createMemoryFacilities()
   onTestFinished(async () => void (await facilities.close()))
   const router = createDiagnosticsRouter({ ...memoryComposition(facilities), auth: apiKeyAuth(KEY) })
@@ -208,7 +208,7 @@ describe('the keys of top', () => {
     expect(keys(state, 'end', 'home', 'k').selected).toBe(0)
   })
 
-  it('shows the record that was opened until it is closed, and says that it has left its list', () => {
+  it('show an opened record until it is closed, and mark it when it has left its list', () => {
     const route = '/delivery/commands?limit=200'
     const command = (client_id: string, state = 'waiting') => ({ user_id: 'ann', client_id, command_id: 'c', state })
     const hear = (before: TopState, ...items: object[]) => withResult(before, route, { value: { items } }, NOW)
@@ -225,7 +225,7 @@ describe('the keys of top', () => {
     expect(shown(keys(gone, 'escape'))).not.toContain('no more')
   })
 
-  it('takes letters as letters while a filter is written', () => {
+  it('are text while a filter is typed', () => {
     expect(keys(known(), '4', '/', 'q', 'p', '?').filter).toBe('qp?')
     expect(handleKey(keys(known(), '/'), { name: 'c', ctrl: true })).toBeNull()
     expect(handleKey(known(), { name: 'q', sequence: 'q' })).toBeNull()
@@ -262,7 +262,7 @@ describeTerminal('top in a terminal', () => {
   it.each([
     [80, 24],
     [200, 60],
-  ])('shows the relay, follows keys, and gives the terminal back: %i×%i', async (columns, height) => {
+  ])('shows the relay, handles keys, and restores the terminal: %i×%i', async (columns, height) => {
     const { facilities, url } = await start()
     await facilities.connections.connect({ user_id: 'ann', client_id: 'c', instance_id: 'i', client_type: 'web' })
     const terminal = await openTerminal(

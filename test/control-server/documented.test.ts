@@ -18,7 +18,7 @@ async function run(url: string, program: string, args: string[]): Promise<string
   return (await promisify(execFile)(program, args, { env })).stdout
 }
 
-describe('the documented lines', () => {
+describe('the documented examples', () => {
   it.skipIf(missing('curl'))('of curl declare a site and publish an event', async () => {
     const { server, sites, published } = await startControl()
     await run(server.url, 'sh', ['-ec', blockOf('sh')])

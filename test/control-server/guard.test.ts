@@ -21,7 +21,7 @@ function enter(headers: [string, string][] = [], remoteAddress: string | undefin
 }
 
 describe('the guard', () => {
-  it('opens for a program of this machine that knows the token', () => {
+  it('accepts a local program with the token', () => {
     expect(enter()).toBeUndefined()
     expect(enter([['Authorization', `bearer ${TOKEN}`]])).toBeUndefined()
   })
@@ -33,7 +33,7 @@ describe('the guard', () => {
     '::ffff:127.0.0.1',
     '::ffff:7f00:1',
     '0:0:0:0:0:0:0:1',
-  ])('takes %s for this machine', (address) => {
+  ])('accepts %s as this machine', (address) => {
     expect(isLoopbackAddress(address)).toBe(true)
     expect(enter([], address)).toBeUndefined()
   })
@@ -54,7 +54,7 @@ describe('the guard', () => {
     expect(enter([], address)).toBe('not_loopback')
   })
 
-  it('refuses a socket that has no remote address any more', () => {
+  it('refuses a socket without a remote address', () => {
     expect(guard({ remoteAddress: undefined, rawHeaders: [] }, PORT)).toBe('not_loopback')
   })
 
@@ -69,11 +69,11 @@ describe('the guard', () => {
     'CF-Connecting-IP',
     'X-Original-Forwarded-For',
     'Via',
-  ])('refuses what came through a proxy, by %s', (name) => {
+  ])('refuses proxied requests, by %s', (name) => {
     expect(enter([[name, '127.0.0.1']])).toBe('forwarded_request')
   })
 
-  it.each(['localhost', 'LOCALHOST', '127.0.0.1', '127.9.9.9', '[::1]'])('takes the name %s for its own', (name) => {
+  it.each(['localhost', 'LOCALHOST', '127.0.0.1', '127.9.9.9', '[::1]'])('accepts the name %s', (name) => {
     expect(enter([['Host', `${name}:${PORT}`]])).toBeUndefined()
     expect(enter([['Host', name]], '::1', 80)).toBeUndefined()
   })
@@ -133,7 +133,7 @@ describe('the guard', () => {
     expect(enter([['Sec-Fetch-Site', site]])).toBe(expected)
   })
 
-  it('looks at every Sec-Fetch-Site', () => {
+  it('checks every Sec-Fetch-Site header', () => {
     const sites = (...values: string[]) => enter(values.map((site): [string, string] => ['Sec-Fetch-Site', site]))
     expect(sites('none', 'cross-site')).toBe('bad_origin')
     expect(sites('same-origin', 'none')).toBeUndefined()
@@ -187,7 +187,7 @@ describe('the guard', () => {
     for (const spy of spies) expect(spy).toHaveBeenCalledTimes(1)
   })
 
-  it('names the first that holds', () => {
+  it('reports the first check that fails', () => {
     const all: [string, string][] = [
       ['X-Forwarded-For', '8.8.8.8'],
       ['Host', 'evil.test'],

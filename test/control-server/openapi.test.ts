@@ -23,7 +23,7 @@ describe('the document of the control server', () => {
     expectProblems(document)
   })
 
-  it.each(operations)('has examples that are what $name takes and answers', ({ operation: { body, answers } }) => {
+  it.each(operations)('has valid examples of the request and response of $name', ({ operation: { body, answers } }) => {
     if (body) expect(body.schema.parse(body.example)).toEqual(body.example)
     for (const { schema, example } of Object.values(answers)) if (schema) expect(schema.parse(example)).toEqual(example)
   })

@@ -9,7 +9,7 @@ import { sendRaw, startControl, TOKEN } from './wire.js'
 const notes = { mode: 'cooperative', event_names: ['note_changed'], action_names: ['add_note'] }
 
 describe('PUT and DELETE /sites/{site_id}', () => {
-  it('declares a site, replaces it whole, and takes it back once', async () => {
+  it('declares a site, replaces it as a whole, and deletes it once', async () => {
     const { ask, sites } = await startControl({ owner: 'alice' })
     const created = await ask('PUT', '/sites/notes', notes)
     expect(created.status).toBe(201)
@@ -28,7 +28,7 @@ describe('PUT and DELETE /sites/{site_id}', () => {
     expect((await ask('PUT', '/sites/notes', notes)).body.owner).toBe('local')
   })
 
-  it('touches no site of another owner', async () => {
+  it('leaves sites of other owners unchanged', async () => {
     const { ask, sites } = await startControl()
     await sites.put({ mode: 'observe', site_id: 'theirs', owner: 'bob' })
     expect(await ask('PUT', '/sites/theirs', notes)).toMatchObject({ status: 409, body: { code: 'owner_mismatch' } })
@@ -80,7 +80,7 @@ describe('PUT and DELETE /sites/{site_id}', () => {
     expect(put).toEqual([])
   })
 
-  it('takes an id of 256 bytes, and names of objects for plain ones', async () => {
+  it('accepts an id of 256 bytes, and names of object members', async () => {
     const { ask } = await startControl()
     for (const id of ['x'.repeat(256), '__proto__', 'constructor', '%C3%A9'])
       expect((await ask('PUT', `/sites/${id}`, notes)).status).toBe(201)
@@ -106,7 +106,7 @@ describe('a registry of this process', () => {
 })
 
 describe('POST /sites/{site_id}/events', () => {
-  it("publishes one event and answers with the relay's word", async () => {
+  it("publishes one event and returns the relay's answer", async () => {
     const { ask, published } = await startControl()
     await ask('PUT', '/sites/notes', notes)
     const event = { name: 'note_changed', data: { id: 7 }, message_id: 'm-1' }
@@ -130,7 +130,7 @@ describe('POST /sites/{site_id}/events', () => {
     expect(published).toEqual([])
   })
 
-  it('answers 422 for a name that the site does not list, and takes any where it lists none', async () => {
+  it('answers 422 for an unlisted event name, and accepts any if the site lists none', async () => {
     const { ask, published } = await startControl()
     await ask('PUT', '/sites/notes', notes)
     await ask('PUT', '/sites/free', { mode: 'observe' })
@@ -209,7 +209,7 @@ describe('POST /sites/{site_id}/events', () => {
   })
 })
 
-describe('what a body may be', () => {
+describe('a request body', () => {
   it.each([
     ['text/plain', '{}', {}, 415, 'unsupported_media_type'],
     ['application/x-www-form-urlencoded', 'a=b', {}, 415, 'unsupported_media_type'],
@@ -226,7 +226,7 @@ describe('what a body may be', () => {
       'body_too_large',
     ],
     ['application/json', `${'['.repeat(100_000)}${']'.repeat(100_000)}`, {}, 422, 'invalid_body'],
-  ])('is not %s %.20s %j: %i', async (type, body, headers, status, code) => {
+  ])('is refused as %s %.20s %j: %i', async (type, body, headers, status, code) => {
     const { ask, sites } = await startControl()
     const answer = await ask('PUT', '/sites/notes', body, { 'content-type': type, ...headers })
     expect(answer).toMatchObject({ status, body: { code } })
@@ -234,7 +234,7 @@ describe('what a body may be', () => {
     expect(await sites.get('notes')).toBeNull()
   })
 
-  it('counts what it reads of a body without a length', async () => {
+  it('is limited without a length, too', async () => {
     const { server } = await startControl()
     let sent = 0
     const body = new ReadableStream({
@@ -253,7 +253,7 @@ describe('what a body may be', () => {
     expect(response.status).toBe(413)
   })
 
-  it('is not invalid UTF-8', async () => {
+  it('is refused when it is invalid UTF-8', async () => {
     const { server } = await startControl()
     const response = await fetch(`${server.url}/sites/notes`, {
       method: 'PUT',
@@ -279,7 +279,7 @@ describe('paths and methods', () => {
     expect(await ask('PUT', path, notes)).toMatchObject({ status: 404, body: { code: 'route_not_found' } })
   })
 
-  it('answers 405 with what is allowed, before it looks at anything else', async () => {
+  it('answers 405 with the allowed methods, before any other check', async () => {
     const { ask } = await startControl()
     for (const method of ['GET', 'POST', 'PATCH', 'OPTIONS', 'PROPFIND']) {
       const answer = await ask(method, '/sites/notes?x=1')
@@ -338,7 +338,7 @@ describe('with the registry and the publisher of one runtime', () => {
     expect(await ask('PUT', '/sites/notes', notes)).toMatchObject({ status: expected, body: { code: named } })
   })
 
-  it('answers 504 when the relay is not there', async () => {
+  it('answers 504 when the relay is unreachable', async () => {
     const { runtime } = await startHandRelay(() => {})
     const sites = createRemoteSiteRegistry({ runtime: { ...runtime, baseUrl: 'http://127.0.0.1:1' } })
     const { ask } = await startControl({ sites })

@@ -33,20 +33,20 @@ describe('starting', () => {
     await expect(startCooperativeSiteControlServer({ token, ...parts })).rejects.toThrow(TypeError)
   })
 
-  it('refuses an owner that is no id', async () => {
+  it('refuses an invalid owner', async () => {
     await expect(startCooperativeSiteControlServer({ token: TOKEN, ...parts, owner: 'a\nb' })).rejects.toThrow(
       TypeError,
     )
   })
 
-  it('names the port that is in use', async () => {
+  it('reports a port that is in use', async () => {
     const { server } = await startControl()
     const { port } = server
     const again = startCooperativeSiteControlServer({ token: TOKEN, ...parts, port })
     await expect(again).rejects.toThrow(`port ${port} on 127.0.0.1 is already in use`)
   })
 
-  it('listens where it says', async () => {
+  it('listens at the address it returns', async () => {
     const { server } = await startControl()
     expect(server.url).toBe(`http://127.0.0.1:${server.port}`)
     const probe = createServer().listen(0, '::1')
@@ -64,7 +64,7 @@ describe('starting', () => {
 describe('the guard over the wire', () => {
   const line = 'DELETE /sites/notes HTTP/1.1'
 
-  it('lets the right caller in, by each of its names', async () => {
+  it('accepts an authenticated caller under each of its names', async () => {
     const { server } = await startControl()
     for (const name of ['localhost', '127.0.0.1', '[::1]']) {
       const answer = await sendRaw(server.port, [line, `Host: ${name}:${server.port}`, AUTHORIZED])
@@ -112,7 +112,7 @@ describe('the guard over the wire', () => {
     }
   })
 
-  it('has one reading of a target', async () => {
+  it('interprets a target in only one way', async () => {
     const { server } = await startControl()
     const host = `Host: localhost:${server.port}`
     for (const target of ['http://evil.test/sites/notes', '//sites/notes', '/\\sites', '*']) {
@@ -124,8 +124,8 @@ describe('the guard over the wire', () => {
   })
 })
 
-describe('the slow', () => {
-  it('are closed when they ask nothing more, and when they take nothing', async () => {
+describe('slow connections', () => {
+  it('are closed when they are idle, and when they read nothing', async () => {
     const { server } = await startControl({ timeouts: { keepAliveMs: 50, stallMs: 50 } })
     const { socket, closed } = await openSocket(server.port)
     socket.write(`DELETE /sites/x HTTP/1.1\r\nHost: localhost:${server.port}\r\n\r\n`)
@@ -135,7 +135,7 @@ describe('the slow', () => {
   // Far longer than a busy machine takes to serve a client that is not slow.
   const timeouts = { headersMs: 1_000, requestMs: 2_000 }
 
-  it('are cut off at the headers, at the body, and when they say nothing, while others are served', async () => {
+  it('are closed during headers, body or silence, while others are served', async () => {
     const { server, ask } = await startControl({ timeouts })
     const silent = await Promise.all(Array.from({ length: 500 }, () => openSocket(server.port)))
     const dripping = await openSocket(server.port)
@@ -160,8 +160,8 @@ describe('the slow', () => {
   })
 })
 
-describe('too many', () => {
-  it('connections that say nothing make room, the oldest first', async () => {
+describe('under a flood', () => {
+  it('silent connections are closed to make room, the oldest first', async () => {
     // None of them is to leave by itself, however long it takes to open them all.
     const { server, ask } = await startControl({ timeouts: { headersMs: 120_000, requestMs: 120_000 } })
     const oldest = await openSocket(server.port)
@@ -199,7 +199,7 @@ describe('too many', () => {
     expect(await answer).toMatch(/^HTTP\/1\.1 401 /)
   })
 
-  it('header lines hide nothing', async () => {
+  it('many header lines cannot hide a forbidden one', async () => {
     const { server } = await startControl()
     const lines = Array.from({ length: 1_200 }, () => 'a:')
     const own = `Host: localhost:${server.port}`
@@ -217,7 +217,7 @@ describe('too many', () => {
 })
 
 describe('close', () => {
-  it('ends sockets that are idle at once, lets an answer out, and may be called twice', async () => {
+  it('closes idle sockets immediately, completes a response, and may be called twice', async () => {
     const answer = { accepted: true, duplicate: false, message_id: 'm', stream: 's', published: true }
     let asks = () => {}
     let publish = (_answer: never) => {}

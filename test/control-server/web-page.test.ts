@@ -47,7 +47,7 @@ describe.skipIf(isChromiumMissing)('a web page (needs chromium)', () => {
       'the token itself',
       { method: 'POST', headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' } },
     ],
-  ])('of another program reads and changes nothing, with %s', async (_what, init) => {
+  ])('of another program can neither read nor change anything, with %s', async (_what, init) => {
     const { server, sites, published, page, elsewhere } = await open()
     await page.goto(elsewhere)
     const seen = await page.evaluate(
@@ -69,7 +69,7 @@ describe.skipIf(isChromiumMissing)('a web page (needs chromium)', () => {
     expect(await answer?.json()).toMatchObject({ code: 'bad_host' })
   })
 
-  it('that the reader opens from the address bar is still asked for the token', async () => {
+  it('opened from the address bar still needs the token', async () => {
     const { server, page } = await open()
     expect((await page.goto(`${server.url}/sites/notes`))?.status()).toBe(401)
   })

@@ -61,9 +61,7 @@ const done = {
 }
 
 describe('a connector whose facilities do not answer', () => {
-  it.each([
-    1, 2,
-  ])('answers what the application replied, though %s replies of the dispatcher are lost', async (times) => {
+  it.each([1, 2])("returns the application's reply even if %s replies of the dispatcher are lost", async (times) => {
     const world = await createLossy(({ dispatcher }) => ({
       dispatcher: { ...dispatcher, dispatch: losing(dispatcher.dispatch, times) },
     }))
@@ -87,7 +85,7 @@ describe('a connector whose facilities do not answer', () => {
     expect(world.delivered).toHaveLength(1)
   })
 
-  it('takes a no to the second attempt for no word about the first', async () => {
+  it('does not treat a refusal of the second attempt as one of the first', async () => {
     let asked = 0
     const world = await createLossy(({ dispatcher }) => ({
       dispatcher: {
@@ -114,7 +112,7 @@ describe('a connector whose facilities do not answer', () => {
     ],
     ['a call', ({ rpc }) => ({ rpc: { ...rpc, open: () => Promise.reject(unsent()) } })],
     ['a command', ({ dispatcher }) => ({ dispatcher: { ...dispatcher, dispatch: () => Promise.reject(unsent()) } })],
-  ])('says that nothing was run when it could not be asked for %s', async (_, spoil) => {
+  ])('reports that nothing ran when it could not be dispatched for %s', async (_, spoil) => {
     const world = await createLossy(spoil)
     await expect(world.call()).rejects.toMatchObject({ name: 'Refusal', code: 'connector_unavailable' })
     expect(await world.evidence()).toEqual({ call: null, command: undefined, history: [] })
@@ -158,7 +156,7 @@ describe('a connector whose facilities do not answer', () => {
     expect(await world.evidence()).toEqual(done)
   })
 
-  it('keeps no result of a client that was not asked, nor of one that replies when the call is over', async () => {
+  it('records no result of another client, nor one after the end of the call', async () => {
     const world = await createLossy(() => ({}))
     const controller = new AbortController()
     const result = world.call(1_000, controller.signal)
@@ -171,7 +169,7 @@ describe('a connector whose facilities do not answer', () => {
     expect(await world.evidence()).toMatchObject({ command: 'cancelled', history: [['command', {}]] })
   })
 
-  it('takes undefined, which handlers answer to a repeated call, for no reply', async () => {
+  it('treats undefined, the result of a repeated call, as no reply', async () => {
     const world = await createLossy(() => ({}))
     const result = world.call()
     const { command_id } = await world.first
@@ -180,7 +178,7 @@ describe('a connector whose facilities do not answer', () => {
     expect(await result).toBe(1)
   })
 
-  it('offers a command to the history again, and lets no failure of it touch the call', async () => {
+  it('retries recording a command, and never fails the call because of it', async () => {
     const told: unknown[] = []
     const world = await createLossy(() => ({
       history: { append: () => Promise.reject(new Refusal('payload_too_large')) },
@@ -217,7 +215,7 @@ describe('a connector whose facilities do not answer', () => {
     expect(appended).toEqual([])
   })
 
-  it('settles no command by a reply to a call that it cannot ask about', async () => {
+  it('settles no command by a reply to a call whose state is unknown', async () => {
     const { facilities } = await createWorld()
     const { inspector: _, ...rpc } = facilities.rpc
     const connector = createDispatchConnector({ ...facilities, rpc })

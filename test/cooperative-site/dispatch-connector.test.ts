@@ -90,7 +90,7 @@ describe('the connector over dispatcher and correlator', () => {
     await expect.poll(ends).toEqual(['expired'])
   })
 
-  it('shows the action in the pending calls and in delivery while it runs, and leaves two messages', async () => {
+  it('shows the action in pending calls and delivery while it runs, and records two messages', async () => {
     const world = await createWorld()
     const { rpc, dispatcher, history } = world.facilities
     const delivered = deferred<Command>()
@@ -128,7 +128,7 @@ describe('the connector over dispatcher and correlator', () => {
     ])
   })
 
-  it('aborts the signal of the handler when the viewer hangs up', async () => {
+  it('aborts the signal of the handler when the viewer disconnects', async () => {
     const world = await createWorld()
     const { onError, started, aborted } = await attachWaitingHandler(world, laptop)
     const viewer = new AbortController()
@@ -158,7 +158,7 @@ describe('the connector over dispatcher and correlator', () => {
     ])
   })
 
-  it('sends a reply again until it is answered', async () => {
+  it('retries a reply until it is answered', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
     const { outcomes, onError, deliver } = createReplying([new Refusal('unavailable'), new Error('link lost'), true])
@@ -182,7 +182,7 @@ describe('the connector over dispatcher and correlator', () => {
     expect(outcomes).toHaveLength(1)
   })
 
-  it('runs a command whose acknowledgement was lost, and replies nothing to a repeated one', async () => {
+  it('runs a command whose acknowledgement was lost, and does not reply to a repeated one', async () => {
     const lost = new Refusal('unavailable')
     const { outcomes, onError, deliver } = createReplying([true, true], undefined, lost)
     deliver()
@@ -193,7 +193,7 @@ describe('the connector over dispatcher and correlator', () => {
     expect(outcomes).toHaveLength(1)
   })
 
-  it('turns the error of a reply into the failure that viewers read', async () => {
+  it('maps the error of a reply to the failure that viewers read', async () => {
     const world = await createWorld()
     await attach(world, async ({ command_id }) =>
       world.connector.reply({
@@ -221,7 +221,7 @@ describe('the connector over dispatcher and correlator', () => {
     ['a cycle', { ok: true, result: cyclic }, failure('handler_error')],
     ['more than a history keeps', { ok: true, result: 'x'.repeat(17_000_000) }, failure('result_too_large')],
     ['no result', { ok: true }, { ok: true, result: null } as { ok: true }],
-  ])('settles call and command alike, and records it, when the reply holds %s', async (_, outcome, kept) => {
+  ])('settles both call and command, and records it, when the reply holds %s', async (_, outcome, kept) => {
     const world = await createWorld()
     const { dispatcher, history } = world.facilities
     const delivered = deferred<Command>()
@@ -255,7 +255,7 @@ describe('the connector over dispatcher and correlator', () => {
     expect(await result).toBe(1)
   })
 
-  it('answers connector_unavailable when the client is not connected, or connected and not waiting', async () => {
+  it('answers connector_unavailable when the client is not connected, or has no consumer', async () => {
     const world = await createWorld()
     await expect(call(world)).rejects.toMatchObject({ code: 'connector_unavailable' })
     const other = world.connector.call(
@@ -289,10 +289,7 @@ describe('the connector over dispatcher and correlator', () => {
     await expect(result).rejects.toMatchObject({ code: 'timeout' })
   })
 
-  it.each([
-    'before',
-    'while',
-  ])('sends nothing that outlives a viewer who hangs up %s it is dispatched', async (moment) => {
+  it.each(['before', 'while'])('leaves no command of a viewer that disconnects %s it is dispatched', async (moment) => {
     const world = await createWorld()
     const { rpc, dispatcher, history } = world.facilities
     const controller = new AbortController()
@@ -331,7 +328,7 @@ describe('the connector over dispatcher and correlator', () => {
     }
   })
 
-  it('cancels the command when the viewer hangs up', async () => {
+  it('cancels the command when the viewer disconnects', async () => {
     const world = await createWorld()
     const controller = new AbortController()
     let seen: AbortSignal | undefined
@@ -359,7 +356,7 @@ describe('the connector over dispatcher and correlator', () => {
     expect(runs).toBe(1)
   })
 
-  it('refuses parameters that no command can carry', async () => {
+  it('refuses parameters that are not JSON', async () => {
     const world = await createWorld()
     await attach(world)
     const large = world.connector.call(

@@ -49,7 +49,7 @@ const HOOKS: [string, (hang: Hang) => Options, (world: { session_id: string }) =
 type Ask = Awaited<ReturnType<typeof createWorld>>['ask']
 
 describe('closing the relay', () => {
-  it.each(HOOKS)('ends while %s hangs, and says so', async (_what, options, request) => {
+  it.each(HOOKS)('closes while %s hangs, and reports it', async (_what, options, request) => {
     const { asked, hang } = hanging()
     const world = await createWorld({ ...options(hang), closeTimeoutMs: 20 })
     void world.ask(...request(world))
@@ -57,7 +57,7 @@ describe('closing the relay', () => {
     expect(await world.relay.close()).toEqual({ aborted: 1 })
   })
 
-  it('ends while a body does not come, and says so', async () => {
+  it('closes while a request body is missing, and reports it', async () => {
     const { asked, hang } = hanging()
     const world = await createWorld({ closeTimeoutMs: 20 })
     const body = new ReadableStream({ pull: hang }, { highWaterMark: 0 })
@@ -68,7 +68,7 @@ describe('closing the relay', () => {
     expect(await world.relay.close()).toEqual({ aborted: 1 })
   })
 
-  it('waits for what ends in time, and has nothing to say', async () => {
+  it('waits for requests that end in time, and reports nothing', async () => {
     let answer = (_: unknown) => {}
     let called = () => {}
     const isCalled = new Promise<void>((resolve) => (called = resolve))
@@ -87,7 +87,7 @@ describe('closing the relay', () => {
     expect(await closing).toEqual({ aborted: 0 })
   })
 
-  it('does not wait for a viewer who takes nothing of a stream', async () => {
+  it('does not wait for a viewer that does not read its stream', async () => {
     const world = await createWorld({ closeTimeoutMs: 3_600_000 })
     const stream = await world.ask('bob', 'GET', `/sessions/${world.session_id}/events`)
     expect(stream.status).toBe(200)

@@ -4,7 +4,7 @@ import { createTopic } from '../../src/event-ring/topic.js'
 import { flushPromises } from '../bad-hooks.js'
 import { event } from '../contract/event-bus.js'
 
-it('wakes the readers behind one whose wake throws, and the same one again', async () => {
+it('wakes the readers after one whose wake() throws, and the same one again', async () => {
   const topic = createTopic({ queueSize: 100, position: { epoch: 'a', seq: 0 } })
   const surfaced: unknown[] = []
   const others = process.listeners('uncaughtException')

@@ -36,7 +36,7 @@ describe('the event bus of one process', () => {
     expect(bus.lastEvent('nobody')).toBeNull()
   })
 
-  it('keeps the places of as many unread topics as it may, and of no more', async () => {
+  it('keeps at most its maximum number of unread topics', async () => {
     let epochs = 0
     const bus = createCooperativeSiteEventBus({ newId: () => `e${++epochs}` })
     const topic = (n: number) => `users/ann/sites/${n}/events`
@@ -120,7 +120,7 @@ describe('the event bus of one process', () => {
     )
   })
 
-  it('answers how many subscriptions an event reaches, and counts on without any', async () => {
+  it('returns how many subscriptions an event reaches, and continues its sequence without any', async () => {
     const bus = createCooperativeSiteEventBus()
     expect(await bus.publish('t', event(1))).toBe(0)
     const reader = bus.subscribe('t')
@@ -131,7 +131,7 @@ describe('the event bus of one process', () => {
     expect(bus.subscribe('t').position.seq).toBe(3)
   })
 
-  it('wakes once for all that one tick brings, and again only after a take that found nothing', async () => {
+  it('wakes once per tick, and again only after take() found nothing', async () => {
     const bus = createCooperativeSiteEventBus()
     let woken = 0
     const reader = bus.subscribe('t', { wake: () => woken++ })
@@ -149,7 +149,7 @@ describe('the event bus of one process', () => {
     expect(drain(reader)).toHaveLength(101)
   })
 
-  it('hands the very same run to readers that are level', () => {
+  it('returns the same run to readers at the same position', () => {
     const bus = createCooperativeSiteEventBus()
     const readers = [bus.subscribe('t'), bus.subscribe('t'), bus.subscribe('t')]
     for (let n = 1; n <= 3; n++) bus.publish('t', event(n))
@@ -160,7 +160,7 @@ describe('the event bus of one process', () => {
     expect(readers[0]?.take()).not.toBe(runs[0])
   })
 
-  it('leaves in the ring what a reader does not take, where it is dropped like the rest', () => {
+  it('leaves untaken events in the ring, where they are dropped like the rest', () => {
     const bus = createCooperativeSiteEventBus()
     const reader = bus.subscribe('t')
     for (let n = 1; n <= 100; n++) bus.publish('t', event(n))
@@ -173,7 +173,7 @@ describe('the event bus of one process', () => {
     expect(dataOf(rest)).toEqual(Array.from({ length: 100 }, (_, i) => 251 + i))
   })
 
-  it('asks readers about the very same run, wherever in it they stand', () => {
+  it('passes the same run to readers at any position in it', () => {
     const bus = createCooperativeSiteEventBus()
     const readers = [bus.subscribe('t'), bus.subscribe('t')]
     for (let n = 1; n <= 9; n++) bus.publish('t', event(n))
@@ -194,7 +194,7 @@ describe('the event bus of one process', () => {
     expect(readers.map(({ pending }) => pending)).toEqual([0, 0])
   })
 
-  it('gives away nothing when the reader fails to take it', () => {
+  it('loses nothing when the reader fails to take it', () => {
     const bus = createCooperativeSiteEventBus()
     const reader = bus.subscribe('t')
     bus.publish('t', event(1))
@@ -205,7 +205,7 @@ describe('the event bus of one process', () => {
     expect(dataOf(drain(reader))).toEqual([1])
   })
 
-  it('has ended its subscriptions as soon as it is closed', () => {
+  it('ends its subscriptions when it is closed', () => {
     const bus = createCooperativeSiteEventBus()
     const reader = bus.subscribe('t')
     bus.publish('t', event(1))
@@ -215,7 +215,7 @@ describe('the event bus of one process', () => {
     expect([reader.closed, reader.pending, reader.dropped]).toEqual([true, 0, 0])
   })
 
-  it('serves calls of next() in the order in which they were made', async () => {
+  it('serves calls of next() in order', async () => {
     const bus = createCooperativeSiteEventBus()
     const reader = bus.subscribe('t')
     const waits = [reader.next(), reader.next(), reader.next()]
@@ -330,7 +330,7 @@ describe('the event bus of one process', () => {
     expect(drain(reader)).toHaveLength(1)
   })
 
-  it('keeps the place of a topic whose user has few of them, however many another has', () => {
+  it('keeps the topic of a user with few of them, however many another has', () => {
     const bus = createCooperativeSiteEventBus()
     bus.publish('users/bob/sites/notes/events', event(1))
     for (let n = 0; n < 10_050; n++) bus.publish(`users/mallory/sites/s${n}/events`, event(1))
@@ -348,7 +348,7 @@ describe('the event bus of one process', () => {
   })
 })
 
-describe('a topic whose positions come from elsewhere', () => {
+describe('a topic with external positions', () => {
   const at = (seq: number) => ({ ...event(seq), seq })
 
   it('reads a skipped position as a gap with reason link_lost, between the events around it', () => {
@@ -369,7 +369,7 @@ describe('a topic whose positions come from elsewhere', () => {
     expect(reader.position).toEqual({ epoch: 'a', seq: 20 })
   })
 
-  it('ignores what is not ahead, and drops what its queue no longer holds though it was never overwritten', async () => {
+  it('ignores past positions, and drops events that its queue no longer holds', async () => {
     const topic = createTopic({ queueSize: 2, position: { epoch: 'a', seq: 0 } })
     const reader = topic.subscribe()
     for (const seq of [1, 2, 1]) topic.append(at(seq))
@@ -380,7 +380,7 @@ describe('a topic whose positions come from elsewhere', () => {
     expect(await collect(reader, 1)).toEqual([gap])
   })
 
-  it('goes nowhere that cannot be counted on from', () => {
+  it('refuses a position that cannot be counted on from', () => {
     const topic = createTopic({ queueSize: 100, position: { epoch: 'a', seq: 7 } })
     const reader = topic.subscribe()
     topic.append(at(2 ** 53))

@@ -14,7 +14,7 @@ holdTime()
 describe('the event stream ends', () => {
   const last = (frames: Frame[]) => frames.at(-1)
 
-  it('at once when the session is closed, and no event follows', async () => {
+  it('immediately when the session is closed, and no event follows', async () => {
     const world = await createWorld()
     const viewer = await watch(world)
     await viewer.read()
@@ -29,7 +29,7 @@ describe('the event stream ends', () => {
     expect(world.relay.streams).toBe(0)
   })
 
-  it('at once when a share is taken back, for that viewer alone', async () => {
+  it('immediately when a share is revoked, for that viewer only', async () => {
     const world = await createWorld()
     const bob = await watch(world)
     const carol = await watch(world, 'carol')
@@ -44,7 +44,7 @@ describe('the event stream ends', () => {
     expect(last(carol.frames)).toMatchObject({ event: 'site_event' })
   })
 
-  it('within a second where its session is another one of the same id, of another site', async () => {
+  it('within a second when its session id now belongs to another site', async () => {
     const sites = createSiteRegistry()
     const sessions = createSessionRegistry({ sites, newId: () => 'again' })
     const world = await createWorld({ sites, sessions, policy: createSessionPolicy({ sessions }) })
@@ -68,7 +68,7 @@ describe('the event stream ends', () => {
     expect(own.frames.map(({ event: name }) => name)).toEqual(['ready'])
   })
 
-  it('within a second without a word of the registry: when a policy says no', async () => {
+  it('within a second when a policy refuses, without a signal of the registry', async () => {
     let may = true
     const world = await createWorld({ policy: { check: async () => may } })
     const viewer = await watch(world)
@@ -97,7 +97,7 @@ describe('the event stream ends', () => {
     expect(last(viewer.frames)?.data).toEqual({ reason: 'session_expired' })
   })
 
-  it('without what was published after its expiry', async () => {
+  it('without events published after its expiry', async () => {
     const world = await createWorld()
     const { viewer, rest } = await watchExpiring(world, 1_300)
     await vi.advanceTimersByTimeAsync(1_250)
@@ -123,7 +123,7 @@ describe('the event stream ends', () => {
     expect(last(viewer.frames)?.data).toEqual({ reason: 'session_closed' })
   })
 
-  it('with shutdown and a spread time to come back when the relay closes', async () => {
+  it('with shutdown and a random retry delay when the relay closes', async () => {
     const world = await createWorld({ streamsPerViewerInSession: 100 })
     const viewers = await Promise.all(Array.from({ length: 50 }, () => watch(world)))
     for (const viewer of viewers) await viewer.read()
@@ -153,7 +153,7 @@ describe('the event stream ends', () => {
     for (const { frames } of [waiting, stalled]) expect(last(frames)?.data).toEqual({ reason: 'shutdown' })
   })
 
-  it('without a word when the client goes away, and lets go of everything', async () => {
+  it('silently when the client disconnects, and releases everything', async () => {
     const world = await createWorld()
     const [cancelled, aborted, unread] = [await watch(world), await watch(world), await watch(world)]
     await cancelled.read()
@@ -168,7 +168,7 @@ describe('the event stream ends', () => {
     expect(await world.bus.publish(TOPIC, event(1))).toBe(0)
   })
 
-  it('before it begins when the client has gone already', async () => {
+  it('before it begins when the client has already disconnected', async () => {
     const world = await createWorld()
     const controller = new AbortController()
     controller.abort()
@@ -182,7 +182,7 @@ describe('the event stream ends', () => {
     expect(world.relay.streams).toBe(0)
   })
 
-  it('with shutdown what was still being opened when the relay closed', async () => {
+  it('with shutdown while it is still being opened when the relay closes', async () => {
     const word = deferred<{ user_id: string }>()
     const world = await createWorld({ authenticateViewer: () => word.promise })
     const opening = watch(world)

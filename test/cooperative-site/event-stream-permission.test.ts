@@ -38,7 +38,7 @@ describe('the event stream asks again whether the viewer may read', () => {
       expect(at - (asked[index - 1]?.at ?? -500)).toBeGreaterThanOrEqual(500)
   })
 
-  it('before it writes when the last answer is older, and holds the event until it knows', async () => {
+  it('before it writes when the last answer is older, and holds the event until the answer', async () => {
     const { world, say } = await counting()
     const viewer = await watch(world)
     const rest = viewer.drain()
@@ -61,7 +61,7 @@ describe('the event stream asks again whether the viewer may read', () => {
     expect(viewer.frames.map(({ event: name }) => name)).toEqual(['ready', 'site_event', 'end'])
   })
 
-  it('and what waits for the answer waits like everything else: a hundred events, then the newest', async () => {
+  it('and queues events meanwhile: a hundred, then the newest', async () => {
     const { world, say } = await counting()
     const viewer = await watch(world)
     void viewer.drain()
@@ -114,7 +114,7 @@ describe('the event stream asks again whether the viewer may read', () => {
     expect(viewer.frames.map(({ event: name }) => name)).toEqual(['ready', 'end'])
   })
 
-  it('about two hundred viewers at a time when time alone asks, until all were asked about', async () => {
+  it('about two hundred viewers at a time in the periodic check, until all were checked', async () => {
     const { world, asked, say } = await counting()
     for (let n = 0; n < 300; n++) void (await watch(world, `user-${n}`)).drain()
     await flushPromises()
@@ -191,7 +191,7 @@ describe('a live stream', () => {
     expect(second.frames.at(-1)).toMatchObject({ event: 'site_event' })
   })
 
-  it('without a key shows the policy a user id and nothing else', async () => {
+  it('without a key passes the policy a user id and nothing else', async () => {
     const seen: object[] = []
     const world = await createWorld({
       authenticateViewer: () => ({ user_id: 'bob', token: 'secret' }) as { user_id: string },
@@ -201,7 +201,7 @@ describe('a live stream', () => {
     expect(seen[0]).toEqual({ user_id: 'bob' })
   })
 
-  it('is asked for again, and has its heartbeats, when the wall clock is set back', async () => {
+  it('is checked again, and has its heartbeats, when the wall clock is set back', async () => {
     const world = await createWorld({ heartbeatMs: 2_000 })
     const viewer = await watch(world)
     await viewer.read()

@@ -12,7 +12,7 @@ describe('the event stream is refused', () => {
   const ask = (world: World, user: string | null, id = world.session_id) =>
     world.ask(user, 'GET', `/sessions/${id}/events`)
 
-  it('alike for a session that is not there and one that is not the viewer`s', async () => {
+  it('in the same way for a missing session and for one of another user', async () => {
     const world = await createWorld()
     const answers = [await ask(world, 'mallory'), await ask(world, 'mallory', 'guessed')]
     const texts = await Promise.all(answers.map((answer) => answer.text()))
@@ -21,7 +21,7 @@ describe('the event stream is refused', () => {
     expect(JSON.parse(texts[0] ?? '').code).toBe('session_not_found')
   })
 
-  it('for a session that is pending or closed, but not for one that is suspended', async () => {
+  it('for a pending or closed session, but not for a suspended one', async () => {
     const world = await createWorld()
     await world.sessions.suspend(world.session_id)
     const suspended = await watch(world)
@@ -34,13 +34,13 @@ describe('the event stream is refused', () => {
     expect((await ask(world, 'alice', pending.session_id)).status).toBe(409)
   })
 
-  it('when its site has gone', async () => {
+  it('when its site was deleted', async () => {
     const world = await createWorld()
     await world.sites.delete('notes')
     expect((await ask(world, 'bob')).status).toBe(409)
   })
 
-  describe('to a viewer who has too many open', () => {
+  describe('to a viewer with too many open streams', () => {
     const BOUNDS = { streamsPerViewer: 3, streamsPerViewerInSession: 2 }
 
     /** The session of the world, and another one that bob and carol may view. */
@@ -58,7 +58,7 @@ describe('the event stream is refused', () => {
       return [answer.status, (await answer.json()).code]
     }
 
-    it('in one session, and keeps those that are open', async () => {
+    it('in one session, and keeps the open ones', async () => {
       const { world } = await open()
       const first = [await watch(world), await watch(world)]
       expect(await refused(world)).toEqual([429, 'share_exceeded'])
@@ -97,7 +97,7 @@ describe('the event stream is refused', () => {
       await watch(world)
     })
 
-    it('counting none that could not be opened', async () => {
+    it('not counting those that failed to open', async () => {
       let isDown = true
       const bus = createCooperativeSiteEventBus()
       const prepare = async () => {

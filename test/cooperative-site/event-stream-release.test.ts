@@ -49,7 +49,7 @@ describe('the relay', () => {
     ['rejects', async () => raise(odd), [odd]],
     ['cannot end', () => () => raise(odd), [odd]],
     ['cannot end, said by promise', async () => async () => raise(odd), [odd]],
-  ])('serves a viewer, and lets go of it, when the registry has a watch that %s', async (_, watchAs, expected) => {
+  ])('serves and releases a viewer when the registry has a watch that %s', async (_, watchAs, expected) => {
     const base = await createWorld()
     const reported: unknown[] = []
     const sessions = { get: base.sessions.get, watch: watchAs as () => () => void }
@@ -67,7 +67,7 @@ describe('the relay', () => {
     expect(await world.bus.publish(TOPIC, event(2))).toBe(0)
   })
 
-  it('ends a watch once it is known how, when the viewer has left before', async () => {
+  it('ends a watch that resolves after the viewer has disconnected', async () => {
     const base = await createWorld()
     const word = deferred<() => void>()
     let ended = 0
@@ -80,7 +80,7 @@ describe('the relay', () => {
     expect(ended).toBe(1)
   })
 
-  it('hears a watch that speaks at once', async () => {
+  it('handles a watch that signals immediately', async () => {
     const base = await createWorld()
     const sessions = {
       get: base.sessions.get,
@@ -95,7 +95,7 @@ describe('the relay', () => {
     expect(viewer.frames).toHaveLength(1)
   })
 
-  it('keeps no subscription of a stream that could not be opened', async () => {
+  it('leaves no subscription of a stream that failed to open', async () => {
     const bus = createCooperativeSiteEventBus({ newId: () => 'a\rb' })
     const world = await createWorld({ bus })
     const answer = await world.ask('bob', 'GET', `/sessions/${world.session_id}/events`)
@@ -104,7 +104,7 @@ describe('the relay', () => {
     expect(await bus.publish(TOPIC, event(1))).toBe(0)
   })
 
-  it('keeps no timer, no stream and no permission when viewers come and go', async () => {
+  it('leaks no timer, stream or permission when viewers connect and disconnect', async () => {
     useFakeTimers(HELD)
     const world = await createWorld()
     const before = ourTimers().length

@@ -12,7 +12,7 @@ describe('the event stream after a reconnection', () => {
     return viewer.frames
   }
 
-  it('says exactly what was missed in the same epoch, and nothing when nothing was', async () => {
+  it('reports exactly what was missed in the same epoch, and no gap if nothing was', async () => {
     const world = await createWorld()
     const first = await watch(world)
     await first.read()
@@ -39,7 +39,7 @@ describe('the event stream after a reconnection', () => {
     'E:',
     'E:9007199254740993',
     'x'.repeat(4_000),
-  ])('says that it cannot know after %j', async (given) => {
+  ])('reports an unknown gap after %j', async (given) => {
     const world = await createWorld()
     publish(world, 1, 3)
     const epoch = world.bus.subscribe(TOPIC).position.epoch

@@ -10,7 +10,7 @@ import { changed, createWorld, TOPIC } from './world.js'
 holdTime()
 
 describe('the event stream of a session', () => {
-  it('begins with ready, then brings events with their positions', async () => {
+  it('begins with ready, then sends events with their positions', async () => {
     const world = await createWorld()
     publish(world, 1, 3)
     const viewer = await watch(world)
@@ -49,7 +49,7 @@ describe('the event stream of a session', () => {
     })
   })
 
-  it('brings a burst in one write, and the very same bytes to every viewer', async () => {
+  it('sends a burst in one write, and the same bytes to every viewer', async () => {
     const world = await createWorld()
     const viewers = [await watch(world), await watch(world, 'carol')]
     for (const viewer of viewers) await viewer.read()
@@ -60,7 +60,7 @@ describe('the event stream of a session', () => {
     expect(new TextDecoder().decode(chunks[0]?.value).match(/event: site_event/g)).toHaveLength(20)
   })
 
-  it('splits a burst of large events, and loses none of them', async () => {
+  it('splits a burst of large events without losing one', async () => {
     const world = await createWorld()
     const viewer = await watch(world)
     await viewer.read()
@@ -73,7 +73,7 @@ describe('the event stream of a session', () => {
     ])
   })
 
-  it('costs a reader that stops within a burst no more than one that stopped before it', async () => {
+  it('drops no more events of a reader that stalls within a burst than of one that stalled before it', async () => {
     const world = await createWorld()
     const viewer = await watch(world)
     await viewer.read()
@@ -155,7 +155,7 @@ describe('the event stream of a session', () => {
     expect(world.relay.streams).toBe(2)
   })
 
-  it('costs a reader that stops events, never memory, and tells it exactly which', async () => {
+  it('drops events of a stalled reader instead of buffering them, and reports exactly which', async () => {
     const world = await createWorld()
     const stalled = await watch(world)
     await stalled.read()
@@ -180,7 +180,7 @@ describe('the event stream of a session', () => {
     expect(stalled.frames.length).toBe(102)
   })
 
-  it('writes a comment after 15 s of silence, but none to a reader that stalls', async () => {
+  it('writes a heartbeat after 15 s of silence, but none to a stalled reader', async () => {
     const world = await createWorld()
     const viewer = await watch(world)
     const stalled = await watch(world)
@@ -199,7 +199,7 @@ describe('the event stream of a session', () => {
     expect(stalled.frames.at(-1)?.event).toBe('site_event')
   })
 
-  it('shows of an event what its schema names, whatever was published past the ingest', async () => {
+  it('sends only the fields of the event schema, even if more were published', async () => {
     const world = await createWorld()
     const viewer = await watch(world)
     await viewer.read()

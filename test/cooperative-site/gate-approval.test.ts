@@ -5,7 +5,7 @@ import type { Site } from '../../src/contract/sites.js'
 import { bob, createWorld, refusal } from './gate-world.js'
 
 describe('approval of an action', () => {
-  it('is asked once, about exactly the call that is sent', async () => {
+  it('is requested once, for exactly the call that is sent', async () => {
     const asked: unknown[] = []
     const { world, invoke } = createWorld({
       approve: (request) => {
@@ -40,7 +40,7 @@ describe('approval of an action', () => {
     expect(world.calls).toEqual([])
   })
 
-  it('runs out with the time of the call where it has none of its own', async () => {
+  it('times out with the call by default', async () => {
     const approve = () => new Promise<boolean>(() => {})
     for (const [options, input] of [[{ timeoutMs: 5 }], [{}, { timeout_ms: 5 }]]) {
       const { world, invoke } = createWorld({ approve, ...options })
@@ -49,7 +49,7 @@ describe('approval of an action', () => {
     }
   })
 
-  it('runs out', async () => {
+  it('times out', async () => {
     const { world, invoke, gate } = createWorld({ approve: () => new Promise(() => {}), approvalTimeoutMs: 5 })
     await expect(invoke()).rejects.toMatchObject(refusal('approval_timeout'))
     expect(world.calls).toEqual([])
@@ -92,7 +92,7 @@ describe('approval of an action', () => {
       },
       'session_not_found',
     ],
-  ])('does not help when %s meanwhile', async (_, change, code) => {
+  ])('does not help if %s meanwhile', async (_, change, code) => {
     const own = createWorld({
       approve: () => {
         change(own.world)

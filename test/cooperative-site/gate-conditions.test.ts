@@ -5,7 +5,7 @@ import type { Site } from '../../src/contract/sites.js'
 import { createWorld, refusal } from './gate-world.js'
 
 describe('the action gate', () => {
-  it('sends no generic name, though a registry of the host lists it', async () => {
+  it("sends no generic action name, even if the host's registry lists it", async () => {
     const { world, invoke } = createWorld()
     world.site = { ...(world.site as Site), action_names: ['execute', 'Run'] }
     for (const action of world.site.action_names)
@@ -19,9 +19,7 @@ describe('the action gate', () => {
       bits.flatMap((capability) => bits.map((allowed) => ({ active, cooperative, capability, allowed }))),
     ),
   )
-  it.each(
-    combinations,
-  )('of all sixteen combinations lets one through: $active $cooperative $capability $allowed', async ({
+  it.each(combinations)('accepts one of sixteen combinations: $active $cooperative $capability $allowed', async ({
     active,
     cooperative,
     capability,
@@ -55,7 +53,7 @@ describe('the action gate', () => {
     await expect(invoke()).rejects.toMatchObject(refusal('session_not_active'))
   })
 
-  it('refuses in the order of the rulings, whatever else is wrong behind it', async () => {
+  it('reports the first failed check in the documented order', async () => {
     const { world, invoke } = createWorld()
     const bad = { parameters: { __cooperative_site_id: 'x' }, action: 'EXECUTE' }
     world.rights = []
@@ -87,11 +85,11 @@ describe('the action gate', () => {
     '__proto__',
     'constructor',
     '',
-  ])('knows no other spelling of an allowed name: %j', async (action) => {
+  ])('accepts no other spelling of an allowed name: %j', async (action) => {
     await expect(createWorld().invoke({ action })).rejects.toMatchObject(refusal('action_not_allowed'))
   })
 
-  it('refuses when site, session and connector are no longer of one user', async () => {
+  it('refuses when site, session and connector no longer belong to the same user', async () => {
     const { world, invoke } = createWorld()
     world.site = { ...(world.site as Site), owner: 'mallory' }
     await expect(invoke()).rejects.toMatchObject(refusal('site_not_cooperative'))
@@ -100,7 +98,7 @@ describe('the action gate', () => {
     await expect(invoke()).rejects.toMatchObject(refusal('connector_unavailable'))
   })
 
-  it.each([1, 'yes', {}, [], 'true'])('takes a policy that answers %j for a no', async (said) => {
+  it.each([1, 'yes', {}, [], 'true'])('treats a policy that answers %j as a refusal', async (said) => {
     const none = createWorld({ policy: { check: () => said as never } })
     await expect(none.invoke()).rejects.toMatchObject(refusal('session_not_found'))
     const views = createWorld({ policy: { check: ({ right }) => (right === 'view' ? true : (said as never)) } })
@@ -109,7 +107,7 @@ describe('the action gate', () => {
     await expect(approved.invoke()).rejects.toMatchObject(refusal('approval_denied'))
   })
 
-  it('asks for an absent session what it asks for a foreign one', async () => {
+  it('makes the same calls for a missing session as for a foreign one', async () => {
     const count = async (session_id: string) => {
       const asked: string[] = []
       const { invoke } = createWorld({

@@ -42,7 +42,7 @@ describe('a gate whose ports hang', () => {
   it.each([
     ['the session', { sessions: { get: never } }],
     ['the right to invoke', { policy: onlyView }],
-  ])('stops waiting for %s when the viewer hangs up', async (_, ports) => {
+  ])('stops waiting for %s when the viewer disconnects', async (_, ports) => {
     const controller = new AbortController()
     const { gate, invoke } = createWorld(ports)
     const invoked = invoke({ signal: controller.signal })
@@ -51,7 +51,7 @@ describe('a gate whose ports hang', () => {
     expect(gate.pending).toBe(0)
   })
 
-  it('counts a call that waits for a store among the thousand of its viewer', async () => {
+  it('counts a call that waits for a store in the limit of its viewer', async () => {
     const held = deferred<null>()
     const { gate, invoke } = createWorld({ sites: { get: () => held.promise } })
     const calls = Array.from({ length: 1_001 }, () => invoke().catch((error) => error.code))
@@ -62,7 +62,7 @@ describe('a gate whose ports hang', () => {
     expect(gate.pending).toBe(0)
   })
 
-  it('says to a stranger that there is no such session, however many calls it has under way', async () => {
+  it('answers a stranger that the session is unknown, however many calls it has pending', async () => {
     const held = deferred<null>()
     const { invoke } = createWorld({
       sites: { get: () => held.promise },

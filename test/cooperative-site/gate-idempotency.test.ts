@@ -20,7 +20,7 @@ describe('an idempotency key', () => {
     expect(world.calls).toHaveLength(2)
   })
 
-  it('names the same command wherever it arrives, and another one for another viewer', async () => {
+  it('maps to the same command on every node, and to another one for another viewer', async () => {
     const commands = new Set<string>()
     for (const input of [key, key, { ...key, viewer: { user_id: 'carol' } }, { idempotency_key: 'k2' }]) {
       const { world, invoke } = createWorld()
@@ -40,7 +40,7 @@ describe('an idempotency key', () => {
     expect(world.calls).toHaveLength(2)
   })
 
-  it('is refused for another timeout, which asks for another call; the default spelled out asks for the same', async () => {
+  it('is refused with another timeout, and accepted with the default spelled out', async () => {
     const { world, invoke } = createWorld({ timeoutMs: 100 })
     const first = await invoke(key)
     expect(await invoke({ ...key, timeout_ms: 100 })).toBe(first)
@@ -48,7 +48,7 @@ describe('an idempotency key', () => {
     expect(world.calls).toHaveLength(1)
   })
 
-  it('lets one of a hundred equal calls through', async () => {
+  it('runs one of a hundred equal calls', async () => {
     const { world, invoke, gate } = createWorld()
     const held = deferred<unknown>()
     world.answer = () => held.promise
@@ -68,7 +68,7 @@ describe('an idempotency key', () => {
     expect(gate.pending).toBe(0)
   })
 
-  it('stays taken by a call whose outcome is unknown', async () => {
+  it('stays claimed by a call whose outcome is unknown', async () => {
     const { world, invoke } = createWorld()
     world.answer = () => new Promise(() => {})
     await expect(invoke({ ...key, timeout_ms: 5 })).rejects.toMatchObject(refusal('action_timeout'))
@@ -96,14 +96,14 @@ describe('an idempotency key', () => {
     expect(await invoke(key)).toMatchObject({ result: 'done' })
   })
 
-  it('gives no stored answer to a viewer who has lost the right', async () => {
+  it('returns no stored answer to a viewer that has lost the right', async () => {
     const { world, invoke } = createWorld()
     await invoke(key)
     world.rights = ['view']
     await expect(invoke(key)).rejects.toMatchObject(refusal('forbidden'))
   })
 
-  it('is one of at most a thousand per session; the oldest that has ended leaves first', async () => {
+  it('is limited to a thousand per session, evicting the oldest ended one first', async () => {
     const { world, invoke } = createWorld()
     for (let n = 0; n <= 1_000; n++) await invoke({ idempotency_key: `k${n}` })
     await invoke({ idempotency_key: 'k1000' })
@@ -113,7 +113,7 @@ describe('an idempotency key', () => {
     expect(world.calls).toHaveLength(1_002)
   })
 
-  it('is kept with a digest of its call, however much that says', async () => {
+  it('is stored with a digest of its call, whatever its size', async () => {
     const claims: IdempotencyClaim[] = []
     const memory = createIdempotencyStore()
     const { invoke } = createWorld({
@@ -129,7 +129,7 @@ describe('an idempotency key', () => {
     expect(claims[0]?.fingerprint).toMatch(/^[0-9a-f]{64}$/)
   })
 
-  it('is given back when its claim was not answered, because it may have come through', async () => {
+  it('is released when its claim was not answered, since it may have been stored', async () => {
     const memory = createIdempotencyStore()
     let isLost = true
     const { world, invoke } = createWorld({

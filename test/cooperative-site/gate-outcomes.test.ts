@@ -6,7 +6,7 @@ import { badHooks, flushPromises } from '../bad-hooks.js'
 import { deferred } from './deferred.js'
 import { createWorld, refusal } from './gate-world.js'
 
-describe('what the application does', () => {
+describe('the outcome of an action', () => {
   it.each<[string, () => unknown, object]>([
     [
       'an ActionFailure',
@@ -60,7 +60,7 @@ describe('what the application does', () => {
     await flushPromises()
   })
 
-  it('shows at most 1,024 well-formed characters of a handler`s words', async () => {
+  it("shows at most 1,024 well-formed characters of a handler's message", async () => {
     const { world, invoke } = createWorld()
     world.answer = async () => {
       throw new ActionFailure('locked', `\ud800${'x'.repeat(2_000)}`)
@@ -86,7 +86,7 @@ describe('what the application does', () => {
     'timeout',
     'unavailable',
     'closed',
-  ] as const)('takes a connector that lost sight of the call (%s) for an unknown outcome', async (code) => {
+  ] as const)('reports an unknown outcome when the connector lost the call (%s)', async (code) => {
     const { world, invoke } = createWorld()
     world.answer = async () => {
       throw new Refusal(code)
@@ -94,7 +94,7 @@ describe('what the application does', () => {
     await expect(invoke()).rejects.toMatchObject(refusal('action_timeout'))
   })
 
-  it('gives up at the timeout, aborts the call, and drops what comes late', async () => {
+  it('fails at the timeout, aborts the call, and drops a late result', async () => {
     const { world, invoke, gate } = createWorld()
     const late = deferred<unknown>()
     let aborted = false
@@ -114,7 +114,7 @@ describe('what the application does', () => {
     await expect(createWorld().invoke({ timeout_ms })).rejects.toMatchObject(refusal('invalid_input'))
   })
 
-  it('cancels the call when the viewer hangs up', async () => {
+  it('cancels the call when the viewer disconnects', async () => {
     const { world, invoke, gate } = createWorld()
     const controller = new AbortController()
     let aborted = false

@@ -53,12 +53,12 @@ describe('parameters of an action', () => {
     '__cooperative_site_session_id',
     '__cooperative_site_id',
     '__cooperative_site_anything',
-  ])('may not be called %s, which is the runtime`s to set', async (name) => {
+  ])('may not be named %s, which the runtime sets', async (name) => {
     const parameters = JSON.parse(`{"${name.replace('_c', '_\\u0063')}": "forged"}`)
     await expect(createWorld().invoke({ parameters })).rejects.toMatchObject(refusal('reserved_parameter'))
   })
 
-  it('reach the handler as they were checked, and cannot be changed on the way', async () => {
+  it('reach the handler as they were checked, and cannot be changed in between', async () => {
     const parameters = { note: { id: 7 } }
     const { world, invoke } = createWorld({
       approve: (request) => {
@@ -73,7 +73,7 @@ describe('parameters of an action', () => {
     expect(world.calls[0]?.[1].parameters).toMatchObject({ note: { id: 7 } })
   })
 
-  it('always carry the runtime`s two, whatever else they carry', async () => {
+  it('always include the two of the runtime', async () => {
     await fc.assert(
       fc.asyncProperty(fc.dictionary(fc.string(), fc.jsonValue()), async (parameters) => {
         const { world, invoke } = createWorld()

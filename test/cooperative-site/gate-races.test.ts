@@ -6,7 +6,7 @@ import { createCooperativeActionGate } from '../../src/cooperative-site/index.js
 import { bob, createWorld, refusal } from './gate-world.js'
 
 describe('the action gate in a race', () => {
-  it('never sends into a session that was closed while a store or the policy was being asked', async () => {
+  it('never sends to a session that was closed during a check', async () => {
     const { world, gate } = createWorld()
     const close = async <T>(value: T) => {
       world.session = { ...(world.session as Session), state: 'closed' }
@@ -25,7 +25,7 @@ describe('the action gate in a race', () => {
     expect(gate.pending).toBe(0)
   })
 
-  it('sends at most once per call and never into a closed session, in any order of closing and invoking', async () => {
+  it('sends at most once per call and never to a closed session, in any order of closing and invoking', async () => {
     await fc.assert(
       fc.asyncProperty(fc.scheduler(), fc.nat(3), async (scheduler, before) => {
         let state: Session['state'] = 'active'

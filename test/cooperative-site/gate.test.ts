@@ -11,7 +11,7 @@ describe('the action gate', () => {
     )
   })
 
-  it('takes what a port does not know for absent, whichever way it says so', async () => {
+  it('treats null, undefined and not_found of a port as missing', async () => {
     const get = async () => undefined as never
     const noSession = createWorld({ sessions: { get } })
     await expect(noSession.invoke()).rejects.toMatchObject(refusal('session_not_found'))
@@ -19,7 +19,7 @@ describe('the action gate', () => {
     await expect(noSite.invoke()).rejects.toMatchObject(refusal('site_not_cooperative'))
   })
 
-  it('answers what the application answered, once all conditions hold', async () => {
+  it("returns the application's answer once all conditions hold", async () => {
     const { world, invoke, gate } = createWorld()
     world.answer = async () => {
       world.time += 25
@@ -71,7 +71,7 @@ describe('the action gate', () => {
     await expect(away.invoke()).rejects.toMatchObject(refusal('unavailable'))
   })
 
-  it('has at most a thousand calls of one viewer under way, and a place for every other', async () => {
+  it('allows at most a thousand pending calls of one viewer, and those of every other viewer', async () => {
     const { world, invoke, gate } = createWorld()
     const held = deferred<unknown>()
     world.answer = () => held.promise

@@ -14,7 +14,7 @@ function sink() {
 }
 
 describe('the action handlers of an application', () => {
-  it('validate without the reserved parameters and hand them over with them', async () => {
+  it('validate without the reserved parameters and pass them to the handler', async () => {
     const handlers = createActionHandlers()
     handlers.handle('archive_note', { parameters }, (given, context) => ({ given, ...context, signal: null }))
     expect(
@@ -43,12 +43,12 @@ describe('the action handlers of an application', () => {
     })
   })
 
-  it.each(['execute', 'EXEC', 'run', '*'])('are not declared under the generic name %s', (name) => {
+  it.each(['execute', 'EXEC', 'run', '*'])('are not registered under the generic name %s', (name) => {
     const handle = () => createActionHandlers().handle(name, { parameters }, () => null)
     expect(handle).toThrow(expect.objectContaining({ code: 'generic_action_name' }))
   })
 
-  it('are declared once, under a name', () => {
+  it('are registered once, under a name', () => {
     const handlers = createActionHandlers()
     handlers.handle('archive_note', { parameters }, () => null)
     const invalid = expect.objectContaining({ code: 'invalid_input' })
@@ -56,7 +56,7 @@ describe('the action handlers of an application', () => {
     expect(() => handlers.handle('archive note', { parameters }, () => null)).toThrow(invalid)
   })
 
-  it.each([null, undefined, 'archive_note', 7, {}])('never reject, though what came is no call: %j', async (call) => {
+  it.each([null, undefined, 'archive_note', 7, {}])('never reject, even for an invalid call: %j', async (call) => {
     const handlers = createActionHandlers()
     handlers.handle('archive_note', { parameters }, () => 'ran')
     expect(await handlers.execute(call as never)).toEqual({
@@ -99,7 +99,7 @@ describe('the action handlers of an application', () => {
     ['several', { id: 'seven', tags: ['s3cr3t'] }, 'cannot be read: id, tags.0'],
     ['nothing', undefined, 'cannot be read: id'],
     ['no object', [], 'cannot be read: id'],
-  ])('say of parameters with %s where, and to the sink what', async (_, given, message) => {
+  ])('report the path of parameters with %s, and to the sink the reason', async (_, given, message) => {
     const { told, resultSink } = sink()
     const handlers = createActionHandlers({ resultSink, onError: () => expect.unreachable() })
     const schema = z.looseObject({ id: z.int(), tags: z.array(z.int()).optional() })
@@ -114,7 +114,7 @@ describe('the action handlers of an application', () => {
   it.each([
     'authorize',
     'approve',
-  ])('take what %s throws for an error and not for a no, and tell the application', async (check) => {
+  ])('treat what %s throws as an error, not as a refusal, and report it', async (check) => {
     const told: unknown[] = []
     const handlers = createActionHandlers({ onError: (error, { action }) => told.push(error, action) })
     const options = { parameters, [check]: () => Promise.reject(new Error('secret')) }
@@ -164,7 +164,7 @@ describe('the action handlers of an application', () => {
     expect(asked).toEqual([7, 7])
   })
 
-  it('freeze what came, and nothing that a schema has put in its place', async () => {
+  it('freeze the input, and nothing that a schema replaced', async () => {
     class Note {
       lines: string[] = []
     }
@@ -191,7 +191,7 @@ describe('the action handlers of an application', () => {
     ['a list', ({ id }) => [id]],
     ['a number', ({ id }) => id],
     ['null', () => null],
-  ])('run nothing with parameters of which their schema makes %s, and tell the application', async (_, make) => {
+  ])('run nothing if a schema turns the parameters into %s, and report it', async (_, make) => {
     const told: unknown[] = []
     const handlers = createActionHandlers({ onError: (error) => told.push(error) })
     const options = { parameters: parameters.transform(make), authorize: () => expect.unreachable() }
@@ -205,7 +205,7 @@ describe('the action handlers of an application', () => {
     ])
   })
 
-  it('answer a handler`s own words, and nothing of any other throw', async () => {
+  it('return the message of an ActionFailure, and of no other error', async () => {
     const { told, resultSink } = sink()
     const handlers = createActionHandlers({ resultSink, onError: null })
     handlers.handle('locked', { parameters: z.object({}) }, () => {
@@ -284,7 +284,7 @@ describe('the action handlers of an application', () => {
     expect(ran).toBe(false)
   })
 
-  it('drop a correlation id that they have seen, silently, and remember ten thousand', async () => {
+  it('ignore a repeated correlation id, and remember ten thousand', async () => {
     const told: unknown[] = []
     const handlers = createActionHandlers({ resultSink: (record) => told.push(record) })
     let runs = 0
@@ -303,7 +303,7 @@ describe('the action handlers of an application', () => {
     expect(runs).toBe(10_002)
   })
 
-  it.each(badHooks)('answer the same when the sink %s', async (_, resultSink) => {
+  it.each(badHooks)('give the same answer when the sink %s', async (_, resultSink) => {
     const handlers = createActionHandlers({ resultSink })
     handlers.handle('archive_note', { parameters }, () => undefined)
     expect(await handlers.execute({ action: 'archive_note', parameters: { id: 7 } })).toEqual({

@@ -55,7 +55,7 @@ describe('the idempotency keys of one process', () => {
     expect(await store.claim(claimOf({ user_id: 'carol', key: 'carols' }))).toEqual({ state: 'ended', answer: null })
   })
 
-  it('run by a clock that no wall clock moves', async () => {
+  it('use a monotonic clock', async () => {
     const store = createIdempotencyStore()
     const claim = claimOf()
     await store.claim(claim)
@@ -69,11 +69,11 @@ describe('the idempotency keys of one process', () => {
     }
   })
 
-  it.each([0, 1.5, Number.NaN])('have no bound of %s', (maxBytes) => {
+  it.each([0, 1.5, Number.NaN])('refuse a bound of %s', (maxBytes) => {
     expect(() => createIdempotencyStore({ maxBytes })).toThrow(RangeError)
   })
 
-  it('find no room among as many as there may be that are all under way', async () => {
+  it('are refused when the maximum is reached and all are pending', async () => {
     const store = createIdempotencyStore({ maxKeys: 2 })
     await store.claim(claimOf({ user_id: 'ann' }))
     await store.claim(claimOf({ user_id: 'bob' }))

@@ -7,7 +7,7 @@ import { Refusal } from '../../src/refusal.js'
 import { event } from '../contract/event-bus.js'
 import { changed, createWorld, TOPIC } from './world.js'
 
-describe('a message of a site that comes again', () => {
+describe('a repeated message of a site', () => {
   async function createSender() {
     const world = await createWorld()
     const reader = world.bus.subscribe(TOPIC)
@@ -20,7 +20,7 @@ describe('a message of a site that comes again', () => {
   }
   const failing = (error: unknown) => ({ publish: () => Promise.reject(error) })
 
-  it('is published when the first attempt came only into the history', async () => {
+  it('is published when the first attempt was only retained', async () => {
     const { facilities, reader, send } = await createSender()
     const message = changed()
     await facilities.ingest({ ...message, user_id: 'alice' })
@@ -34,7 +34,7 @@ describe('a message of a site that comes again', () => {
     expect(reader.pending).toBe(1)
   })
 
-  it('is not published for a client whose message is not the one that is retained', async () => {
+  it('is not published for another client than that of the retained message', async () => {
     const { facilities, reader, send } = await createSender()
     const phone = { client_id: 'phone', instance_id: 'phone-1' }
     await facilities.connections.connect({ ...phone, user_id: 'alice', client_type: 'mobile' })
@@ -48,7 +48,7 @@ describe('a message of a site that comes again', () => {
     ['cannot have gone out', new Refusal('unavailable', 'not sent', { outcome: 'not_run' }), false, 'bus_unavailable'],
     ['may have gone out', new Refusal('unavailable', 'no answer', { outcome: 'unknown' }), null, 'unknown'],
     ['failed for whatever reason', new Error('reset'), null, 'unknown'],
-  ])('is published after an event that %s, and that is said of it', async (_, error, published, reason) => {
+  ])('is published after an event that %s, and reported as published', async (_, error, published, reason) => {
     const { reader, send } = await createSender()
     const message = changed()
     expect(await send(message, failing(error))).toMatchObject({ published, not_published_reason: reason })
@@ -62,7 +62,7 @@ describe('a message of a site that comes again', () => {
   })
 })
 
-describe('a bus that does not know what it has had', () => {
+describe('a bus without deduplication', () => {
   const createBus = () => {
     const published: unknown[] = []
     let isDown = false
@@ -82,7 +82,7 @@ describe('a bus that does not know what it has had', () => {
     }
   }
 
-  it('has an event whose publication failed when it comes again', async () => {
+  it('publishes an event again after its publication failed', async () => {
     const bus = createBus()
     bus.isDown = true
     await expect(bus.publish(1)).rejects.toThrow('down')

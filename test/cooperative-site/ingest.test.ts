@@ -43,7 +43,7 @@ describe('ingesting a message of a cooperative site', () => {
     expect(await retained(world, TOPIC)).toMatchObject([{ message_id: message.message_id, kind: 'event', sequence: 1 }])
   })
 
-  it('projects nothing that an ingest of the host did not accept', async () => {
+  it("publishes nothing that the host's own ingest did not accept", async () => {
     const world = await createWorld()
     const reader = world.bus.subscribe(TOPIC)
     const deps = { ...world, ingest: async () => ({ accepted: false, duplicate: false }) }
@@ -52,7 +52,7 @@ describe('ingesting a message of a cooperative site', () => {
     expect(reader.pending).toBe(0)
   })
 
-  it('takes undefined from a registry of the host for an unknown site', async () => {
+  it("treats undefined from the host's registry as an unknown site", async () => {
     const world = await createWorld()
     const deps = { ...world, ingest: world.facilities.ingest, sites: { get: async () => undefined as never } }
     const answer = await ingestCooperativeSiteMessage(deps, { host: { user_id: 'alice' }, message: changed() })
@@ -137,7 +137,7 @@ describe('ingesting a message of a cooperative site', () => {
     expect(reader.pending).toBe(0)
   })
 
-  it('lets any valid name through when the list is empty', async () => {
+  it('accepts any valid name when the list is empty', async () => {
     const world = await createWorld()
     await world.sites.put({ site_id: 'notes', owner: 'alice', mode: 'observe' })
     const deps = { ...world, ingest: world.facilities.ingest }
@@ -146,7 +146,7 @@ describe('ingesting a message of a cooperative site', () => {
     expect(answer.published).toBe(true)
   })
 
-  it('publishes the same message once, however often it comes', async () => {
+  it('publishes a repeated message once', async () => {
     const world = await createWorld()
     const reader = world.bus.subscribe(TOPIC)
     const deps = { ...world, ingest: world.facilities.ingest }
@@ -172,7 +172,7 @@ describe('ingesting a message of a cooperative site', () => {
     expect(await retained(world, TOPIC)).toEqual([])
   })
 
-  it('refuses a payload that nests deeper than 32 levels, whatever the ingest would do with it', async () => {
+  it('refuses a payload nested deeper than 32 levels before the ingest', async () => {
     const world = await createWorld()
     let deep: unknown = null
     for (let n = 0; n < 40; n++) deep = [deep]
@@ -181,7 +181,7 @@ describe('ingesting a message of a cooperative site', () => {
     await expect(ingest).rejects.toMatchObject({ code: 'invalid_input' })
   })
 
-  it('keeps a message whose publication fails, and says so', async () => {
+  it('retains a message whose publication fails, and reports it', async () => {
     const world = await createWorld()
     const errors: unknown[] = []
     const failing = {
@@ -196,7 +196,7 @@ describe('ingesting a message of a cooperative site', () => {
     expect(errors).toMatchObject([{ code: 'unavailable' }])
   })
 
-  it('publishes nothing when the site is found after the answer was given', async () => {
+  it('publishes nothing when the site is found after the response was sent', async () => {
     const world = await createWorld()
     const reader = world.bus.subscribe(TOPIC)
     const found = deferred<Site | null>()
@@ -217,7 +217,7 @@ describe('ingesting a message of a cooperative site', () => {
     await flushPromises()
   })
 
-  it('takes the user from the authenticated host alone', async () => {
+  it('takes the user only from the authenticated host', async () => {
     const world = await createWorld()
     const reader = world.bus.subscribe(TOPIC)
     await world.facilities.connections.connect({ ...laptop, user_id: 'mallory', client_type: 'console' })

@@ -31,7 +31,7 @@ async function until(condition: () => boolean): Promise<void> {
 }
 
 describe('the relay on node:http', () => {
-  it('reaches an ordinary EventSource client with what a host posts', async () => {
+  it("sends a host's messages to an ordinary EventSource client", async () => {
     const world = await createWorld()
     const base = `http://127.0.0.1:${await listen(world)}/relay`
     const source = new EventSource(`${base}/sessions/${world.session_id}/events`, {
@@ -56,7 +56,7 @@ describe('the relay on node:http', () => {
     await until(() => world.relay.streams === 0)
   })
 
-  it('holds a hundred events for a socket that stops reading, and accounts for all others', async () => {
+  it('holds a hundred events for a stalled socket, and reports all others as dropped', async () => {
     const world = await createWorld()
     const port = await listen(world)
     const request = get({
@@ -92,7 +92,7 @@ describe('the relay on node:http', () => {
     expect(seen.length + dropped).toBe(published)
   })
 
-  it('lets go of every subscription of clients that come and go', async () => {
+  it('releases every subscription of clients that connect and disconnect', async () => {
     const world = await createWorld()
     const url = `http://127.0.0.1:${await listen(world)}/relay/sessions/${world.session_id}/events`
     for (let n = 0; n < 100; n++) {
@@ -106,7 +106,7 @@ describe('the relay on node:http', () => {
     expect(await world.bus.publish(TOPIC, event(1))).toBe(0)
   })
 
-  it('cancels the call of a viewer that hangs up', async () => {
+  it('cancels the call of a viewer that disconnects', async () => {
     let hangUp = () => {}
     let cancelled = false
     const world = await createWorld({

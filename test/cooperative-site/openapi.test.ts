@@ -13,7 +13,7 @@ const operations = RELAY_ROUTES.flatMap(({ path, methods }) =>
 )
 
 describe('the document of the relay', () => {
-  it('has every route, where it is mounted', () => {
+  it('has every route under its prefix', () => {
     expect(
       operationsOf(document)
         .map(([name]) => name)
@@ -29,12 +29,12 @@ describe('the document of the relay', () => {
     expectProblems(document)
   })
 
-  it.each(operations)('has examples that are what $name takes and answers', ({ operation: { body, answers } }) => {
+  it.each(operations)('has valid examples of the request and response of $name', ({ operation: { body, answers } }) => {
     if (body) expect(body.schema.parse(body.example)).toEqual(body.example)
     for (const { schema, example } of Object.values(answers)) if (schema) expect(schema.parse(example)).toEqual(example)
   })
 
-  it('says that a stream of events is one, and what each of them carries', () => {
+  it('describes the event stream and the data of each event', () => {
     const [, watching] = operationsOf(document).find(([name]) => name.startsWith('GET /sessions/')) ?? []
     const { schema } = watching?.responses['200'].content['text/event-stream'] ?? {}
     expect(schema).toMatchObject({ type: 'string', contentMediaType: 'text/event-stream' })
@@ -59,7 +59,7 @@ const framesOf = (text: string) =>
     data: JSON.parse(data as string),
   }))
 
-it('a stream carries the frames that the document has, each as its schema reads it', async () => {
+it('a stream sends exactly the documented frames, each valid in its schema', async () => {
   const world = await createWorld()
   const { position } = world.bus.subscribe(TOPIC)
   await world.ask('alice', 'POST', '/messages', { body: changed(1) })
@@ -82,6 +82,6 @@ it.each([
   ['a status', { status: 418, type: 'application/json', body: {} }],
   ['a media type', { status: 202, type: 'text/plain' }],
   ['a code', { status: 409, type: 'application/problem+json', body: { code: 'owner_mismatch' } }],
-])('the hold notices %s that no operation says', (_what, answer) => {
+])('the check finds %s that no operation documents', (_what, answer) => {
   expect(() => expectDescribed(document, { method: 'POST', path: '/messages', ...answer })).toThrow()
 })

@@ -42,7 +42,7 @@ describe('the registries in memory', () => {
     expect((await sites.put(notes)).created).toBe(false)
   })
 
-  it('tell the last event of a site as its bus remembers it, and none where that names no instant', async () => {
+  it('return the last event of a site from its bus, and null without a valid time', async () => {
     const lastEvent = (topic: string) =>
       topic === siteStream('alice', 'notes') ? { at, position: { epoch: 'e', seq: 7 } } : null
     let at = '2026-01-01T00:00:00.000Z'
@@ -70,7 +70,7 @@ describe('the registries in memory', () => {
     await expect(put).rejects.toMatchObject({ code: 'payload_too_large' })
   })
 
-  it('keep a session whose id was used before, and list it once', async () => {
+  it('keep a session with a reused id, and list it once', async () => {
     let time = START
     const sessions = createSessionRegistry({ now: () => time, newId: () => 'again' })
     const list = async (filter: object = {}) => (await sessions.inspector.listSessions(filter, FIRST, ASK)).items
@@ -84,7 +84,7 @@ describe('the registries in memory', () => {
     expect(await sessions.inspector.countSessions?.([{ owner: 'bob', site_id: 'board' }], ASK)).toEqual([1])
   })
 
-  it('count no more sessions of sites than a request may look at, and say of the others nothing', async () => {
+  it('count at most as many sessions as a request may examine, and omit the others', async () => {
     const sessions = createSessionRegistry({ maxSessionsPerUser: 100 })
     for (let n = 0; n < 30; n++) await sessions.open({ site_id: n < 20 ? 'notes' : 'board', owner: 'alice' })
     const sites = ['notes', 'board', 'none'].map((site_id) => ({ owner: 'alice', site_id }))
@@ -112,7 +112,7 @@ describe('the registries in memory', () => {
     await expect(third).rejects.toMatchObject({ code: 'capacity_exceeded' })
   })
 
-  it('remember as many ended sessions as live ones, the latest', async () => {
+  it('remember as many ended sessions as live ones, the latest first', async () => {
     const sessions = createSessionRegistry({ maxSessions: 2, now: () => START })
     const ids: string[] = []
     for (let n = 0; n < 4; n++) {
@@ -179,13 +179,13 @@ describe('the reference policy', () => {
     return { sessions, id: session.session_id, may, advance: (ms: number) => (time += ms) }
   }
 
-  it('lets the owner do all and a stranger nothing', async () => {
+  it('allows the owner everything and a stranger nothing', async () => {
     const { may } = await world()
     expect(await may('alice')).toEqual([true, true])
     expect(await may('bob')).toEqual([false, false])
   })
 
-  it('lets a viewer do what was shared, where invoking includes viewing, until it is taken back or runs out', async () => {
+  it('allows a viewer the shared rights, where invoke includes view, until they are revoked or expire', async () => {
     const { sessions, id, may, advance } = await world()
     await sessions.share(id, { user_id: 'bob', rights: ['view'] })
     await sessions.share(id, {

@@ -9,7 +9,7 @@ describe('the actions of a viewer', () => {
     `/sessions/${world.session_id}/actions/${action}`
   const connector = { call: async () => ({ archived: true }) }
 
-  it('are answered with what the application answered', async () => {
+  it("return the application's answer", async () => {
     const world = await createWorld({ connector })
     const got = await answer(world, 'bob', 'POST', path(world), { parameters: { id: 7 }, timeout_ms: 120_000 })
     expect(got.status).toBe(200)
@@ -55,7 +55,7 @@ describe('the actions of a viewer', () => {
     expect([got.status, got.body.code]).toEqual([status, code])
   })
 
-  it('of a viewer without the right are refused before a byte of the body is read', async () => {
+  it('of a viewer without the right are refused before the body is read', async () => {
     const world = await createWorld({ connector })
     let pulled = 0
     const body = new ReadableStream({ pull: () => void pulled++ }, { highWaterMark: 0 })
@@ -69,7 +69,7 @@ describe('the actions of a viewer', () => {
     expect(pulled).toBe(0)
   })
 
-  it('are refused alike for a session that is not there and one that is not theirs', async () => {
+  it('are refused in the same way for a missing session and a foreign one', async () => {
     const world = await createWorld({ connector })
     const foreign = await answer(world, 'mallory', 'POST', path(world), {})
     const absent = await answer(world, 'mallory', 'POST', path({ session_id: 'guessed' }), {})
@@ -77,10 +77,7 @@ describe('the actions of a viewer', () => {
     expect(foreign.body.code).toBe('session_not_found')
   })
 
-  it.each([
-    'GET',
-    'POST',
-  ])('cost the same calls for a session that is not there as for one that is not theirs: %s', async (method) => {
+  it.each(['GET', 'POST'])('make the same calls for a missing session as for a foreign one: %s', async (method) => {
     const asked: string[] = []
     const world = await createWorld({ connector })
     const { sessions } = world
@@ -103,14 +100,14 @@ describe('the actions of a viewer', () => {
     expect(await costOf(world.session_id)).toEqual(absent)
   })
 
-  it('say that the outcome is unknown when the application did not answer in time', async () => {
+  it('report an unknown outcome when the application did not answer in time', async () => {
     const world = await createWorld({ connector: { call: () => new Promise(() => {}) } })
     const got = await answer(world, 'bob', 'POST', path(world), { timeout_ms: 5 })
     expect(got.status).toBe(504)
     expect(got.body).toMatchObject({ code: 'action_timeout', outcome: 'unknown' })
   })
 
-  it('say that nothing was run when the application cannot be reached', async () => {
+  it('report that nothing ran when the application cannot be reached', async () => {
     const world = await createWorld()
     const got = await answer(world, 'bob', 'POST', path(world), {})
     expect(got.status).toBe(503)
@@ -118,7 +115,7 @@ describe('the actions of a viewer', () => {
     expect(got.body.outcome).toBeUndefined()
   })
 
-  it('run once under one idempotency key', async () => {
+  it('run once per idempotency key', async () => {
     let runs = 0
     const world = await createWorld({ connector: { call: async () => ++runs } })
     const send = (body: unknown) => answer(world, 'bob', 'POST', path(world), body, { 'idempotency-key': 'k1' })
@@ -131,7 +128,7 @@ describe('the actions of a viewer', () => {
     expect(runs).toBe(1)
   })
 
-  it('are cancelled when the viewer hangs up', async () => {
+  it('are cancelled when the viewer disconnects', async () => {
     const controller = new AbortController()
     let cancelled = false
     const world = await createWorld({

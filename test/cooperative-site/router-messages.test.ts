@@ -6,7 +6,7 @@ import { deferred } from './deferred.js'
 import { changed, createWorld, laptop } from './world.js'
 
 describe('the messages of a host', () => {
-  it('are answered with what became of them', async () => {
+  it('are answered with their outcome', async () => {
     const world = await createWorld()
     const message = changed({ id: 7 })
     const got = await answer(world, 'alice', 'POST', '/messages', message)
@@ -86,7 +86,7 @@ describe('the messages of a host', () => {
     expect(sent).toBeLessThan(1_000_000)
   })
 
-  it('are answered with 503 and when to come back while a store is out of reach', async () => {
+  it('are answered with 503 and Retry-After while a store is unavailable', async () => {
     const hanging = await createWorld({ ingest: () => new Promise(() => {}), deadlineMs: 5 })
     const away = await createWorld({ ingest: () => Promise.reject(new Refusal('unavailable', 'secret')) })
     for (const world of [hanging, away]) {
@@ -115,7 +115,7 @@ describe('the messages of a host', () => {
     }
   })
 
-  it('leave the projection time of its own when the ingest took most of the relay`s', async () => {
+  it('keep a separate timeout for publishing when the ingest took most of the time', async () => {
     vi.useFakeTimers()
     onTestFinished(() => void vi.useRealTimers())
     const taken = deferred<void>()

@@ -58,7 +58,7 @@ describe('the sites of a host', () => {
     expect(await world.sites.get('todo')).toBeNull()
   })
 
-  it('are put and deleted where the registry is an instance of a class', async () => {
+  it('are put and deleted with a registry that is a class instance', async () => {
     const kept = createSiteRegistry()
     class Sites {
       readonly #kept = kept

@@ -52,7 +52,7 @@ describe('the relay router', () => {
       ['returns an invalid user', () => ({ user_id: 'a\nb' }), 401],
       ['never answers', () => new Promise<never>(() => {}), 401],
       ['refuses', () => Promise.reject(new Refusal('forbidden')), 403],
-    ] as const)('has no faith in an authenticator that %s', async (what, authenticateHost, status) => {
+    ] as const)('refuses with an authenticator that %s', async (what, authenticateHost, status) => {
       // A deadline that passes before an answer that is to be heard would be the machine's affair.
       const world = await createWorld({ authenticateHost, ...(what === 'never answers' ? { deadlineMs: 5 } : {}) })
       expect((await world.ask('alice', 'GET', '/sites/notes')).status).toBe(status)
@@ -89,7 +89,7 @@ describe('the relay router', () => {
       expect(await relay.fetch(new Request('http://relay.test/relay/sites/notes'))).toMatchObject({ status: 401 })
     })
 
-    it('says which methods a path has', async () => {
+    it('lists the methods of a path', async () => {
       const { headers } = await answer(await createWorld(), 'alice', 'PATCH', '/sites/notes')
       expect(headers.get('allow')).toBe('GET, HEAD, PUT, DELETE')
     })
@@ -126,7 +126,7 @@ describe('the relay router', () => {
     await flushPromises()
   })
 
-  it('closes when the calls under way have ended, not before', async () => {
+  it('closes after the pending calls have ended', async () => {
     const called = deferred<void>()
     const held = deferred<string>()
     const connector = {

@@ -26,7 +26,7 @@ describe('the streams of a relay', () => {
     return { world, ask }
   }
 
-  it('are shown with what waits for each and what it was not sent, the slowest first', async () => {
+  it('are listed with their pending and dropped events, the slowest first', async () => {
     const { world, ask } = await open()
     const [bob, carol] = [await watch(world, 'bob'), await watch(world, 'carol')]
     expect((await ask('/subscriptions')).items).toMatchObject([
@@ -67,7 +67,7 @@ describe('the streams of a relay', () => {
     expect((await ask('/subscriptions')).items).toEqual([])
   })
 
-  it('say of a viewer that came back what it had missed', async () => {
+  it('show what a reconnected viewer had missed', async () => {
     const { world, ask } = await open()
     const first = await watch(world)
     await first.read()
