@@ -14,9 +14,9 @@ const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { versio
 const FULL = [
   'test/adapters/battery-runtimes.test.ts',
   'test/campaign/**/*.test.ts',
-  'test/cli/{get,observe,top}.test.ts',
+  'test/cli/{get,incident,observe,top}.test.ts',
   'test/diagnostics/openapi-tools.test.ts',
-  'test/end-to-end/{cooperative,examples,feeding,live-host*}.test.ts',
+  'test/end-to-end/{cooperative,examples,feeding,incident,live-host*}.test.ts',
   'test/house/{generated,openapi-host}.test.ts',
   'test/mcp/stdio.test.ts',
   'test/metrics/{bridge,prometheus}.test.ts',
@@ -24,7 +24,7 @@ const FULL = [
   'test/plugs/{examples,playwright}.test.ts',
   'test/redis/{beyond-bounds,beyond-bounds-kept,hostile-numbers,hostile-writers,observer-example}.test.ts',
   'test/simulation/defects.test.ts',
-  'test/dashboard/{accessible,filters,hostile,key,keys,live,live-host,live-host-redis,narrowed,words}.test.ts',
+  'test/dashboard/{accessible,filters,hostile,incident,key,keys,live,live-host,live-host-redis,narrowed,words}.test.ts',
   'test/views/large-worlds.test.ts',
 ]
 

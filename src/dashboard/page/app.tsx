@@ -44,7 +44,7 @@ function Freshness({ pulse }: { pulse: Pulse }): JSX.Element {
         {heard}
       </span>
       <span>{said}</span>
-      {asOf !== null && (isPaused || tone !== 'late' || lacking === 0) && (
+      {asOf !== null && heard !== 'not live' && (isPaused || tone !== 'late' || lacking === 0) && (
         <span class="at"> · as of {timeOf(asOf)}</span>
       )}
     </span>

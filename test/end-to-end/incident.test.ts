@@ -1,0 +1,83 @@
+/** An incident of the live host: captured with a client that is stopped, and opened without the host. */
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
+import { startNodeServer } from '../../src/adapters/node.js'
+import type { Connection } from '../../src/contract/index.js'
+import { type CapturedRouter, captureIncident, diffIncidents, type Incident } from '../../src/incident/index.js'
+import { createReplay } from '../../src/incident/replay.js'
+import { askRouter, questionsAbout, timeless } from '../incident/subject.js'
+import { end, type LiveHost, startLiveHost, until } from './live-host-process.js'
+
+let host: LiveHost
+beforeAll(async () => {
+  host = await startLiveHost()
+})
+afterAll(async () => {
+  await end(host, 'SIGTERM')
+})
+
+const original = () => ({ prefix: host.diagnostics, fetch: (request: Request) => fetch(request) })
+const headers = () => ({ 'x-admin-key': host.key })
+
+/** A capture of an instant in which nothing happened; the host goes on working, so it takes some attempts. */
+const captureSteady = () =>
+  until<Incident>('a capture in which nothing changed', async () => {
+    const incident = await captureIncident(original(), { headers: headers() })
+    return incident.consistent ? incident : undefined
+  })
+
+it('answers on another port what the host answered, with a stopped client', async () => {
+  const [pid] = Object.values(host.pids) as [number]
+  const before = await captureSteady()
+  process.kill(pid, 'SIGSTOP')
+  onTestFinished(() => void process.kill(pid, 'SIGCONT'))
+  const [client] = Object.keys(host.pids) as [string]
+  await until('the stopped client is disconnected', async () => {
+    const { body } = await host.ask(`/connections?client_id=${client}`)
+    return (body as { items: Connection[] }).items.every(({ status }) => status === 'disconnected') || undefined
+  })
+  // The host goes on working: what it answers alike before and after a capture must be what the capture answers.
+  const { body } = await askRouter(original(), '/openapi.json', headers())
+  const templates = Object.keys((body as { paths: object }).paths)
+  const kindOf = (question: string) => {
+    const [path = '', search] = question.split('?')
+    const template = templates.find((each) => new RegExp(`^${each.replace(/\{\w+\}/g, '[^/]+')}$`).test(path))
+    return `${template} ${[...new URLSearchParams(search).keys()].sort()}`
+  }
+  const shown = async (router: CapturedRouter, question: string, fields = {}) => {
+    const { status, body } = await askRouter(router, question, fields)
+    return JSON.stringify([status, timeless(body)])
+  }
+  const equal = new Set<string>()
+  let questions: string[] = []
+  let differing: string[] = []
+  await until(
+    'a capture that answers every kind of question as the host does',
+    async () => {
+      questions = questionsAbout(await captureIncident(original(), { headers: headers() }), { status: 200, body })
+      const before = await Promise.all(questions.map((question) => shown(original(), question, headers())))
+      const incident = await captureIncident(original(), { headers: headers() })
+      const server = await startNodeServer(createReplay({ at: () => incident }), { port: 0, closeTimeoutMs: 1 })
+      const replay = { prefix: server.url, fetch: (request: Request) => fetch(request) }
+      for (const [i, question] of questions.entries())
+        if ((await shown(replay, question)) === before[i]) equal.add(kindOf(question))
+      // Sums of a working host are never the same twice: what was captured must be what is answered.
+    const sums = incident.parts.find(({ route }) => route === '/delivery/summary')?.answer
+    expect((await askRouter(replay, '/delivery/summary')).body).toEqual(sums)
+    equal.add(kindOf('/delivery/summary'))
+    await server.close()
+      differing = questions.filter((question) => !equal.has(kindOf(question)))
+      return differing.length === 0 || undefined
+    },
+    120_000,
+  ).catch(() => {})
+  expect(differing).toEqual([])
+  expect(equal.size).toBeGreaterThan(60)
+  const diff = await diffIncidents(before, await captureSteady())
+  expect(diff.routes.find(({ route }) => route === '/connections')?.changed).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({
+        fields: expect.arrayContaining([{ field: 'status', before: 'connected', after: 'disconnected' }]),
+      }),
+    ]),
+  )
+}, 240_000)
