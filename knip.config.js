@@ -9,6 +9,7 @@ export default {
     'src/dashboard/page/{main.tsx,jsx.ts}',
     'examples/**/*.mjs',
     'tools/*.{ts,mjs}',
+    'tools/demo/page.mjs',
     'bench/*.{ts,mjs}',
     'test/adapters/hosts/*.ts',
     'test/plugs/inferred-types.ts',

@@ -4,3 +4,5 @@ export { diffIncidents, type FieldChange, type IncidentDiff, type RouteDiff } fr
 export { type Incident, type IncidentPart, incidentJsonSchema, type Missing, type MissingReason } from './format.js'
 export { createIncidentInspectors, incidentComposition } from './inspectors.js'
 export { type IncidentFile, type IncidentRefusal, IncidentRefused, readIncident } from './read.js'
+export { openRecording, type Recording, type Segment } from './recording.js'
+export { createReplay, type Replay, type ReplaySource } from './replay.js'

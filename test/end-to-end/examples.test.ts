@@ -42,3 +42,19 @@ describe('examples/custom-inspector', () => {
     expect(await once(child, 'exit')).toEqual([0, null])
   })
 })
+
+describe('examples/incident', () => {
+  it('replays an incident in a test of the host', async () => {
+    const child = spawn(process.execPath, ['--test', example('incident/replay-test')], { stdio: 'ignore' })
+    expect(await once(child, 'exit')).toEqual([0, null])
+  })
+
+  it('reports to a support team what the file holds and what it lacks', async () => {
+    const { report } = await import(example('incident/support'))
+    const lines: string[] = []
+    for await (const line of report(example('incident/incident').replace('.mjs', '.json'), 'ada')) lines.push(line)
+    expect(lines[0]).toMatch(/^as of 20/)
+    expect(lines).toContain('not whole: /delivery/commands (cut)')
+    expect(lines.join('\n')).toMatch(/commands of ada that are resulted: \d+/)
+  })
+})

@@ -61,10 +61,10 @@ it('answers on another port what the host answered, with a stopped client', asyn
       for (const [i, question] of questions.entries())
         if ((await shown(replay, question)) === before[i]) equal.add(kindOf(question))
       // Sums of a working host are never the same twice: what was captured must be what is answered.
-    const sums = incident.parts.find(({ route }) => route === '/delivery/summary')?.answer
-    expect((await askRouter(replay, '/delivery/summary')).body).toEqual(sums)
-    equal.add(kindOf('/delivery/summary'))
-    await server.close()
+      const sums = incident.parts.find(({ route }) => route === '/delivery/summary')?.answer
+      expect((await askRouter(replay, '/delivery/summary')).body).toEqual(sums)
+      equal.add(kindOf('/delivery/summary'))
+      await server.close()
       differing = questions.filter((question) => !equal.has(kindOf(question)))
       return differing.length === 0 || undefined
     },
