@@ -54,7 +54,7 @@ const Clock = z.object({
 const Span = z.object({ from: Timestamp, to: Timestamp })
 
 /** What an incident that was taken out of a recording says of that recording. */
-export const RecordingSpan = z
+const RecordingSpan = z
   .object({
     from: Timestamp.describe('The first instant that was recorded.'),
     to: Timestamp.describe('The last instant that was recorded.'),
@@ -65,7 +65,6 @@ export const RecordingSpan = z
       .describe('When nothing was recorded: from the last line before to the first after.'),
   })
   .describe('The recording that this incident was taken from.')
-export type RecordingSpan = z.infer<typeof RecordingSpan>
 
 const HEADER = {
   format: z.literal(INCIDENT_FORMAT),

@@ -7,7 +7,7 @@ import { SEGMENT_BYTES } from '../../incident/recording.js'
 import { reasonOf } from '../serve.js'
 
 /** The bytes of a file, at most `maxBytes`. @throws IncidentRefused for a larger one, or an Error that names the file. */
-export async function readBytes(path: string, maxBytes: number = INCIDENT_BYTES): Promise<Buffer> {
+async function readBytes(path: string, maxBytes: number = INCIDENT_BYTES): Promise<Buffer> {
   try {
     const file = await open(path)
     try {
