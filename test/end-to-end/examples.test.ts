@@ -1,8 +1,11 @@
 /** Starts the small examples whose code is shown in the docs. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 
 const example = (name: string) => fileURLToPath(new URL(`../../examples/${name}.mjs`, import.meta.url))
 
@@ -56,5 +59,22 @@ describe('examples/incident', () => {
     expect(lines[0]).toMatch(/^as of 20/)
     expect(lines).toContain('not whole: /delivery/commands (cut)')
     expect(lines.join('\n')).toMatch(/commands of ada that are resulted: \d+/)
+  })
+
+  it('captures the router of the own process, redacted, as a file for this user alone', async () => {
+    const { captureTo } = await import(example('incident/capture'))
+    const { apiKeyAuth, createDiagnosticsRouter } = await import('../../src/index.js')
+    const { incidentComposition } = await import('../../src/incident/index.js')
+    const whole = readFileSync(example('incident/incident').replace('.mjs', '.json'))
+    const key = 'a-key-of-at-least-16-characters'
+    const router = createDiagnosticsRouter({ ...incidentComposition(whole), auth: apiKeyAuth(key), onError: null })
+    const directory = mkdtempSync(join(tmpdir(), 'relayscope-capture-'))
+    onTestFinished(() => rmSync(directory, { recursive: true }))
+    const path = join(directory, 'incident.json')
+    const missing = await captureTo(path, router, key)
+    expect(statSync(path).mode & 0o777).toBe(0o600)
+    const text = readFileSync(path, 'utf8')
+    expect(JSON.parse(text).missing).toEqual(missing)
+    for (const secret of ['ada', 'console-1', key]) expect(text).not.toContain(`"${secret}"`)
   })
 })
