@@ -128,7 +128,7 @@ export const having = (...methods: string[]): Rule =>
     methods.every((name) => typeof (value as Record<string, unknown> | null | undefined)?.[name] === 'function'),
   )
 
-export const orNull = ({ said, test }: Rule): Rule => rule(`${said} or null`, (value) => value === null || test(value))
+const orNull = ({ said, test }: Rule): Rule => rule(`${said} or null`, (value) => value === null || test(value))
 
 /** A hook; `null` turns it off. */
 export const HOOK = orNull(FUNCTION)

@@ -6,7 +6,7 @@ import { JsonValue } from './json.js'
 import { count, defineOptions, func, type Input } from './options.js'
 
 /** Events that wait for one subscriber before its oldest are dropped. */
-export const QUEUE_SIZE = 100
+const QUEUE_SIZE = 100
 
 /** An event as viewers see it: an invalidation or notification, never an authoritative state transfer. */
 export const SiteEvent = z

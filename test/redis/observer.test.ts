@@ -49,6 +49,7 @@ const PATHS = [
   '/browser-windows/nope',
   '/delivery/summary',
   '/delivery/nodes',
+  '/delivery/mailboxes?limit=2',
   '/delivery/tenants',
   '/delivery/commands?limit=2',
   '/delivery/commands?user_id=ann&state=waiting',

@@ -18,6 +18,7 @@ export const FAMILIES = {
   actions: { list: '/actions' },
   browser_windows: { list: '/browser-windows', one: '/browser-windows/{window_id}' },
   calls: { list: '/rpc/pending', one: '/rpc/pending/{correlation_id}' },
+  client_events: { list: '/connections/events' },
   commands: { list: '/delivery/commands' },
   connection_history: { list: '/connections/{connection_id}/history' },
   connections: { list: '/connections', one: '/connections/{connection_id}' },
