@@ -7,7 +7,12 @@ export {
   type MemoryFacilities,
   type MemoryFacilitiesOptions,
 } from './composition/facilities.js'
-export { type InspectedBy, type InspectedFacilities, memoryComposition } from './composition/inspectors.js'
+export {
+  type InspectedBy,
+  type InspectedFacilities,
+  type MemoryCompositionOptions,
+  memoryComposition,
+} from './composition/inspectors.js'
 export { type ConnectionRegistryOptions, createConnectionRegistry } from './connections/facility.js'
 export { type ContextRegistryOptions, createContextRegistry } from './contexts.js'
 export { createDeduplicator, type DeduplicatorOptions } from './deduplicator.js'
