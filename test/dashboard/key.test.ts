@@ -182,6 +182,21 @@ inChromium('the key of the viewer', (open) => {
     await shown(page)
   })
 
+  it('forgets the records that were opened with the previous key', async () => {
+    const page = await open(`${host.page}#/connections/conn-1`, { key: KEY, refusals: true })
+    await page.locator('main dl').first().waitFor()
+    await page.goto(`${host.page}#/connections`)
+    await page.locator('main tbody tr').first().waitFor()
+    await page.keyboard.press('/')
+    await page.locator('.hits a', { hasText: 'conn-1' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.goto(`${host.page}#key=${KEY}`)
+    await shown(page)
+    await page.keyboard.press('/')
+    await expect.poll(() => page.evaluate(() => document.activeElement?.id)).toBe('search')
+    expect(await page.locator('.hits a').count()).toBe(0)
+  })
+
   it('goes nowhere but to the router from a link to anything else', async () => {
     const page = await open(host.page, { key: KEY, clock: true, refusals: true })
     await shown(page)

@@ -14,7 +14,8 @@ import { curlOf, Tools } from './parts/copy.js'
 import { plainText, Text } from './parts/text.js'
 import { currentTheme, isUtc, nextTheme, setUtc, zoneName } from './preferences.js'
 import { forgetSamples } from './samples.js'
-import { remember, Search } from './search.js'
+import { forgetRecent, remember, Search } from './search.js'
+import { forgetHappenings } from './tail.js'
 import { countOf, durationText, timeOf } from './words.js'
 
 const MODES: Record<string, string> = { shared_store: 'shared store', direct: 'one process' }
@@ -84,15 +85,22 @@ const Curl = ({ url }: { url: string }): JSX.Element => (
 
 const focus = (field: HTMLElement | null) => field?.focus()
 
+/** Begins anew with another key: what the one before has shown is forgotten. */
+export function startOver(): void {
+  forgetSamples()
+  forgetHappenings()
+  forgetRecent()
+  resetAuth()
+}
+
 /** Asks for the administrator's key. */
 function KeyForm({ wasRefused }: { wasRefused: boolean }): JSX.Element {
   const [given, setGiven] = useState('')
   const [remember, setRemember] = useState(false)
   const enter = (event: Event) => {
     event.preventDefault()
-    forgetSamples()
     setKey(given, remember)
-    resetAuth()
+    startOver()
   }
   return (
     <form class="card key" onSubmit={enter}>

@@ -1,18 +1,15 @@
 /** Begins the page. */
 import { render } from 'preact'
-import { resetAuth, startPolling } from './answers.js'
-import { App } from './app.js'
+import { startPolling } from './answers.js'
+import { App, startOver } from './app.js'
 import { takeKey } from './key.js'
 import { applyTheme } from './preferences.js'
-import { forgetSamples } from './samples.js'
 
 applyTheme()
 takeKey()
 startPolling()
 // A link with a key, followed where the page is open already: before anybody looks at the address.
 addEventListener('hashchange', () => {
-  if (!takeKey()) return
-  forgetSamples()
-  resetAuth()
+  if (takeKey()) startOver()
 })
 render(<App />, document.body)

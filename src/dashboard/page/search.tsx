@@ -22,6 +22,8 @@ export function remember(hit: Hit): void {
   if (recent.size > RECENT) recent.delete(recent.keys().next().value as string)
 }
 
+export const forgetRecent = (): void => recent.clear()
+
 const at = encodeURIComponent
 
 /** Where an id can be looked up, by what it may be the id of. */

@@ -18,7 +18,7 @@ interface Axis {
 const timeIn = (text: string | null | undefined) => (text == null ? null : new Date(text).getTime())
 
 /** From the admission to the end; without one to the deadline, and to now where that has passed. */
-export function axisOf({ admission, terminal }: DeliveryStatus): Axis {
+function axisOf({ admission, terminal }: DeliveryStatus): Axis {
   const from = new Date(admission.at).getTime()
   const deadline = timeIn(admission.deadline_at)
   const open = Math.max(deadline ?? 0, deadline !== null && clock() < deadline ? 0 : clock())

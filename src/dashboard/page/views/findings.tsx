@@ -37,7 +37,7 @@ const Seen = ({ source, route, fields, observed_at }: Evidence): JSX.Element => 
 )
 
 /** What it is about, each id leading there. */
-export const Subject = ({ subject }: { subject: Finding['subject'] }): JSX.Element => (
+const Subject = ({ subject }: { subject: Finding['subject'] }): JSX.Element => (
   <span class="names">
     {Object.keys(subject).map((name) => (
       <span key={name}>

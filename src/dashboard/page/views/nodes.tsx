@@ -18,7 +18,7 @@ const Alive = ({ value, isSilent }: { value: boolean | null; isSilent: boolean |
   )
 
 /** Those that a glance needs. */
-export const NODE_COLUMNS: ListView<DeliveryNode>['columns'] = [
+const NODE_COLUMNS: ListView<DeliveryNode>['columns'] = [
   'node_id',
   { head: 'state', cell: ({ stale }) => (stale === null ? <Unknown /> : <Term value={stale ? 'silent' : 'active'} />) },
   { head: 'listener', cell: (row) => <Alive value={row.mailbox_listener_alive} isSilent={row.stale} /> },
