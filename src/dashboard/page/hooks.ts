@@ -37,11 +37,17 @@ export function usePulse(): Pulse {
   return pulse()
 }
 
+/** Of all that is drawn again each second: one timer, so that it is one pass. */
+const onSecond = new Set<() => void>()
+setInterval(() => {
+  if (!document.hidden) for (const redraw of onSecond) redraw()
+}, 1_000)
+
 /** Draws again each second, for what grows old by itself. */
 function useSecond(): void {
   const redraw = useRedraw()
   useLayoutEffect(() => {
-    const timer = setInterval(redraw, 1_000)
-    return () => clearInterval(timer)
+    onSecond.add(redraw)
+    return () => void onSecond.delete(redraw)
   }, [])
 }

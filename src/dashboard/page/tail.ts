@@ -78,6 +78,22 @@ export function connectionTold(connection: Connection): Told {
   }
 }
 
+/** One step in the life of any connection, as `/connections/events` has it. */
+export interface ClientEvent {
+  connection_id: string
+  user_id: string
+  client_id: string
+  event: string
+  at: string
+  reason: string | null
+}
+
+export function eventTold({ connection_id, user_id, client_id, event, at: when, reason }: ClientEvent): Told {
+  const href = hrefOf(`/connections/${at(connection_id)}`)
+  const happening = { at: new Date(when).getTime(), what: event, id: client_id, href, who: user_id, why: reason }
+  return { key: `${connection_id} ${event} ${when}`, state: '', happening }
+}
+
 /** Reads a list once, and writes down what has changed since the last reading. */
 export function notice<T>(list: string, items: readonly T[] | undefined, tell: (row: T) => Told): void {
   if (!items || read.get(list) === items) return

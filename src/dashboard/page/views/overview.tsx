@@ -20,7 +20,7 @@ import { Absent, problemName } from '../parts/state.js'
 import { Text, Unknown } from '../parts/text.js'
 import { Hint, Term, Time, TONES } from '../parts/value.js'
 import { sampled } from '../samples.js'
-import { commandTold, connectionTold, happenings, notice } from '../tail.js'
+import { type ClientEvent, commandTold, connectionTold, eventTold, happenings, notice } from '../tail.js'
 import { countOf, durationText, spacedName } from '../words.js'
 import { CALLS } from './calls.js'
 import { COMMANDS } from './commands.js'
@@ -207,14 +207,20 @@ function Connections(): JSX.Element {
 
 /** Rows of the tail: it is as high with one as with all. */
 const TAIL = 8
+const EVENTS = '/connections/events'
 /** Records of a list whose changes are followed. */
 const FOLLOWED = 30
 
 function JustNow(): JSX.Element {
   const commands = useAnswer<Listed<DeliveryCommand>>(`/delivery/commands?limit=${FOLLOWED}`, true)
-  const connections = useAnswer<Listed<Connection>>(`/connections?limit=${FOLLOWED}`, true)
+  // Where the router keeps what happened, nothing is missed between two readings of the list.
+  const isKept = offers(EVENTS)
+  const events = useAnswer<Listed<ClientEvent>>(isKept ? `${EVENTS}?limit=${FOLLOWED}` : null, true)
+  const listed = useAnswer<Listed<Connection>>(isKept ? null : `/connections?limit=${FOLLOWED}`, true)
+  const connections = isKept ? events : listed
   notice('commands', commands.value?.items, commandTold)
-  notice('connections', connections.value?.items, connectionTold)
+  notice('events', events.value?.items, eventTold)
+  notice('connections', listed.value?.items, connectionTold)
   const [held, setHeld] = useState<ReturnType<typeof happenings> | null>(null)
   const shown = (held ?? happenings()).slice(-TAIL).reverse()
   const isOld = commands.isOld || connections.isOld
