@@ -26,6 +26,7 @@ const ADDRESSES = [
   '/actions',
   '/delivery/commands',
   '/delivery/status?user_id=alice&client_id=desk&command_id=cmd-1',
+  '/delivery/mailboxes',
   '/delivery/nodes',
   '/delivery/tenants',
   '/rpc/pending',

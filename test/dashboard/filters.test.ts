@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openApiDocument } from '../../src/index.js'
 import type { FakeWorld } from '../../src/testing/kits.js'
 import { KEY } from '../diagnostics/subject.js'
-import { browserWindow, call, connection, context, createWorld, subscription } from '../diagnostics/world.js'
+import { browserWindow, call, connection, context, createWorld, mailbox, subscription } from '../diagnostics/world.js'
 import { inChromium, type Open } from './chromium.js'
 import { startViewed, type ViewedHost } from './host.js'
 
@@ -19,6 +19,7 @@ const LISTS: Record<string, { needs?: Record<string, string>; id: string }> = {
   '/browser-windows': { id: 'window_id' },
   '/actions': { id: 'name' },
   '/delivery/commands': { id: 'command_id' },
+  '/delivery/mailboxes': { id: 'client_id' },
   '/delivery/tenants': { id: 'scope_id' },
   '/rpc/pending': { id: 'correlation_id' },
   '/sites': { id: 'site_id' },
@@ -61,6 +62,10 @@ function variedWorld(): FakeWorld {
     ],
     delivery: {
       ...world.delivery,
+      mailboxes: [
+        ...(world.delivery.mailboxes ?? []),
+        mailbox({ user_id: 'bob', client_id: 'phone', node_id: 'node-2' }),
+      ],
       statuses: [
         ...(world.delivery.statuses ?? []),
         {

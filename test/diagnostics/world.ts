@@ -129,7 +129,7 @@ export function node(over: Partial<DeliveryNode> = {}): DeliveryNode {
   }
 }
 
-function mailbox(over: Partial<DeliveryMailbox> = {}): DeliveryMailbox {
+export function mailbox(over: Partial<DeliveryMailbox> = {}): DeliveryMailbox {
   return {
     user_id: 'alice',
     client_id: 'desk',

@@ -9,6 +9,7 @@ import { COMMANDS } from './views/commands.js'
 import { CONNECTIONS, ConnectionPage } from './views/connections.js'
 import { CONTEXTS, ContextPage } from './views/contexts.js'
 import { FindingsPage } from './views/findings.js'
+import { MAILBOXES } from './views/mailboxes.js'
 import { NODES, TENANTS } from './views/nodes.js'
 import { Overview } from './views/overview.js'
 import { SESSIONS, SessionPage, SITES, SitePage, SUBSCRIPTIONS } from './views/sessions.js'
@@ -85,6 +86,7 @@ export const PAGES: Readonly<Record<string, Page>> = {
     id: ({ query }) => query.get('command_id') ?? '',
     show: (address) => <CommandPage address={address} />,
   },
+  '/delivery/mailboxes': list(MAILBOXES, 'm'),
   '/delivery/nodes': list(NODES, 'n'),
   '/delivery/tenants': list(TENANTS, 't'),
   '/rpc/pending': list(CALLS, 'r', () => <CallSummary />),
@@ -109,7 +111,7 @@ export const PAGES: Readonly<Record<string, Page>> = {
 export const GROUPS: readonly (readonly [string, readonly string[]])[] = [
   ['', ['/', '/findings']],
   ['Clients', ['/users', '/connections', '/contexts', '/workers', '/browser-windows', '/actions']],
-  ['Delivery', ['/delivery/commands', '/rpc/pending', '/delivery/nodes', '/delivery/tenants']],
+  ['Delivery', ['/delivery/commands', '/rpc/pending', '/delivery/mailboxes', '/delivery/nodes', '/delivery/tenants']],
   ['Cooperative sites', ['/sites', '/sessions', '/subscriptions']],
   ['Data', ['/history/streams', '/sources']],
 ]

@@ -14,6 +14,7 @@ import { Term, Time, TONES } from '../parts/value.js'
 import { durationText, spacedName } from '../words.js'
 import { CONNECTIONS } from './connections.js'
 import { type Fact, verdictOf } from './evidence.js'
+import { MAILBOXES } from './mailboxes.js'
 
 const Facts = ({ title, glyph, facts }: { title: string; glyph: string; facts: readonly Fact[] }): JSX.Element => (
   <div class="facts">
@@ -135,6 +136,7 @@ export function CommandPage({ address: { path, query } }: { address: Address }):
         }}
       </Card>
       {value && client && <Neighbours status={value} query={client} />}
+      {client && <Excerpt view={MAILBOXES} query={client} isBrief />}
       {client && <Excerpt view={CONNECTIONS} query={client} isBrief />}
     </>
   )

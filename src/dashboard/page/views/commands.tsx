@@ -3,7 +3,9 @@ import type { CommandState, DeliveryCommand } from '../../../contract/delivery.j
 import { Field } from '../parts/field.js'
 import { choice, flag, ORDER, text } from '../parts/filters.js'
 import type { ListView } from '../parts/list.js'
+import { Unknown } from '../parts/text.js'
 import { Term, Time } from '../parts/value.js'
+import { spacedName } from '../words.js'
 
 const STATES: CommandState[] = [
   'waiting',
@@ -30,6 +32,14 @@ const attemptsOf = ({ attempts: { count, confirmed, last_outcome } }: DeliveryCo
         <Term value={last_outcome} />
       </span>
     </>
+  )
+
+/** Why it ended, or what it waits for. */
+const reasonOf = ({ terminal, waits_for }: DeliveryCommand) =>
+  terminal ? (
+    <Term value={terminal.reason} />
+  ) : (
+    waits_for && <span class="dim">{waits_for === 'unknown' ? <Unknown /> : `waits for ${spacedName(waits_for)}`}</span>
   )
 
 /** Mostly the user's own, which is not worth a second look. */
@@ -69,7 +79,7 @@ export const COMMANDS: ListView<DeliveryCommand> = {
   columns: [
     'command_id',
     { head: 'state', cell: stateOf },
-    { head: 'because', cell: ({ terminal }) => <Term value={terminal?.reason} /> },
+    { head: 'because', cell: reasonOf },
     'action',
     'user_id',
     'client_id',

@@ -12,6 +12,7 @@ import { Term } from '../parts/value.js'
 import { CALLS } from './calls.js'
 import { COMMANDS } from './commands.js'
 import { CONTEXTS } from './contexts.js'
+import { MAILBOXES } from './mailboxes.js'
 
 const STATUSES: ConnectionStatus[] = ['connected', 'disconnected']
 
@@ -70,9 +71,10 @@ export function ConnectionPage({ path }: { path: string }): JSX.Element {
       </Card>
       {client && (
         <>
-          <Excerpt view={CONTEXTS} query={client} />
-          <Excerpt view={COMMANDS} query={client} />
-          <Excerpt view={CALLS} query={client} />
+          <Excerpt view={MAILBOXES} query={client} isBrief />
+          <Excerpt view={CONTEXTS} query={client} isBrief />
+          <Excerpt view={COMMANDS} query={client} isBrief />
+          <Excerpt view={CALLS} query={client} isBrief />
         </>
       )}
     </>
