@@ -6,12 +6,13 @@ import { createHostGuard } from '../http/guard.js'
 import { decodeSegment, parsePrefix } from '../http/target.js'
 import { checkDeploymentId } from '../redis/store/keys.js'
 
-export const COMMANDS = ['observe', 'get', 'top', 'mcp', 'capture', 'open', 'diff', 'record'] as const
+export const COMMANDS = ['observe', 'get', 'why', 'top', 'mcp', 'capture', 'open', 'diff', 'record'] as const
 
 export const HELP = `relayscope: looks at a relay, read-only
 
   relayscope observe  the diagnostics of one deployment, from outside of it, over its store
   relayscope get      one answer of a router
+  relayscope why      why a command has not arrived, link by link
   relayscope top      the state of a relay in the terminal
   relayscope mcp      the diagnostics of a router for an agent, over stdio
   relayscope capture  what a router answers now, as one file

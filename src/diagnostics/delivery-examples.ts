@@ -7,7 +7,8 @@ import {
   type DeliveryTenant,
   NO_LEGACY,
 } from '../contract/delivery.js'
-import { CLIENT, exampleTime, INSTANCE } from './examples.js'
+import { type DeliveryWhy, verdictOf, whyLink } from '../views/why-links.js'
+import { CLIENT, complete, exampleTime, INSTANCE } from './examples.js'
 
 export const SUMMARY: DeliverySummary = {
   deployment_id: 'relay-eu',
@@ -122,4 +123,31 @@ export const COMMAND: DeliveryStatus = {
   acknowledgement: { state: 'acknowledged', at: exampleTime(20), instance_id: INSTANCE.instance_id },
   recovery: { count: 0, last_at: null, reason: null },
   terminal: { state: 'resulted', at: exampleTime(24), reason: null },
+}
+
+const KEY = { ...CLIENT, command_id: 'open-report-10' }
+const STATUS_ROUTE = `/delivery/status?user_id=${KEY.user_id}&client_id=${KEY.client_id}&command_id=${KEY.command_id}`
+const STATUS_FIELD = { source: 'delivery', route: STATUS_ROUTE, observed_at: exampleTime(30) } as const
+const CONNECTED = `/connections?user_id=${KEY.user_id}&client_id=${KEY.client_id}`
+const CONNECTED_FIELD = { source: 'registry', route: CONNECTED, observed_at: exampleTime(30) } as const
+
+const LINKS = [
+  whyLink('admitted', true, [{ ...STATUS_FIELD, field: 'admission.state', value: 'admitted' }]),
+  whyLink('client_known', true, [{ ...CONNECTED_FIELD, field: 'status', value: 'disconnected' }]),
+  whyLink('connected', false, [
+    { ...CONNECTED_FIELD, route: `${CONNECTED}&status=connected`, field: 'connections', value: 0 },
+  ]),
+  whyLink('mailbox_attached', null, []),
+  whyLink('handed_over', false, [{ ...STATUS_FIELD, field: 'attempts.count', value: 0 }]),
+  whyLink('acknowledged', false, [{ ...STATUS_FIELD, field: 'acknowledgement.state', value: 'none' }]),
+  whyLink('ended', false, [{ ...STATUS_FIELD, field: 'admission.deadline_at', value: exampleTime(58) }]),
+]
+
+export const WHY: DeliveryWhy = {
+  ...KEY,
+  verdict: verdictOf(LINKS),
+  links: LINKS,
+  not_looked_at: [{ link: 'mailbox_attached', source: 'delivery', reason: 'absent' }],
+  completeness: complete({ delivery: 0, registry: 1 }),
+  observed_at: exampleTime(30),
 }

@@ -13,7 +13,9 @@ import {
   MailboxFilter,
 } from '../contract/delivery.js'
 import { type InspectionContext, type Page, type PageQuery, pageSchema, withItems } from '../contract/page.js'
-import { COMMAND, FOREIGN_NODE, MAILBOX, NODE, SUMMARY, TENANT } from './delivery-examples.js'
+import { explainDelivery } from '../views/why.js'
+import { DeliveryWhy } from '../views/why-links.js'
+import { COMMAND, FOREIGN_NODE, MAILBOX, NODE, SUMMARY, TENANT, WHY } from './delivery-examples.js'
 import { lastPage } from './examples.js'
 import { diagnosticsRoute, routeSection } from './route.js'
 
@@ -114,5 +116,21 @@ export const DELIVERY_ROUTES = routeSection('delivery', 'Commands on their way t
     example: COMMAND,
     refusals: { invalid_identity: 'invalid_delivery_identity' },
     read: ({ delivery }, { filter }, { ctx }) => delivery.status(filter, ctx),
+  }),
+  diagnosticsRoute({
+    path: '/delivery/why',
+    operationId: 'explainDelivery',
+    summary:
+      'Why a command has not arrived: each link between its admission and its end, and the first that does not hold',
+    unversioned: true,
+    needs: ['delivery'],
+    alsoReads: ['registry'],
+    operation: 'delivery_why',
+    scopable: true,
+    query: CommandKey,
+    response: DeliveryWhy,
+    example: WHY,
+    refusals: { invalid_identity: 'invalid_delivery_identity' },
+    read: (inspectors, { filter }, view) => explainDelivery(inspectors, filter, view),
   }),
 ])

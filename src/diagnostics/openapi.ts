@@ -27,6 +27,7 @@ import { Evidence, Finding, FindingKind, FindingPage } from '../views/findings/f
 import { UserObservation } from '../views/user-observation.js'
 import { UserSummary } from '../views/user-summary.js'
 import { UserPage } from '../views/users.js'
+import { DeliveryWhy } from '../views/why-links.js'
 import { WorkerCounts, Workers } from '../views/workers.js'
 import { RawHistory } from './history.js'
 import type { DiagnosticsRoute } from './route.js'
@@ -51,6 +52,7 @@ const VIEWS = {
   BrowserWindowCount,
   ConnectionCount,
   ContextCount,
+  DeliveryWhy,
   Evidence,
   Finding,
   FindingKind,

@@ -56,7 +56,7 @@ type Json = Record<string, unknown>
 /** Members of every result. */
 export const ANSWER_SCHEMA = z.object({
   complete: z.boolean().describe('false: a part or a sample, never a total'),
-  notes: z.array(z.string()).describe('what is missing or unknown'),
+  notes: z.array(z.string()),
   as_of: z.string(),
 })
 

@@ -53,8 +53,8 @@ describe('the arguments of observe', () => {
   })
 
   it.each([
-    [[], /say observe, get, top or mcp/],
-    [['watch', ...store], /the commands are observe, get, top and mcp/],
+    [[], /say one of observe, get, why, top, mcp/],
+    [['watch', ...store], /the commands are observe, get, why, top, mcp/],
     [['observe', '--deployment', 'prod'], /--redis is missing/],
     [['observe', '--redis', 'http://u:secret@h', '--deployment', 'prod'], /redis:\/\/ or rediss:\/\//],
     [['observe', '--redis', 'redis://h'], /--deployment is missing/],
@@ -89,7 +89,7 @@ describe('the arguments of observe', () => {
     [['observe', ...store, '--port', 'redis://u:secret@h'], /not "redis:\/\/…"/],
     [['observe', ...store, '--legacy', 'redis://u:secret@h'], /not "redis:\/\/…"/],
     [['observe', ...store, '--mcp', '--allow-host', 'redis://u:secret@h'], /not "redis:\/\/…"/],
-    [['observe', ...store, 'more'], /the commands are observe, get, top and mcp, one at a time/],
+    [['observe', ...store, 'more'], /the commands are observe, get, why, top, mcp, .*one at a time/],
   ] as const)('refuses %j', (args, message) => {
     expect(() => readArguments(args, {})).toThrow(UsageError)
     expect(() => readArguments(args, {})).toThrow(message)

@@ -156,6 +156,9 @@ describe('the document', () => {
       '/delivery/status user_id',
       '/delivery/status client_id',
       '/delivery/status command_id',
+      '/delivery/why user_id',
+      '/delivery/why client_id',
+      '/delivery/why command_id',
     ])
   })
 

@@ -76,8 +76,9 @@ describe('the capabilities', () => {
     [{ deduplicator: { users: [] } }, { deduplicator: true, dedup_per_user: true }],
     [{ contexts: [] }, { context_registry: true }, ['findings']],
     [{ browserWindows: [] }, { browser_window_registry: true }, ['findings']],
-    [{ delivery: {} }, { delivery: true }, ['findings']],
-    [{ delivery: { statuses: [] } }, { delivery: true }, ['delivery_commands', 'findings']],
+    [{ delivery: {} }, { delivery: true }, ['delivery_why', 'findings']],
+    [{ delivery: { statuses: [] } }, { delivery: true }, ['delivery_commands', 'delivery_why', 'findings']],
+    [{ delivery: { mailboxes: [] } }, { delivery: true }, ['delivery_mailboxes', 'delivery_why', 'findings']],
   ])('of %j are %j and no more', async (world, flags, operations: string[] = []) => {
     // What is made of any source is there as soon as there is one.
     const extensions = { ...NONE.extensions, operations: [...operations, 'sources', 'watch'] }
@@ -105,7 +106,7 @@ describe('the capabilities', () => {
     ).toEqual({
       ...NONE,
       delivery: true,
-      extensions: { ...NONE.extensions, operations: ['findings', 'sources', 'watch'] },
+      extensions: { ...NONE.extensions, operations: ['delivery_why', 'findings', 'sources', 'watch'] },
     })
   })
 })

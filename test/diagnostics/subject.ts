@@ -140,6 +140,7 @@ const QUERIES: Record<string, string> = {
   '/workers/available': 'user_id=alice',
   '/workers/tasks/{task_id}': 'user_id=alice',
   '/delivery/status': 'user_id=alice&client_id=desk&command_id=cmd-1',
+  '/delivery/why': 'user_id=alice&client_id=desk&command_id=cmd-1',
 }
 
 export interface RouteCase {

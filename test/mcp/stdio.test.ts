@@ -50,7 +50,7 @@ describe('relayscope mcp', () => {
       expect(await call(client, tool, given)).toMatchObject({ isError: true, text: '403 forbidden: Not allowed' })
     await close()
     expect(await call(client, 'relay_overview')).toMatchObject({ isError: true, text: 'no response' })
-    expect((await client.listTools()).tools).toHaveLength(6)
+    expect((await client.listTools()).tools).toHaveLength(7)
   })
 
   it('shows payloads only with --payloads', async () => {

@@ -38,13 +38,26 @@ const ASKED: [tool: string, given: Json, expected: () => Promise<unknown>][] = [
   ['get_record', { family: 'contexts', id: 'ctx-4' }, () => answerOf('/contexts/ctx-4')],
   ['user_summary', { user_id: 'alice' }, () => answerOf('/users/alice/summary')],
   [
+    'explain_command',
+    { user_id: 'alice', client_id: 'desk', command_id: 'cmd-2' },
+    () => answerOf('/delivery/why?user_id=alice&client_id=desk&command_id=cmd-2'),
+  ],
+  [
     'command_evidence',
     { user_id: 'alice', client_id: 'desk', command_id: 'cmd-1' },
     () => answerOf('/delivery/status?user_id=alice&client_id=desk&command_id=cmd-1'),
   ],
 ]
 
-const NAMES = ['relay_overview', 'find_records', 'get_record', 'user_summary', 'command_evidence', 'explain_findings']
+const NAMES = [
+  'relay_overview',
+  'find_records',
+  'get_record',
+  'user_summary',
+  'command_evidence',
+  'explain_command',
+  'explain_findings',
+]
 
 const TRANSPORTS: [string, () => Promise<Parameters<typeof call>[0]>][] = ERAS.flatMap((era) => [
   [`streamable HTTP, ${era}`, async () => connectHttp(await serve({ router }), era)],
@@ -122,6 +135,7 @@ describe('what a tool does not know', () => {
     ['get_record', { family: 'sites', id: 'notes-1', user_id: 'bob' }],
     ['user_summary', { user_id: 'alice', client_id: 'desk' }],
     ['command_evidence', { user_id: 'alice', client_id: 'desk', command_id: 'cmd-1', state: 'failed' }],
+    ['explain_command', { user_id: 'alice', client_id: 'desk', command_id: 'cmd-1', state: 'failed' }],
     ['explain_findings', { kinds: 'counts_disagree' }],
   ])('is refused, and not left out: %s %j', async (tool, given) => {
     const { isError, text } = await fetchRoute({ router }, tool, given)

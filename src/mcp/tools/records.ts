@@ -23,7 +23,6 @@ export const FAMILIES = {
   connection_history: { list: '/connections/{connection_id}/history' },
   connections: { list: '/connections', one: '/connections/{connection_id}' },
   contexts: { list: '/contexts', one: '/contexts/{context_id}' },
-  ended_calls: { list: '/rpc/ended', one: '/rpc/ended/{correlation_id}' },
   idle_workers: { list: '/workers/available' },
   mailboxes: { list: '/delivery/mailboxes' },
   messages: { list: '/history/messages', payload: 'payload' },
@@ -231,11 +230,27 @@ export const USER_SUMMARY = defineTool({
   },
 })
 
+const COMMAND_KEY = z.strictObject({ user_id: z.string(), client_id: z.string(), command_id: z.string() })
+
+export const EXPLAIN_COMMAND = defineTool({
+  name: 'explain_command',
+  description:
+    'Why a command has not arrived: its links, each with evidence. `verdict` is the first link that is not true.',
+  input: COMMAND_KEY,
+  output: ONE,
+  async run(input, { fetchRoute }) {
+    const result = await fetchRoute(requestOf('/delivery/why', input))
+    if (result.problem !== undefined) return { refused: missing(result.problem, result.status) }
+    const notes = sampleNotes(result.value)
+    return { headline: 'One command, link by link.', complete: notes.length === 0, notes, untrusted: result.value }
+  },
+})
+
 export const COMMAND_EVIDENCE = defineTool({
   name: 'command_evidence',
   description:
     'The record of one command: admission, attempts, acknowledgement, end. Never proof of its effect. If user_id or client_id is null, use its scope_id instead.',
-  input: z.strictObject({ user_id: z.string(), client_id: z.string(), command_id: z.string() }),
+  input: COMMAND_KEY,
   output: ONE,
   async run(input, { fetchRoute }) {
     const result = await fetchRoute(requestOf('/delivery/status', input))
