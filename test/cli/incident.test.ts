@@ -1,10 +1,10 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { startNodeServer } from '../../src/adapters/node.js'
 import { segmentsIn } from '../../src/cli/incident/recorder.js'
-import type { Incident } from '../../src/incident/format.js'
+import { INCIDENT_BYTES, type Incident } from '../../src/incident/format.js'
 import { openRecording } from '../../src/incident/recording.js'
 import { createFakeInspectors } from '../../src/testing/index.js'
 import { createSubject } from '../diagnostics/subject.js'
@@ -131,6 +131,16 @@ describe('relayscope capture and open', () => {
     expect([code, err]).toEqual([1, expect.stringMatching(message)])
   })
 
+  it('refuses to open a file of more than 64 MiB and an endless device, with exit code 1', async () => {
+    const huge = join(directory(), 'incident.json')
+    writeFileSync(huge, '')
+    truncateSync(huge, INCIDENT_BYTES + 1)
+    for (const file of [huge, '/dev/zero']) {
+      const { code, err } = await startCommand(['open', file]).ended
+      expect([code, err]).toEqual([1, `relayscope: cannot open ${file}: the file has more than 67108864 bytes\n`])
+    }
+  })
+
   it('compares a file and a router', async () => {
     const original = await startOriginal()
     const file = join(directory(), 'incident.json')
@@ -149,7 +159,7 @@ describe('relayscope capture and open', () => {
 
   it('reports a missing file, with exit code 1', async () => {
     const { code, err } = await startCommand(['open', '/nowhere/incident.json']).ended
-    expect([code, err]).toEqual([1, expect.stringContaining('cannot read /nowhere/incident.json: ENOENT')])
+    expect([code, err]).toEqual([1, expect.stringContaining('cannot open /nowhere/incident.json: ENOENT')])
   })
 })
 

@@ -6,28 +6,24 @@ import { IncidentRefused, readIncident } from '../../incident/read.js'
 import { SEGMENT_BYTES } from '../../incident/recording.js'
 import { reasonOf } from '../serve.js'
 
-/** The bytes of a file, at most `maxBytes`. @throws IncidentRefused for a larger one, or an Error that names the file. */
-async function readBytes(path: string, maxBytes: number = INCIDENT_BYTES): Promise<Buffer> {
-  try {
-    const file = await open(path)
-    try {
-      const { size } = await file.stat()
-      if (size > maxBytes) throw new IncidentRefused('too_large', `the file has more than ${maxBytes} bytes`)
-      return await file.readFile()
-    } finally {
-      await file.close()
-    }
-  } catch (error) {
-    if (error instanceof IncidentRefused) throw error
-    throw new Error(`cannot read ${path}: ${reasonOf(error)}`, { cause: error })
+/** The bytes of a file or pipe, at most `INCIDENT_BYTES`. @throws IncidentRefused for more. */
+async function readBytes(path: string): Promise<Buffer> {
+  const file = await open(path)
+  const chunks: Buffer[] = []
+  let bytes = 0
+  // A pipe or a device has no size to check first.
+  for await (const chunk of file.createReadStream() as AsyncIterable<Buffer>) {
+    bytes += chunk.byteLength
+    if (bytes > INCIDENT_BYTES) throw new IncidentRefused('too_large', `the file has more than ${INCIDENT_BYTES} bytes`)
+    chunks.push(chunk)
   }
+  return Buffer.concat(chunks)
 }
 
 /** @throws an Error that names the file and says what is wrong with it. */
 export async function readIncidentFile(path: string): Promise<Incident> {
-  const bytes = await readBytes(path)
   try {
-    return readIncident(bytes)
+    return readIncident(await readBytes(path))
   } catch (error) {
     throw new Error(`cannot open ${path}: ${reasonOf(error)}`, { cause: error })
   }
@@ -48,6 +44,8 @@ export async function writeWhole(path: string, text: string): Promise<void> {
 export const isDirectory = async (path: string): Promise<boolean> =>
   (await stat(path).catch(() => null))?.isDirectory() === true
 
-/** The text of one segment of a recording; of one that is too large nothing. */
-export const readSegment = (path: string): string =>
-  statSync(path).size > SEGMENT_BYTES ? '' : readFileSync(path, 'utf8')
+/** The text of one segment of a recording; empty for one that is too large or no regular file. */
+export function readSegment(path: string): string {
+  const stats = statSync(path)
+  return stats.isFile() && stats.size <= SEGMENT_BYTES ? readFileSync(path, 'utf8') : ''
+}
