@@ -16,6 +16,7 @@ const WORLD = {
   contexts: [{ task_id: 'task-1', client_type: 'browser' }],
   browserWindows: [{}],
   calls: [{}],
+  endedCalls: [{}],
   callSummary: {},
   instances: [{}],
   messages: [{ stream: 'users/user-1/log', payload: { text: 'hello' } }],

@@ -42,19 +42,26 @@ export function routeTable(document) {
   return ['| path | returns | query | needs |', '|---|---|---|---|', ...rows].join('\n')
 }
 
-function section(document, operation) {
+/** Statuses that every route returns. */
+function commonStatuses(document) {
+  const [first, ...others] = operations(document).map(({ responses }) => Object.keys(responses))
+  return first.filter((status) => others.every((statuses) => statuses.includes(status)))
+}
+
+function section(document, operation, common) {
   const { path, operationId, summary, responses } = operation
   const taken = [...parametersOf(document, operation, 'path'), ...parametersOf(document, operation, 'query')]
   const parameters = taken.map((parameter) => {
     const how = `${parameter.in}${parameter.required ? ', required' : ''}`
     return `| ${code(parameter.name)} | ${how} | ${domainOf(document, parameter)} |`
   })
-  const statuses = Object.keys(responses).map(code).join(' ')
+  const statuses = Object.keys(responses).filter((status) => !common.includes(status))
+  const returns = statuses.length ? ` Also returns ${statuses.map(code).join(' ')}.` : ''
   const needs = operation['x-any-capability']?.map(code).join(' or ') ?? capability(operation)
   return [
     `## ${code(`GET ${path}`)}`,
     '',
-    `${summary}. Operation ${code(operationId)}. Needs: ${needs}. Returns ${statuses}.`,
+    `${summary}. Operation ${code(operationId)}. Needs: ${needs}.${returns}`,
     ...(parameters.length ? ['', '| parameter | in | values |', '|---|---|---|', ...parameters] : []),
   ].join('\n')
 }
@@ -66,7 +73,8 @@ const INTRO = [
 
 /** The pages of routes by their paths: the table of all routes, and the parameters of each. */
 export function routesDocuments(document) {
-  const parameters = operations(document).map((operation) => section(document, operation))
+  const common = commonStatuses(document)
+  const parameters = operations(document).map((operation) => section(document, operation, common))
   return new Map([
     [
       'docs/routes.md',
@@ -89,7 +97,7 @@ export function routesDocuments(document) {
         NOTE,
         '# Route parameters',
         '',
-        'All routes in one table: [routes](routes.md).',
+        `All routes in one table: [routes](routes.md). Each returns ${common.map(code).join(' ')}.`,
         '',
         parameters.join('\n\n'),
         '',

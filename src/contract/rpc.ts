@@ -40,6 +40,46 @@ export const PendingCallFilter = z.object({
 })
 export type PendingCallFilter = z.infer<typeof PendingCallFilter>
 
+/** How a call ended. */
+export const CallOutcomeName = z
+  .enum(['succeeded', 'failed', 'timed_out', 'cancelled'])
+  .describe(
+    '`succeeded`: with a result; `failed`: with an error reply; `timed_out`: by its deadline; `cancelled`: by its caller, or by closing the correlator.',
+  )
+export type CallOutcomeName = z.infer<typeof CallOutcomeName>
+
+/** A call that has ended. */
+export const EndedCall = z
+  .object({
+    correlation_id: idField('correlation_id'),
+    action: idField('action'),
+    user_id: idField('user_id'),
+    client_id: idField('client_id'),
+    instance_id: z.string().nullable().describe('The instance that was called; `null` where any could reply.'),
+    outcome: CallOutcomeName.describe('How it ended.'),
+    started_at: Timestamp.describe('When it was opened.'),
+    ended_at: Timestamp.describe('When it ended.'),
+    duration_ms: z.int().min(0).describe('How long it took, in milliseconds.'),
+  })
+  .describe('A call that has ended, kept for an hour at most.')
+export type EndedCall = z.infer<typeof EndedCall>
+
+/** Filters of `/rpc/ended`. */
+export const EndedCallFilter = z.object({
+  user_id: filterBy('user_id'),
+  client_id: filterBy('client_id'),
+  action: filterBy('action'),
+  outcome: CallOutcomeName.optional().describe('Only calls that ended this way.'),
+})
+export type EndedCallFilter = z.infer<typeof EndedCallFilter>
+
+/** How long ended calls are kept, in milliseconds. */
+export const ENDED_CALL_KEPT_MS = 3_600_000
+/** Maximum number of ended calls that are kept; in a shared store per shard. The oldest are deleted first. */
+export const ENDED_CALLS_MAX = 10_000
+/** Maximum number of ended calls that are kept of one user. */
+export const ENDED_CALLS_PER_USER_MAX = 1_000
+
 /** Whether an instance holds its (user, client) now, and which one does. */
 export interface InstanceCheck {
   current: boolean
@@ -51,13 +91,21 @@ const Count = z.int().min(0)
 /** Counters of calls and replies. */
 export const CallCounters = z
   .object({
-    opened: Count.describe('Calls that were opened.'),
-    succeeded: Count.describe('Calls that ended with a result.'),
-    failed: Count.describe('Calls that ended with an error reply.'),
-    timed_out: Count.describe('Calls that ended by their deadline, including those of a node that had died.'),
-    cancelled: Count.describe('Calls cancelled by their caller or by closing the correlator.'),
-    late: Count.describe('Replies to a call that was not pending: too late, a second time, or never opened.'),
-    foreign: Count.describe('Replies from another client than the called one.'),
+    opened: Count.describe('Calls that were opened: those of `/rpc/pending` and those that ended.'),
+    succeeded: Count.describe('Calls that ended with a result; the newest are `/rpc/ended?outcome=succeeded`.'),
+    failed: Count.describe('Calls that ended with an error reply; the newest are `/rpc/ended?outcome=failed`.'),
+    timed_out: Count.describe(
+      'Calls that ended by their deadline, including those of a node that had died; the newest are `/rpc/ended?outcome=timed_out`.',
+    ),
+    cancelled: Count.describe(
+      'Calls cancelled by their caller or by closing the correlator; the newest are `/rpc/ended?outcome=cancelled`.',
+    ),
+    late: Count.describe(
+      'Replies, not calls: to a call that was not pending, because it had ended (see `/rpc/ended/{correlation_id}`) or was never opened.',
+    ),
+    foreign: Count.describe(
+      'Replies, not calls: from another client than the called one, which stays in `/rpc/pending`.',
+    ),
   })
   .describe('Counters of calls and replies since `counting_since`.')
 export type CallCounters = z.infer<typeof CallCounters>
@@ -65,12 +113,14 @@ export type CallCounters = z.infer<typeof CallCounters>
 /** Pending calls and counters, from one moment. */
 export const RpcSummary = z
   .object({
-    pending: Count.describe('Calls that wait within their deadline.'),
+    pending: Count.describe('Calls that wait within their deadline: those of `/rpc/pending`.'),
     oldest_started_at: Timestamp.nullable().describe(
       'When the call was opened that has waited longest, an overdue one too; `null` where none waits.',
     ),
     oldest_age_ms: Count.nullable().describe('How long that one has waited, in ms; `null` where none waits.'),
-    overdue: Count.describe('Calls past their deadline that have not been removed yet.'),
+    overdue: Count.describe(
+      'Calls past their deadline that have not been removed yet: those of `/rpc/pending?overdue=true`.',
+    ),
     counters: CallCounters.describe('Counters of calls and replies.'),
     counting_since: Timestamp.nullable().describe('When the first was counted; `null` where none has been.'),
     observed_at: Timestamp.describe('When this was looked at.'),
@@ -85,6 +135,9 @@ export interface RpcInspector extends UserIndex {
   /** Oldest first, unless the page has an order. */
   listPending(filter: PendingCallFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<PendingCall>>
   getPending(correlationId: string, ctx: InspectionContext): Awaitable<PendingCall | null>
+  /** Newest end first, unless the page has an order. Advertised as the operation `rpc_ended`, and so is `getEnded`. */
+  listEnded?(filter: EndedCallFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<EndedCall>>
+  getEnded?(correlationId: string, ctx: InspectionContext): Awaitable<EndedCall | null>
   /** Mirrored by the capability `rpc_instance_check`. */
   checkInstance?(instance: Instance, ctx: InspectionContext): Awaitable<InstanceCheck>
   /** Advertised as the operation `rpc_summary`. */
@@ -207,7 +260,7 @@ export const RPC_FAMILY = {
   capability: 'rpc',
   methods: { listPending: true, getPending: true },
   operations: { rpc_instance_check: 'checkInstance' },
-  listed: { rpc_summary: 'summary' },
-  components: { CallCounters, PendingCall, RpcSummary },
+  listed: { rpc_summary: 'summary', rpc_ended: 'listEnded' },
+  components: { CallCounters, CallOutcomeName, EndedCall, PendingCall, RpcSummary },
   users: foldUsers('listPending', PendingCall, 'correlation_id', foldCall),
 } as const satisfies Family<RpcInspector>

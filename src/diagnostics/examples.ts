@@ -12,7 +12,7 @@ import type { Context } from '../contract/contexts.js'
 import type { DeduplicatorSummary, DeduplicatorUserSummary } from '../contract/deduplicator.js'
 import type { HistoryMessage, HistoryStream } from '../contract/history.js'
 import { EXAMINED_MAX } from '../contract/limits.js'
-import type { PendingCall, RpcSummary } from '../contract/rpc.js'
+import type { EndedCall, PendingCall, RpcSummary } from '../contract/rpc.js'
 import type { SessionRow } from '../contract/sessions.js'
 import { SITE_EXAMPLE, type SiteRow } from '../contract/sites.js'
 import type { SubscriptionRow } from '../contract/subscriptions.js'
@@ -113,6 +113,16 @@ export const CALL: PendingCall = {
   deadline_at: exampleTime(58),
   age_ms: 2_000,
   overdue: false,
+}
+
+export const ENDED_CALL: EndedCall = {
+  correlation_id: '0b1e6f70c2aa4d6f8c1d9d6a5e4b3f21',
+  action: 'open_report',
+  ...INSTANCE,
+  outcome: 'timed_out',
+  started_at: exampleTime(0),
+  ended_at: exampleTime(10),
+  duration_ms: 10_000,
 }
 
 export const CALLS: RpcSummary = {

@@ -2,8 +2,15 @@
 import * as z from 'zod'
 import { idField, idInput, Timestamp, toTimestamp } from '../contract/ids.js'
 import { type InspectionContext, type Page, type PageQuery, pageSchema, withItems } from '../contract/page.js'
-import { PendingCall, PendingCallFilter, type RpcInspector, RpcSummary } from '../contract/rpc.js'
-import { CALL, CALLS, exampleTime, lastPage } from './examples.js'
+import {
+  EndedCall,
+  EndedCallFilter,
+  PendingCall,
+  PendingCallFilter,
+  type RpcInspector,
+  RpcSummary,
+} from '../contract/rpc.js'
+import { CALL, CALLS, ENDED_CALL, exampleTime, lastPage } from './examples.js'
 import { diagnosticsRoute, routeSection } from './route.js'
 
 /** Whether an instance held its client at `checked_at`. An unknown instance is not current; it is no 404. */
@@ -65,6 +72,30 @@ export const RPC_ROUTES = routeSection('rpc', 'Calls that wait for their reply, 
     response: PendingCall,
     example: CALL,
     read: ({ rpc }, { params }, { ctx }) => rpc.getPending(params.correlation_id, ctx),
+  }),
+  diagnosticsRoute({
+    path: '/rpc/ended',
+    operationId: 'listEndedCalls',
+    summary: 'Calls that ended in the last hour, the newest first unless `order` says otherwise',
+    needs: ['rpc_ended'],
+    scopable: true,
+    page: 'paged',
+    order: 'newest',
+    query: EndedCallFilter,
+    response: pageSchema(EndedCall),
+    example: lastPage(ENDED_CALL),
+    read: ({ rpc }, { filter, page }, { ctx }) => rpc.listEnded?.(filter, page, ctx),
+  }),
+  diagnosticsRoute({
+    path: '/rpc/ended/{correlation_id}',
+    operationId: 'getEndedCall',
+    record: true,
+    summary: 'One call that ended in the last hour',
+    needs: ['rpc_ended'],
+    scopable: true,
+    response: EndedCall,
+    example: ENDED_CALL,
+    read: ({ rpc }, { params }, { ctx }) => rpc.getEnded?.(params.correlation_id, ctx),
   }),
   diagnosticsRoute({
     path: '/rpc/instances/{instance_id}',

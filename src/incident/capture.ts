@@ -19,13 +19,13 @@ import {
 import { problemText } from '../http/problem.js'
 import { isObject, isText, readObject } from '../relay-client/wire.js'
 import { VERSION } from '../version.js'
+import { boundedMissing, CaptureFailed, fitted, missingOf, withoutPrototypes } from './bounds.js'
 import {
   INCIDENT_BYTES,
   INCIDENT_FORMAT,
   INCIDENT_VERSION,
   type Incident,
   type IncidentPart,
-  MISSING_MAX,
   type Missing,
   type MissingReason,
 } from './format.js'
@@ -57,15 +57,12 @@ export const CaptureOptions = defineOptions({
 })
 export interface CaptureOptions extends Input<typeof CaptureOptions> {}
 
-/** The router refused or did not answer before anything was captured. */
-export class CaptureFailed extends Error {
-  override readonly name = 'CaptureFailed'
-}
-
 /** Longer than a router takes to give up. */
 const REQUEST_MS = 10_000
 /** An answer of a router has at most 16 MiB. */
 const ANSWER_BYTES = 16_777_216
+/** What the file may take beside its rows, before rows are dropped for it. */
+const HEADER_BYTES = 65_536
 const PAGES_MAX = 10_000
 /** Requests for one route that is asked for key by key. */
 const KEYS_MAX = 1_000
@@ -121,15 +118,6 @@ interface Captured {
   answer: Row | null
   missing: Missing[]
 }
-
-const missingOf = (route: string, reason: MissingReason, detail: string, more: Partial<Missing> = {}): Missing => ({
-  route,
-  of: null,
-  reason,
-  count: null,
-  detail: detail.slice(0, 500),
-  ...more,
-})
 
 /** One route under some key, with its limit where it has one. */
 function pathOf(
@@ -284,20 +272,20 @@ function select(captured: ReadonlyMap<Part, Captured>, user: string | undefined,
   }
 }
 
-/** The values that captured rows have for the keys of a part. */
-function* keysFor(
-  part: Part,
-  captured: ReadonlyMap<Part, Captured>,
-  user: string | undefined,
-): Generator<Record<string, string>> {
-  const [name] = part.keys as [string]
-  const seen = new Set<string>(user !== undefined && name === 'user_id' ? [user] : [])
+/** The values that captured rows have for the keys of a part, each combination once. */
+function keysFor(part: Part, captured: ReadonlyMap<Part, Captured>, user: string | undefined): Row[] {
+  const seen = new Map<string, Row>()
+  const add = (values: unknown[]) => {
+    if (!values.every(isText)) return
+    seen.set(JSON.stringify(values), Object.fromEntries(part.keys.map((name, i) => [name, values[i]])))
+  }
+  const isOfUsers = user !== undefined && part.keys.includes('user_id')
+  if (isOfUsers && part.keys.length === 1) add([user])
   for (const { rows } of captured.values())
-    for (const row of rows.values()) {
-      const value = name === 'user_id' ? userOf(row) : row[name]
-      if (isText(value) && (name !== 'user_id' || user === undefined)) seen.add(value)
-    }
-  for (const value of seen) yield { [name]: value }
+    for (const row of rows.values())
+      if (!isOfUsers || userOf(row) === user)
+        add(part.keys.map((name) => (name === 'user_id' ? userOf(row) : row[name])))
+  return [...seen.values()]
 }
 
 /** The instant of the node's clock; `null` where it does not tell. */
@@ -381,7 +369,7 @@ async function readKeyed(
 ): Promise<void> {
   for (const part of parts) {
     const into = emptyPart()
-    const keys = part.keys.length === 1 ? [...keysFor(part, captured, user)] : []
+    const keys = keysFor(part, captured, user) as Readonly<Record<string, string>>[]
     for (const key of keys.slice(0, KEYS_MAX)) {
       if (budget.left < 0) break
       if (part.kind === 'answer') await readAnswer(ctx, part, budget, into, key)
@@ -396,30 +384,12 @@ async function readKeyed(
   }
 }
 
-/** At most as many as a file may have: what is cut says so. */
-function boundedMissing(all: readonly Missing[]): Missing[] {
-  if (all.length <= MISSING_MAX) return [...all]
-  const routes = [...new Set(all.map(({ route }) => route))].slice(0, 100)
-  const whole = all.filter(({ of }) => of === null).slice(0, MISSING_MAX - routes.length)
-  return [
-    ...whole,
-    ...routes.map((route) => missingOf(route, 'cut', 'more is missing of this route than the file can list')),
-  ]
-}
-
-/** Text that JSON readers take for the prototype of an object cannot stand in a file. */
-function withoutPrototypes(incident: Incident): Incident {
-  const json = JSON.stringify(incident)
-  if (!json.includes('"__proto__"')) return incident
-  // A member whose value is undefined is left out.
-  return JSON.parse(json, (name, value) => (name === '__proto__' ? undefined : value))
-}
-
 /**
  * Captures what `router` answers now. All lists are walked by their cursors, until two walks in a row find the same rows
  * in the same states, at most three times. A source that fails, is forbidden or is cut by a bound is named in `missing`.
  *
- * @throws CaptureFailed where the router refuses the caller or does not answer at all; the reason of `signal` when cancelled.
+ * @throws CaptureFailed where the router refuses the caller or does not answer at all, or `maxBytes` is too small; the reason
+ * of `signal` when cancelled.
  * @example
  * const incident = await captureIncident(router, { headers: { 'x-admin-key': key }, redact: true })
  * await writeFile('incident.json', JSON.stringify(incident))
@@ -434,7 +404,7 @@ export async function captureIncident(router: CapturedRouter, options: CaptureOp
   const known = new Set(routes.map(({ path }) => path))
   const parts = PARTS.filter(({ capability, route }) => offered.has(capability) && known.has(route))
   const keyless = parts.filter(({ keys }) => keys.length === 0)
-  const { captured, consistent, budget } = await walkUntilSteady(ctx, keyless, user, maxBytes - 65_536)
+  const { captured, consistent, budget } = await walkUntilSteady(ctx, keyless, user, maxBytes - HEADER_BYTES)
   await readKeyed(
     ctx,
     parts.filter(({ keys }) => keys.length > 0),
@@ -473,7 +443,7 @@ export async function captureIncident(router: CapturedRouter, options: CaptureOp
     missing: boundedMissing([...[...captured.values()].flatMap(({ missing }) => missing), ...absent, ...foreign]),
     parts: [...captured].flatMap(([part, kept]) => partsOf(part, kept)),
   }
-  return withoutPrototypes(redact ? redactIncident(incident) : incident)
+  return fitted(withoutPrototypes(redact ? redactIncident(incident) : incident), maxBytes)
 }
 
 /** The part as the file has it. A list that was refused before its first page has none. */

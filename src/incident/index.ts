@@ -1,5 +1,6 @@
 /** The face of `relayscope/incident`: what a router answers as a file, to open, compare and replay without the deployment. */
-export { type CapturedRouter, CaptureFailed, type CaptureOptions, captureIncident } from './capture.js'
+export { CaptureFailed } from './bounds.js'
+export { type CapturedRouter, type CaptureOptions, captureIncident } from './capture.js'
 export { diffIncidents, type FieldChange, type IncidentDiff, type RouteDiff } from './diff.js'
 export { type Incident, type IncidentPart, incidentJsonSchema, type Missing, type MissingReason } from './format.js'
 export { createIncidentInspectors, incidentComposition } from './inspectors.js'

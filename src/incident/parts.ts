@@ -46,6 +46,7 @@ const REQUIRED: Readonly<Record<string, readonly [method: string, get?: string]>
   '/contexts': ['listContexts', 'getContext'],
   '/browser-windows': ['listBrowserWindows', 'getBrowserWindow'],
   '/rpc/pending': ['listPending', 'getPending'],
+  '/rpc/ended': ['listEnded', 'getEnded'],
   '/history/messages': ['readMessages'],
   '/deduplicator/summary': ['summary'],
   '/delivery/summary': ['summary'],
@@ -58,6 +59,9 @@ const REQUIRED: Readonly<Record<string, readonly [method: string, get?: string]>
 
 /** Methods that are computed from the rows of other parts. */
 const COMPUTED: readonly string[] = ['checkInstance']
+
+/** Routes of one row that another part finds by its id. */
+const FOUND: readonly string[] = ['/rpc/ended/{correlation_id}']
 
 const VARIANTS: Readonly<Record<string, Part['variants']>> = {
   // A list of pending calls shows either those within their deadline or the others.
@@ -84,6 +88,7 @@ function partOf(route: DiagnosticsRoute): Part | null {
   const known = CAPABILITIES.get(capability)
   const [method = known?.method, get] = REQUIRED[route.path] ?? []
   if (!known || route.operation !== undefined || !method || COMPUTED.includes(method)) return null
+  if (FOUND.includes(route.path)) return null
   const shape = route.query?.shape ?? {}
   const required = Object.keys(shape).filter((name) => !shape[name].safeParse(undefined).success)
   const isList = route.page !== undefined && isListed(route.response)

@@ -55,6 +55,7 @@ const WORLD: Shape<FakeWorld> = {
   contexts: LIST,
   browserWindows: LIST,
   calls: LIST,
+  endedCalls: LIST,
   callSummary: OBJECT,
   instances: LIST,
   messages: LIST,

@@ -2,6 +2,8 @@
 import type { Instance } from '../contract/connections.js'
 import {
   CallCounters,
+  EndedCall,
+  EndedCallFilter,
   PendingCall,
   type PendingCallFilter,
   RPC_FAMILY,
@@ -45,6 +47,18 @@ export function rpcContract(make: MakeInspector<RpcInspector>): ContractCase[] {
       name: 'listPending returns the oldest first, and overdue calls only when requested',
       run: () => checkOrder(make),
     },
+    ...listCases<RpcInspector, EndedCall>(make, {
+      name: 'listEnded',
+      ordered: true,
+      list: (rpc, filter) => {
+        const { listEnded } = rpc
+        return listEnded && ((page, ctx) => listEnded.call(rpc, filter, page, ctx))
+      },
+      item: EndedCall,
+      id: 'correlation_id',
+      filters: EndedCallFilter.keyof().options,
+      get: (rpc, id, ctx) => rpc.getEnded?.(id, ctx) ?? null,
+    }),
     ...userCases(make, RPC_FAMILY.users),
     { name: 'checkInstance returns current: true only for the current instance', run: () => checkInstances(make) },
     { name: 'summary counts the pending calls and how all others ended', run: () => checkSummary(make) },
@@ -134,6 +148,8 @@ export interface RpcWorld {
   calls?: Partly<PendingCall>[]
   /** Makes the correlator return a summary; numbers that are not given are computed from `calls`. */
   callSummary?: Partly<RpcSummary>
+  /** Enables `listEnded` and `getEnded`; the oldest first. */
+  endedCalls?: Partly<EndedCall>[]
   /** The current instances; makes the correlator check instances. */
   instances?: Partly<Instance>[]
 }
@@ -149,6 +165,21 @@ const toCall: Make<PendingCall> = (given, place) =>
       deadline_at: null,
       age_ms: 0,
       overdue: false,
+    },
+    given,
+  )
+
+const toEndedCall: Make<EndedCall> = (given, place) =>
+  fill(
+    {
+      ...CLIENT,
+      correlation_id: `call-${place}`,
+      action: 'action-1',
+      instance_id: null,
+      outcome: 'succeeded',
+      started_at: FAKE_TIME,
+      ended_at: FAKE_TIME,
+      duration_ms: 0,
     },
     given,
   )
@@ -179,7 +210,7 @@ function toSummary(given: Partly<RpcSummary>, calls: readonly PendingCall[]): Rp
 const toInstance: Make<Instance> = (given) => fill(INSTANCE, given)
 
 export function fakeRpc(world: RpcWorld): RpcInspector | undefined {
-  if (!world.calls && !world.instances && !world.callSummary) return undefined
+  if (!world.calls && !world.instances && !world.callSummary && !world.endedCalls) return undefined
   return {
     listPending: ({ overdue = false, ...filter }, page) =>
       // Without a filter only the page is created.
@@ -190,6 +221,10 @@ export function fakeRpc(world: RpcWorld): RpcInspector | undefined {
         page,
       ),
     getPending: (correlation_id) => find(toCall, world.calls, { correlation_id }),
+    ...(world.endedCalls && {
+      listEnded: (filter, page) => fakePage(toEndedCall, world.endedCalls, filter, { order: 'newest', ...page }),
+      getEnded: (correlation_id) => find(toEndedCall, world.endedCalls, { correlation_id }),
+    }),
     ...(world.callSummary && {
       summary: () => toSummary(world.callSummary ?? {}, wholeRecords(toCall, world.calls)),
     }),

@@ -1,4 +1,5 @@
 /** What every correlator must do, whatever it keeps its pending calls in. */
+
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Inspected } from '../../src/contract/inspectors.js'
 import type { Awaitable } from '../../src/contract/page.js'
@@ -13,6 +14,7 @@ import type {
 } from '../../src/contract/rpc.js'
 import { ASK, at, type Clock, createClock, walk } from './clock.js'
 import { withSortedLists } from './parts.js'
+import { endedCalls } from './rpc-ended.js'
 
 export type RpcFacility = Inspected<RpcCorrelator & { close(): Promise<unknown> }, RpcInspector>
 
@@ -39,6 +41,8 @@ export function rpcBattery(
     const open = (over: Partial<OpenCallInput> = {}) =>
       rpc.open({ action: 'tabs.list', user_id: 'ann', client_id: 'desk', ...over })
     const pending = (filter: PendingCallFilter = {}) => walk((page) => rpc.inspector.listPending(filter, page, ASK), 2)
+
+    endedCalls(() => ({ clock, rpc }))
 
     it('shows a call for as long as it is pending, with its age', async () => {
       const { correlation_id } = await open({ instance_id: 'one', timeoutMs: 5_000 })

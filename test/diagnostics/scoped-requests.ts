@@ -15,7 +15,7 @@ const IDS: Record<string, string[]> = {
   instance_id: forEach((mark) => [`instance-${mark}-shared-stays`, `instance-${mark}-silent`]),
   node_id: ['nobody', 'here', 'node'],
   ended_reason: forEach((mark) => [`left_${mark}`]).concat('heartbeat_lost', 'new_instance'),
-  correlation_id: forEach((mark) => [`id-${mark}-3`, `id-${mark}-6`]),
+  correlation_id: forEach((mark) => [`id-${mark}-3`, `id-${mark}-6`, `ended-${mark}-shared-left`]),
   action: forEach((mark) => [`call-${mark}`]).concat('shared'),
   context_id: forEach((mark) => [`context-${mark}-0-worker`, `context-${mark}-1-user-owned`]),
   window_id: forEach((mark) => [`window-${mark}`]),

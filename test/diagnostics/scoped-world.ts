@@ -12,7 +12,7 @@ export type Facilities = Pick<
   ReturnType<typeof createMemoryFacilities>,
   'connections' | 'contexts' | 'browserWindows' | 'ingest' | 'sites' | 'sessions' | 'subscriptions'
 > & {
-  rpc: Pick<ReturnType<typeof createMemoryFacilities>['rpc'], 'open'>
+  rpc: Pick<ReturnType<typeof createMemoryFacilities>['rpc'], 'open' | 'settle'>
   dispatcher: Pick<ReturnType<typeof createMemoryFacilities>['dispatcher'], 'dispatch'>
   bus: Pick<SiteEventBus, 'publish'>
 }
@@ -83,6 +83,9 @@ export async function tell(facilities: Facilities, clock: Clock, ids: Ids, users
             await ingest({ ...client, message_id, stream, kind: 'event', payload: { by: mark, client_id } })
         await rpc.open({ action: `call-${mark}`, ...client, timeoutMs: 600_000 })
         await rpc.open({ action: 'shared', ...client, timeoutMs: 600_000 })
+        const correlation_id = `ended-${mark}-${client_id}-${kind}`
+        await rpc.open({ action: `call-${mark}`, ...client, correlation_id })
+        await rpc.settle(correlation_id, { ok: kind === 'left', result: mark, error: mark })
         if (kind === 'left') await connections.disconnect(connection_id, `left_${mark}`)
       }
     await browserWindows.report({

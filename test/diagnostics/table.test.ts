@@ -25,6 +25,7 @@ const OPERATIONS = [
   'connection_events',
   'rpc_instance_check',
   'rpc_summary',
+  'rpc_ended',
   'dedup_per_user',
   'delivery_commands',
 ]

@@ -272,6 +272,33 @@ export function createWorld(): Required<FakeWorld> {
       ...many(3, (i) => call({ correlation_id: `call-${i}` })),
       call({ correlation_id: 'call-4', user_id: 'carol', action: 'print', instance_id: null, deadline_at: null }),
     ],
+    endedCalls: [
+      {
+        correlation_id: 'call-1',
+        user_id: 'alice',
+        client_id: 'desk',
+        ended_at: at(-3_000),
+        started_at: at(-4_000),
+        duration_ms: 1_000,
+      },
+      {
+        correlation_id: 'over-2',
+        user_id: 'bob',
+        outcome: 'timed_out',
+        ended_at: at(-2_000),
+        started_at: at(-4_000),
+        duration_ms: 2_000,
+      },
+      {
+        correlation_id: 'over-3',
+        user_id: 'alice',
+        action: 'print',
+        outcome: 'failed',
+        ended_at: at(-1_000),
+        started_at: at(-1_500),
+        duration_ms: 500,
+      },
+    ],
     callSummary: { counters: { succeeded: 5, failed: 1, timed_out: 1, cancelled: 1, late: 2, foreign: 1 } },
     instances: [{ user_id: 'alice', client_id: 'desk', instance_id: 'inst-1' }],
     deduplicator: {

@@ -5,7 +5,8 @@ import type { Connection } from '../../src/contract/index.js'
 import { type CapturedRouter, captureIncident, diffIncidents, type Incident } from '../../src/incident/index.js'
 import { createReplay } from '../../src/incident/replay.js'
 import { askRouter, questionsAbout, timeless } from '../incident/subject.js'
-import { end, type LiveHost, startLiveHost, until } from './live-host-process.js'
+import { describeRedis } from '../redis/server.js'
+import { end, type LiveHost, PROGRAM, startLiveHost, until } from './live-host-process.js'
 
 let host: LiveHost
 beforeAll(async () => {
@@ -92,3 +93,51 @@ it('answers on another port what the host answered, with a stopped client', asyn
     ]),
   )
 }, 240_000)
+
+describeRedis('the difference after a node was killed', () => {
+  it('names the node, its connections and the new ones at the other node', async () => {
+    const deployment = await startLiveHost(['--redis', 'embedded'], PROGRAM, 'ignore')
+    onTestFinished(async () => void (await end(deployment, 'SIGTERM')))
+    const router = { prefix: deployment.diagnostics, fetch: (request: Request) => fetch(request) }
+    const rowsOf = ({ parts }: Incident, route: string) => parts.find((part) => part.route === route)?.rows ?? []
+    const captureWhen = (what: string, isReady: (incident: Incident) => boolean) =>
+      until<Incident>(
+        what,
+        async () => {
+          const incident = await captureIncident(router, { headers: { 'x-admin-key': deployment.key } })
+          return isReady(incident) ? incident : undefined
+        },
+        120_000,
+      )
+    const connectedAt = (incident: Incident, node: string) =>
+      rowsOf(incident, '/connections').filter(({ node_id, status }) => node_id === node && status === 'connected')
+    const before = await captureWhen(
+      'clients at both nodes',
+      (incident) => connectedAt(incident, 'a').length === 2 && connectedAt(incident, 'b').length === 2,
+    )
+    process.kill(Number(/^ {2}node a {2}pid (\d+)/m.exec(deployment.text)?.[1]), 'SIGKILL')
+    const after = await captureWhen(
+      'all clients at node b, and node a stale',
+      (incident) =>
+        connectedAt(incident, 'b').length === 4 &&
+        rowsOf(incident, '/delivery/nodes').some(({ node_id, stale }) => node_id === 'a' && stale === true),
+    )
+    const { routes } = await diffIncidents(before, after)
+    const routeOf = (route: string) => routes.find((one) => one.route === route)
+    expect(routeOf('/delivery/nodes')).toMatchObject({
+      added: [],
+      gone: [],
+      changed: expect.arrayContaining([
+        { id: 'a', fields: expect.arrayContaining([{ field: 'stale', before: false, after: true }]) },
+      ]),
+    })
+    const moved = connectedAt(after, 'b').filter(
+      ({ connection_id }) => !connectedAt(before, 'b').some((row) => row.connection_id === connection_id),
+    )
+    expect(moved).toHaveLength(2)
+    expect(routeOf('/connections')?.added).toEqual(
+      expect.arrayContaining(moved.map(({ connection_id }) => connection_id)),
+    )
+    expect(routeOf('/connections')?.unknown).toEqual([])
+  }, 300_000)
+})

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { fitted } from '../../src/incident/bounds.js'
 import { captureIncident } from '../../src/incident/capture.js'
 import type { Incident, Missing } from '../../src/incident/format.js'
 import { incidentComposition } from '../../src/incident/index.js'
@@ -95,6 +96,22 @@ describe('what an incident lacks', () => {
     expect((await askRouter(replay, '/connections/conn-1')).status).toBe(503)
     expect((await askRouter(replay, '/contexts/ctx-9')).status).toBe(404)
     expect(await askRouter(replay, '/connections/count')).toMatchObject({ body: { completeness: { complete: false } } })
+  })
+
+  it('is named where what no walk has counted leaves less room for rows, so that the file keeps its bound', async () => {
+    const inspectors = createFakeInspectors({ connections: many(300) })
+    const router = createSubject({ inspectors, extensions: { host: 'x'.repeat(60_000) } })
+    const whole = await captureIncident(router, { headers })
+    const maxBytes = 150_000
+    const incident = fitted(whole, maxBytes)
+    expect(JSON.stringify(incident).length).toBeLessThanOrEqual(maxBytes)
+    expect(rowsOf(incident, '/connections').length).toBeGreaterThan(20)
+    expect(missingOf(incident, '/connections')).toEqual(['cut'])
+    // The oldest rows go first.
+    expect(rowsOf(incident, '/connections').at(-1)).toEqual(rowsOf(whole, '/connections').at(-1))
+    await expect(captureIncident(router, { headers, maxBytes: 50_000 })).rejects.toThrow(
+      'nothing was captured: what is beside the rows takes more than 50000 bytes',
+    )
   })
 
   it('is named where lists went on changing from one walk to the next', async () => {

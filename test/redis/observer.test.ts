@@ -27,6 +27,8 @@ const PATHS = [
   '/connections/count',
   '/connections/churn',
   '/connections/events?limit=3',
+  '/rpc/ended?limit=3',
+  '/rpc/ended/nope',
   '/connections/nope',
   '/connections/nope/history',
   '/history/streams',

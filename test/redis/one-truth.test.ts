@@ -32,6 +32,8 @@ const LISTS = [
   '/connections?client_id=client-1&status=disconnected',
   '/connections?ended_reason=client_closed',
   '/connections/events',
+  '/rpc/ended',
+  '/rpc/ended?outcome=failed&user_id=zoe',
   '/connections/events?user_id=zoe',
   '/connections/events?event=disconnected&reason=client_closed',
   '/connections?ended_reason=heartbeat_lost&client_type=web',

@@ -28,6 +28,8 @@ const ASKED: Record<string, string[]> = {
     '/connections?ended_reason=client_closed',
   ],
   '/connections/churn': ['/connections/churn'],
+  '/rpc/ended': ['/rpc/ended?limit=3', '/rpc/ended?user_id=bob'],
+  '/rpc/ended/{correlation_id}': ['/rpc/ended/nope'],
   '/connections/events': ['/connections/events?limit=3', '/connections/events?user_id=bob'],
   '/connections/count': ['/connections/count', '/connections/count?user_id=bob'],
   '/connections/{connection_id}': [`/connections/${ID}`],

@@ -85,7 +85,9 @@ export async function live(facilities: Facilities, clock: Clock): Promise<void> 
       })
       if (c === 1) await contexts.assignTask(`context-${i}-${c}`, 'task-1')
       if (c === 2) await contexts.close(`context-${i}-${c}`)
-      await rpc.open({ action: 'open', ...client, ...(c ? { timeoutMs: 600_000 } : {}) })
+      const call = await rpc.open({ action: 'open', ...client, ...(c ? { timeoutMs: 600_000 } : {}) })
+      if ((i + c) % 4 === 2)
+        await rpc.settle(call.correlation_id, c ? { ok: true, result: 1 } : { ok: false, error: 1 })
     }
     await browserWindows.report({
       window_id: `window-${i}`,

@@ -17,6 +17,7 @@ export const ROWS: Readonly<Record<string, readonly string[]>> = {
   '/delivery/tenants': ['scope_id'],
   '/findings': ['finding_id'],
   '/history/streams': ['stream'],
+  '/rpc/ended': ['correlation_id'],
   '/rpc/pending': ['correlation_id'],
   '/sessions': ['session_id'],
   '/sites': ['site_id'],

@@ -23,6 +23,7 @@ export const FAMILIES = {
   connection_history: { list: '/connections/{connection_id}/history' },
   connections: { list: '/connections', one: '/connections/{connection_id}' },
   contexts: { list: '/contexts', one: '/contexts/{context_id}' },
+  ended_calls: { list: '/rpc/ended', one: '/rpc/ended/{correlation_id}' },
   idle_workers: { list: '/workers/available' },
   mailboxes: { list: '/delivery/mailboxes' },
   messages: { list: '/history/messages', payload: 'payload' },

@@ -1,6 +1,7 @@
 /** Reads the connections of one process as of now, even if due entries have not been swept. */
 import {
   type ClientEvent,
+  type ClientEventFilter,
   type ClientOfUser,
   ClientType,
   type Connection,
@@ -10,7 +11,7 @@ import {
   type RegistryInspector,
 } from '../../contract/connections.js'
 import { foldAll, type UserPart } from '../../contract/observation.js'
-import { matcherOf, parseSequence, scanLimit, withMetadata } from '../../contract/page.js'
+import { matcherOf, type Page, type PageQuery, parseSequence, scanLimit, withMetadata } from '../../contract/page.js'
 import { observeEach, observeKnown } from '../table/users.js'
 import type { Churn } from './churn.js'
 import { type ConnectionLifecycle, eventsAmong, eventsOf, type LivingConnection, toClientEvent } from './lifecycle.js'
@@ -72,27 +73,7 @@ export function createConnectionInspector(
       if (wanted === null) return withMetadata(table.tally([]), { examined: 0 })
       return filter.ended_reason !== undefined && !isSwept ? null : table.count(wanted, view, isSwept, scanLimit(ctx))
     },
-    listConnectionEvents(filter, page, ctx) {
-      const { view } = sweep()
-      const before = parseSequence(page.cursor, 'newest')
-      const bound = scanLimit(ctx)
-      const { user_id } = filter
-      const isIndexed = user_id !== undefined && table.sizeOf('user_id', user_id) <= bound
-      const events = isIndexed ? eventsAmong(table.ofUser(user_id), before) : lifecycle.eventsBefore(before)
-      const matches = matcherOf(filter)
-      const items: ClientEvent[] = []
-      let last = before
-      let examined = 0
-      for (const placed of events) {
-        if (items.length === page.limit || examined === bound)
-          return { items, next_cursor: String(last), has_more: true, examined }
-        examined++
-        last = placed.place
-        const event = toClientEvent(placed)
-        if (view(placed.entry) && matches(event)) items.push(event)
-      }
-      return { items, next_cursor: null, has_more: false, examined }
-    },
+    listConnectionEvents: (filter, page, ctx) => listEvents(lifecycle, sweep().view, filter, page, scanLimit(ctx)),
     connectionChurn(filter) {
       sweep()
       const wanted = own(filter)
@@ -133,4 +114,32 @@ export function createConnectionInspector(
   })
 
   return inspector
+}
+
+/** Returns a page of the events that `filter` admits, the newest first, examining at most `bound` of them. */
+function listEvents(
+  lifecycle: ConnectionLifecycle,
+  view: ReturnType<ConnectionLifecycle['view']>,
+  filter: ClientEventFilter,
+  page: PageQuery,
+  bound: number,
+): Page<ClientEvent> {
+  const { table } = lifecycle
+  const { user_id } = filter
+  const before = parseSequence(page.cursor, 'newest')
+  const isIndexed = user_id !== undefined && table.sizeOf('user_id', user_id) <= bound
+  const events = isIndexed ? eventsAmong(table.ofUser(user_id), before) : lifecycle.eventsBefore(before)
+  const matches = matcherOf(filter)
+  const items: ClientEvent[] = []
+  let last = before
+  let examined = 0
+  for (const placed of events) {
+    if (items.length === page.limit || examined === bound)
+      return { items, next_cursor: String(last), has_more: true, examined }
+    examined++
+    last = placed.place
+    const event = toClientEvent(placed)
+    if (view(placed.entry) && matches(event)) items.push(event)
+  }
+  return { items, next_cursor: null, has_more: false, examined }
 }

@@ -1,8 +1,18 @@
 /** The pending calls of one process, by arrival and by deadline, and counts of how all others ended. */
+
 import type { Clock } from '../../async/clock.js'
 import { toTimestamp } from '../../contract/ids.js'
-import type { CallCounters, PendingCall } from '../../contract/rpc.js'
+import {
+  type CallCounters,
+  type CallOutcomeName,
+  ENDED_CALL_KEPT_MS,
+  ENDED_CALLS_MAX,
+  ENDED_CALLS_PER_USER_MAX,
+  type EndedCall,
+  type PendingCall,
+} from '../../contract/rpc.js'
 import { Refusal } from '../../refusal.js'
+import { FairQueue } from '../table/fair-queue.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
 import { createTable, type Entry } from '../table/table.js'
 
@@ -29,7 +39,44 @@ interface Due {
   readonly state: Pick<Waiting, 'endsAt'>
 }
 
-export function createCalls({ now }: Clock) {
+/** The newest ended calls, bounded in number, per user and in age. */
+function createEndedCalls({ now, steady }: Clock) {
+  const table = createTable<EndedCall>({ fields: ['client_id', 'action'] })
+  const queue = new FairQueue<Entry<EndedCall>>(({ record }) => record.user_id)
+
+  function remove(entry: Entry<EndedCall>): void {
+    queue.remove(entry)
+    table.remove(entry)
+  }
+
+  const sweep = () => queue.sweep(steady() - ENDED_CALL_KEPT_MS, table.remove)
+
+  return {
+    /** Deletes expired calls. */
+    swept() {
+      sweep()
+      return table
+    },
+
+    add({ correlation_id, action, user_id, client_id, instance_id, started_at }: Call, outcome: CallOutcomeName): void {
+      sweep()
+      const earlier = table.get(correlation_id)
+      if (earlier) remove(earlier)
+      const time = now()
+      const call = { correlation_id, action, user_id, client_id, instance_id, outcome, started_at }
+      const duration_ms = Math.max(0, time - Date.parse(started_at))
+      const ended = Object.freeze({ ...call, ended_at: toTimestamp(time), duration_ms })
+      queue.push(table.add(correlation_id, ended, undefined), steady())
+      const [oldest] = table.sizeOf('user_id', user_id) > ENDED_CALLS_PER_USER_MAX ? table.ofUser(user_id) : []
+      const surplus = oldest ?? (queue.size > ENDED_CALLS_MAX ? queue.surplus : undefined)
+      if (surplus) remove(surplus)
+    },
+  }
+}
+
+export function createCalls(clock: Clock) {
+  const { now } = clock
+  const ended = createEndedCalls(clock)
   const table = createTable<Call, Waiting>({ fields: ['client_id', 'action'] })
   const deadlines = new OrderedIndex<Due, CallEntry>(
     (entry) => entry,
@@ -51,10 +98,11 @@ export function createCalls({ now }: Clock) {
     counters[what]++
   }
 
-  function end(entry: CallEntry, how: 'succeeded' | 'failed' | 'timed_out' | 'cancelled'): Waiting {
+  function end(entry: CallEntry, how: CallOutcomeName): Waiting {
     table.remove(entry)
     deadlines.delete(entry)
     entry.state.release()
+    ended.add(entry.record, how)
     count(how)
     return entry.state
   }
@@ -65,6 +113,7 @@ export function createCalls({ now }: Clock) {
 
   return {
     table,
+    ended: ended.swept,
     count,
     counters: counters as Readonly<CallCounters>,
     since: () => since,

@@ -21,7 +21,10 @@ export function createRpcInspector(calls: Calls, clock: Clock, connections: RpcO
 
   const inspector: RpcInspector = {
     // A call becomes overdue without a write.
-    version: () => `${table.version()}.${calls.overdue(steady())}`,
+    version: () => `${table.version()}.${calls.overdue(steady())}.${calls.ended().version()}`,
+    listEnded: (filter, page, ctx) =>
+      calls.ended().list(filter, { order: 'newest', ...page }, ({ record }) => record, scanLimit(ctx)),
+    getEnded: (correlationId) => calls.ended().get(correlationId)?.record ?? null,
     listPending({ overdue = false, ...filter }, page, ctx) {
       const time = steady()
       parseSequence(page.cursor, page.order)

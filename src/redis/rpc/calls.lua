@@ -20,9 +20,35 @@ local function tally(what)
   redis.pcall('HINCRBY', K(t, 'counts'), what, 1)
 end
 
-local function end_call(id, how)
+-- Keeps a call that ended, in table `ended-calls`: a row, its place in `all` and in `user_id:<user>`. The oldest are
+-- deleted beyond the maximum of a user and of all.
+local function keep_ended(id, call, how)
+  local e = 'ended-calls'
+  local deadline = call.deadline_at
+  local state = {
+    correlation_id = id, action = call.action, user_id = call.user_id, client_id = call.client_id,
+    instance_id = call.instance_id, started_at = call.started_at, outcome = how,
+    ended_at = how == 'timed_out' and deadline < now and deadline or now,
+    seq = arrive(e), ix = { { 'user_id', call.user_id } },
+  }
+  -- An earlier call of this id may be in another user's index.
+  if redis.call('EXISTS', K(e, 'row', id)) == 1 then drop(e, id) end
+  save(e, id, state, '{}')
+  local all, own = K(e, 'all'), K(e, 'user_id', call.user_id)
+  redis.call('ZADD', all, state.seq, id)
+  redis.call('ZADD', own, state.seq, id)
+  local oldest
+  if redis.call('ZCARD', own) > {{ENDED_CALLS_PER_USER_MAX}} then oldest = redis.call('ZRANGE', own, 0, 0)[1]
+  elseif redis.call('ZCARD', all) > {{ENDED_CALLS_MAX}} then oldest = redis.call('ZRANGE', all, 0, 0)[1] end
+  if oldest then drop(e, oldest) end
+end
+
+-- `call` is the row's state if the caller has loaded it.
+local function end_call(id, how, call)
+  call = call or load(t, id)
   drop(t, id)
   tally(how)
+  if call and call.started_at and call.deadline_at then keep_ended(id, call, how) end
 end
 
 local function sweep_calls()

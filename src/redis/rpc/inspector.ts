@@ -9,6 +9,8 @@ import type { InspectionContext, Page, PageQuery } from '../../contract/page.js'
 import {
   CallCounters,
   type CallOutcome,
+  ENDED_CALL_KEPT_MS,
+  EndedCall,
   foldCall,
   PendingCall,
   type PendingCallFilter,
@@ -63,6 +65,24 @@ const readerOf = (isShown: (overdue: boolean) => boolean): TableReader<PendingCa
 const CALLS = readerOf((overdue) => !overdue)
 const OVERDUE_CALLS = readerOf((overdue) => overdue)
 const ALL_CALLS = readerOf(() => true)
+
+const StoredEndedCall = EndedCall.omit({ duration_ms: true }).extend({ started_at: Millis, ended_at: Millis })
+
+const ENDED_CALLS: TableReader<EndedCall, z.infer<typeof StoredEndedCall>> = {
+  name: 'ended-calls',
+  idOf: ({ correlation_id }) => correlation_id,
+  schema: StoredEndedCall,
+  indexes: ['user_id'],
+  read({ started_at, ended_at, ...row }, now) {
+    if (ended_at + ENDED_CALL_KEPT_MS <= now) return undefined
+    return {
+      ...row,
+      started_at: timestampOf(started_at),
+      ended_at: timestampOf(ended_at),
+      duration_ms: Math.max(0, ended_at - started_at),
+    }
+  },
+}
 
 /** Maximum size of one reply in bytes: a result of 1 MiB, the maximum for an action, and its envelope. */
 const REPLY_BYTES = 1_048_576 + 65_536
@@ -265,8 +285,10 @@ export function createRpcInspector(
   currentInstance: CurrentInstance = (client, ctx) => readCurrentInstance(store, client, ctx),
 ): RpcInspector {
   return {
-    ...versioned(store, [CALLS.name]),
+    ...versioned(store, [CALLS.name, ENDED_CALLS.name]),
     listPending: (filter, page, ctx) => listPending(store, filter, page, ctx),
+    listEnded: (filter, page, ctx) => readPage(store, ENDED_CALLS, filter, { order: 'newest', ...page }, ctx),
+    getEnded: async (id, ctx) => (await getRecord(store, ENDED_CALLS, id, ctx))?.record ?? null,
     getPending: async (id, ctx) => (await getRecord(store, ALL_CALLS, id, ctx))?.record ?? null,
     async checkInstance(instance, ctx) {
       const current_instance_id = await currentInstance(instance, ctx)

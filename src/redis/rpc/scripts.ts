@@ -1,4 +1,5 @@
 /** The scripts of the correlator: pending calls, and the one reply to each, on whichever node it arrives. */
+import { ENDED_CALL_KEPT_MS, ENDED_CALLS_MAX, ENDED_CALLS_PER_USER_MAX } from '../../contract/rpc.js'
 import { ignoreReply, parseFlag, parseText } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 import lateLua from './late.lua'
@@ -7,10 +8,12 @@ import settleLua from './settle.lua'
 import sweepLua from './sweep.lua'
 import withdrawLua from './withdraw.lua'
 
+const CONSTANTS = { ENDED_CALLS_MAX, ENDED_CALLS_PER_USER_MAX }
+
 /** Opens a call with a `timeout` in ms. */
 export const OPEN_CALL = defineScript(
   'rpc.open',
-  { args: ['id', 'fields', 'timeout', 'max_pending', 'max_per_user'], answer: ignoreReply },
+  { args: ['id', 'fields', 'timeout', 'max_pending', 'max_per_user'], constants: CONSTANTS, answer: ignoreReply },
   openLua,
 )
 
@@ -23,13 +26,18 @@ export const SETTLE_CALL = defineScript(
   'rpc.settle',
   {
     args: ['id', 'reply', 'how', 'has_sender', 'user', 'client', 'instance', 'name', 'counts_late'],
+    constants: CONSTANTS,
     answer: (reply) => (reply === 'settled' || reply === 'foreign' ? reply : 'late'),
   },
   settleLua,
 )
 
 /** Counts a reply to a call that no shard knows. */
-export const COUNT_LATE = defineScript('rpc.late', { args: ['name'], answer: ignoreReply }, lateLua)
+export const COUNT_LATE = defineScript(
+  'rpc.late',
+  { args: ['name'], constants: CONSTANTS, answer: ignoreReply },
+  lateLua,
+)
 
 /**
  * Removes a call, with `how` as its outcome, or only reads it if `how` is ''. Returns its reply if there is one. The
@@ -37,9 +45,13 @@ export const COUNT_LATE = defineScript('rpc.late', { args: ['name'], answer: ign
  */
 export const WITHDRAW_CALL = defineScript(
   'rpc.withdraw',
-  { args: ['id', 'attempt', 'how'], answer: parseText },
+  { args: ['id', 'attempt', 'how'], constants: CONSTANTS, answer: parseText },
   withdrawLua,
 )
 
-/** Removes calls past their deadline, whose node has died, for the loop of a node. Returns whether there is more. */
-export const SWEEP_CALLS = defineScript('rpc.sweep', { args: [], answer: parseFlag, freesMemory: true }, sweepLua)
+/** Removes calls past their deadline, whose node has died, and expired ended calls, for the loop of a node. Returns whether there is more. */
+export const SWEEP_CALLS = defineScript(
+  'rpc.sweep',
+  { args: [], constants: { ...CONSTANTS, ENDED_CALL_KEPT_MS }, answer: parseFlag, freesMemory: true },
+  sweepLua,
+)

@@ -11,7 +11,7 @@ local call = load(t, id)
 if redis.call('GET', K(t, 'by', id)) == name then return 'settled' end
 if not call or call.deadline_at <= now then return counts_late == '1' and drop_reply(name, 'late') or 'late' end
 if has_sender == '1' and is_foreign(call) then return drop_reply(name, 'foreign') end
-end_call(id, how)
+end_call(id, how, call)
 if call.attempt then
   redis.call('SET', K(t, 'over', call.attempt), 1, 'PX', NAMED_MS)
   redis.call('SET', K(t, 'reply-to', id), call.attempt, 'PX', REPLY_MS)

@@ -225,7 +225,7 @@ export function scopeInspectors(inspectors: Inspectors, scope: UserScope): Inspe
 const NO_INSTANCE = { current: false, current_instance_id: null }
 
 function scopeCalls(rpc: RpcInspector, seen: VisibleUsers): RpcInspector {
-  const { checkInstance, summary } = rpc
+  const { checkInstance, summary, listEnded, getEnded } = rpc
   const listCalls = (only: PendingCallFilter) =>
     listOfUsers<PendingCall, PendingCallFilter>(
       seen.users,
@@ -241,6 +241,12 @@ function scopeCalls(rpc: RpcInspector, seen: VisibleUsers): RpcInspector {
     ...(checkInstance && {
       checkInstance: (instance, ctx) =>
         seen.has(instance.user_id) ? checkInstance.call(rpc, instance, ctx) : NO_INSTANCE,
+    }),
+    ...(listEnded && {
+      listEnded: listOfUsers(seen.users, (filter, page, ctx) => listEnded.call(rpc, filter, page, ctx)),
+    }),
+    ...(getEnded && {
+      getEnded: async (id, ctx) => ifVisible(await getEnded.call(rpc, id, ctx), seen),
     }),
     ...(summary && { summary: refuseUnscopable }),
   }
