@@ -4,6 +4,7 @@ import { Ownership } from './contexts.js'
 import { orUnknown } from './counts.js'
 import { type Family, foldUsers } from './family.js'
 import { filterBy, Id, idField, Timestamp } from './ids.js'
+import { inputObject } from './input.js'
 import { addNames, countOne, type FoldedPart, type UserIndex } from './observation.js'
 import type { Awaitable, Indexed, InspectionContext, Page, PageQuery } from './page.js'
 
@@ -97,7 +98,7 @@ export interface BrowserWindowRegistryInspector extends UserIndex {
  * A report of a client about one of its windows, its own counts included where it keeps them. A field from `focused` to
  * `busy_count` that is omitted keeps the value reported before; an explicit `null` makes it unknown.
  */
-export const ReportBrowserWindowInput = z.object({
+export const ReportBrowserWindowInput = inputObject({
   window_id: Id,
   user_id: Id,
   client_id: Id,

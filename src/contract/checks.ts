@@ -38,13 +38,27 @@ function isNear(a: string, b: string, edits: number): boolean {
   return isNear(nextX, y, edits - 1) || isNear(x, nextY, edits - 1) || isNear(nextX, nextY, edits - 1)
 }
 
-/** The error for an option that a factory does not have: it suggests the closest name, or lists `valid`. */
-export function unknownOption(path: string, name: string, valid: readonly string[]): TypeError {
+/** Two words with a different ending, like `deadline` and `deadlineMs`. Shorter beginnings say too little. */
+const isBeginning = (a: string, b: string) => Math.min(a.length, b.length) > 3 && (a.startsWith(b) || b.startsWith(a))
+
+/**
+ * The text about a name that an object must not have: it suggests the closest name, or lists `valid`.
+ *
+ * @param path Prefix of the names, with a dot: `timeouts.`.
+ */
+export function unknownName(kind: 'option' | 'field', path: string, name: string, valid: readonly string[]): string {
   const edits = Math.min(2, name.length >> 1)
-  const near = valid.find((each) => isNear(name.toLowerCase(), each.toLowerCase(), edits))
-  const hint = near === undefined ? `Valid options: ${valid.join(', ')}` : `Did you mean "${path}${near}"?`
-  return new TypeError(`Unknown option "${path}${name}". ${hint}`)
+  const lower = name.toLowerCase()
+  const near =
+    valid.find((each) => isNear(lower, each.toLowerCase(), edits)) ??
+    valid.find((each) => isBeginning(lower, each.toLowerCase()))
+  const hint = near === undefined ? `Valid ${kind}s: ${valid.join(', ')}` : `Did you mean "${path}${near}"?`
+  return `Unknown ${kind} ${shown(path + name)}. ${hint}`
 }
+
+/** The error for an option that a factory does not have. */
+export const unknownOption = (path: string, name: string, valid: readonly string[]): TypeError =>
+  new TypeError(unknownName('option', path, name, valid))
 
 const label = (name: string) => (name === '' ? 'options' : `option "${name}"`)
 

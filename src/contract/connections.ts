@@ -2,6 +2,7 @@
 import * as z from 'zod'
 import { type Family, foldUsers } from './family.js'
 import { filterBy, Id, idField, lastAtOrBefore, Reason, randomUuid, SilentForMs, Timestamp } from './ids.js'
+import { inputObject } from './input.js'
 import { JsonRecord } from './json.js'
 import { addNames, type FoldedPart, type UserIndex } from './observation.js'
 import { count, defineOptions, duration, func, type Input, share, textOrNull } from './options.js'
@@ -229,7 +230,7 @@ export interface RegistryInspector extends UserIndex {
 }
 
 /** The input of `connect`. `actions` are names or descriptors. */
-export const ConnectInput = z.object({
+export const ConnectInput = inputObject({
   user_id: Id,
   client_id: Id,
   instance_id: Id,

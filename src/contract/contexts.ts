@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { ClientType } from './connections.js'
 import { type Family, foldUsers } from './family.js'
 import { filterBy, Id, idField, lastAtOrBefore, SilentForMs, Timestamp } from './ids.js'
+import { inputObject } from './input.js'
 import { addNames, countOne, type FoldedPart, type UserIndex } from './observation.js'
 import { count, defineOptions, duration, type Input, share } from './options.js'
 import type { Awaitable, Indexed, InspectionContext, Page, PageQuery } from './page.js'
@@ -102,7 +103,7 @@ export interface ContextRegistryInspector extends UserIndex {
 }
 
 /** A report of a client about one of its contexts. `stale` and `closed` are not reportable. */
-export const ReportContextInput = z.object({
+export const ReportContextInput = inputObject({
   context_id: Id,
   user_id: Id,
   client_id: Id,

@@ -3,6 +3,7 @@ import * as z from 'zod'
 import type { Family } from './family.js'
 import { StreamName } from './history.js'
 import { Id, idField, Timestamp } from './ids.js'
+import { inputObject } from './input.js'
 import { count, defineOptions, duration, type Input } from './options.js'
 import type { Awaitable, Examined, InspectionContext, Pingable } from './page.js'
 
@@ -47,7 +48,7 @@ export interface DeduplicatorInspector extends Pingable {
 }
 
 /** Identifies a message. Without a stream the id is unique per user. */
-export const ClaimInput = z.object({ user_id: Id, stream: StreamName.optional(), message_id: Id })
+export const ClaimInput = inputObject({ user_id: Id, stream: StreamName.optional(), message_id: Id })
 export type ClaimInput = z.input<typeof ClaimInput>
 
 /**

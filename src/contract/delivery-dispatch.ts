@@ -4,6 +4,7 @@ import type { CloseResult } from '../async/ending.js'
 import type { Instance } from './connections.js'
 import { CommandKey, type DeliveryStatus } from './delivery.js'
 import { Id } from './ids.js'
+import { inputObject } from './input.js'
 import { JsonValue } from './json.js'
 import type { Awaitable } from './page.js'
 
@@ -11,7 +12,8 @@ import type { Awaitable } from './page.js'
 export const DEADLINE_MAX_MS = 86_400_000
 
 /** A command as it is dispatched. */
-export const DispatchInput = CommandKey.extend({
+export const DispatchInput = inputObject({
+  ...CommandKey.shape,
   action: Id,
   payload: JsonValue.optional(),
   /** Whose capacity it reserves. Default: the user. */
@@ -29,7 +31,8 @@ export type DispatchInput = z.input<typeof DispatchInput>
  * A client's acknowledgement of a command; `refused` ends it. `reason` is a low-cardinality name, other values become
  * `other`.
  */
-export const AcknowledgeInput = CommandKey.extend({
+export const AcknowledgeInput = inputObject({
+  ...CommandKey.shape,
   instance_id: Id,
   /** @default 'acknowledged' */
   state: z.enum(['acknowledged', 'refused']).optional(),
@@ -38,7 +41,8 @@ export const AcknowledgeInput = CommandKey.extend({
 export type AcknowledgeInput = z.input<typeof AcknowledgeInput>
 
 /** The end of a command. With `instance_id` it counts only from the current instance. */
-export const SettleInput = CommandKey.extend({
+export const SettleInput = inputObject({
+  ...CommandKey.shape,
   state: z.enum(['resulted', 'failed']),
   reason: z.string().optional(),
   instance_id: Id.optional(),
@@ -51,7 +55,7 @@ export const SettleInput = CommandKey.extend({
 export type SettleInput = z.input<typeof SettleInput>
 
 /** A command to end, and why. */
-export const CancelInput = CommandKey.extend({ reason: z.string().optional() })
+export const CancelInput = inputObject({ ...CommandKey.shape, reason: z.string().optional() })
 export type CancelInput = z.input<typeof CancelInput>
 
 /** A command as a waiter is given it. */

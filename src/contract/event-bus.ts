@@ -1,7 +1,7 @@
 /** The event bus of sites: live fan-out without replay; subscribers are notified about lost events. */
 import * as z from 'zod'
 import { idField, randomUuid, Timestamp } from './ids.js'
-import { Signal } from './input.js'
+import { inputObject, Signal } from './input.js'
 import { JsonValue } from './json.js'
 import { count, defineOptions, func, type Input } from './options.js'
 
@@ -112,7 +112,7 @@ export interface SubscribeOptions {
 }
 
 /** The same, as a topic reads it. */
-export const SubscribeInput = z.object({
+export const SubscribeInput = inputObject({
   signal: Signal.optional(),
   wake: z.custom<() => void>((value) => typeof value === 'function', 'must be a function').optional(),
 })

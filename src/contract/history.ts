@@ -2,6 +2,7 @@
 import * as z from 'zod'
 import { type Family, foldUsers } from './family.js'
 import { filterBy, Id, idField, randomUuid, Timestamp } from './ids.js'
+import { inputObject } from './input.js'
 import { JsonValue } from './json.js'
 import { RECORD_BYTES } from './limits.js'
 import type { FoldedPart, UserIndex } from './observation.js'
@@ -85,7 +86,7 @@ export const StreamName = z
   .regex(/^(?!\s*$)[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+$/u)
 
 /** A message as it is handed to the history. `stream` is canonical. */
-export const AppendInput = z.object({
+export const AppendInput = inputObject({
   message_id: Id,
   stream: StreamName,
   kind: MessageKind,

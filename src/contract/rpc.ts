@@ -4,7 +4,7 @@ import { Refusal } from '../refusal.js'
 import type { ConnectionRegistry, Instance } from './connections.js'
 import { type Family, foldUsers } from './family.js'
 import { filterBy, Id, idField, Timestamp } from './ids.js'
-import { Signal } from './input.js'
+import { inputObject, Signal } from './input.js'
 import { addNames, type FoldedPart, type UserIndex } from './observation.js'
 import { count, defineOptions, func, having, type Input, share, timer } from './options.js'
 import type { Awaitable, InspectionContext, Page, PageQuery } from './page.js'
@@ -145,7 +145,7 @@ export interface RpcInspector extends UserIndex {
 }
 
 /** The input of `open`. Without `timeoutMs` the correlator's default applies. */
-export const OpenCallInput = z.object({
+export const OpenCallInput = inputObject({
   action: Id,
   user_id: Id,
   client_id: Id,

@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { Refusal } from '../refusal.js'
 import type { Family } from './family.js'
 import { filterBy, Id, idField, randomUuid, SegmentId, Timestamp } from './ids.js'
+import { inputObject } from './input.js'
 import { count, defineOptions, func, having, type Input, share } from './options.js'
 import type { Awaitable, InspectionContext, Page, PageQuery, Pingable, Versioned } from './page.js'
 import type { SiteKey, SiteRegistry } from './sites.js'
@@ -87,7 +88,7 @@ export interface SessionInspector extends Pingable, Versioned {
 }
 
 /** A session as it is opened. */
-export const OpenSessionInput = z.object({
+export const OpenSessionInput = inputObject({
   site_id: SegmentId,
   owner: Id,
   connector: Connector.nullable().default(null),
@@ -113,7 +114,7 @@ export async function requireOneOwner(
 }
 
 /** The rights of one viewer in one session, besides the owner's. */
-export const SessionShare = z.object({
+export const SessionShare = inputObject({
   user_id: Id,
   rights: z.array(SessionRight).min(1).max(2),
   expires_at: Timestamp.nullable().default(null),

@@ -4,6 +4,7 @@ import { Refusal } from '../refusal.js'
 import { type LastEvent, positionText } from './event-bus.js'
 import type { Family } from './family.js'
 import { Id, idField, SegmentId, Timestamp } from './ids.js'
+import { inputObject } from './input.js'
 import { count, defineOptions, type Input, share } from './options.js'
 import type { Awaitable, InspectionContext, Page, PageQuery, Pingable, Versioned } from './page.js'
 
@@ -31,7 +32,7 @@ const NAMES_MAX = 256
 const TITLE_LENGTH = 256
 
 const ActionInvocation = z.boolean().describe('Whether actions may be invoked at all.')
-const CapabilityProfile = z.strictObject({ action_invocation: ActionInvocation.default(false) })
+const CapabilityProfile = inputObject({ action_invocation: ActionInvocation.default(false) })
 
 const EVENT_NAMES = 'Names that may be published; empty means no restriction.'
 const ACTION_NAMES = 'Names that may be invoked; empty means none.'
@@ -57,7 +58,7 @@ export const SiteDefinition = z
 export type SiteDefinition = z.input<typeof SiteDefinition>
 
 /** The input of a site registry. */
-export const SiteInput = z.object({ ...SiteDefinition.shape, site_id: SegmentId, owner: Id })
+export const SiteInput = inputObject({ ...SiteDefinition.shape, site_id: SegmentId, owner: Id })
 export type SiteInput = z.input<typeof SiteInput>
 
 /** A site: the descriptor that decides which events are projected and which actions may be invoked. */

@@ -216,6 +216,10 @@ export function browserWindowBattery(
         await expect(async () => report('w1', over as Partial<ReportBrowserWindowInput>)).rejects.toMatchObject({
           code: 'invalid_input',
         })
+      await expect(async () => report('w1', { tabs: 3 } as Partial<ReportBrowserWindowInput>)).rejects.toMatchObject({
+        code: 'invalid_input',
+        detail: expect.stringMatching(/^Unknown field "tabs"\. Valid fields: window_id, user_id, /),
+      })
       expect(await list()).toEqual([])
     })
   })

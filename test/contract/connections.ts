@@ -416,6 +416,10 @@ export function connectionBattery(
         await expect(async () => connect(over as Partial<ConnectInput>)).rejects.toMatchObject({
           code: 'invalid_input',
         })
+      await expect(async () => connect({ action: ['read'] } as Partial<ConnectInput>)).rejects.toMatchObject({
+        code: 'invalid_input',
+        detail: 'Unknown field "action". Did you mean "actions"?',
+      })
       const large = { metadata: { text: 'x'.repeat(65_536) } }
       await expect(async () => connect(large)).rejects.toMatchObject({ code: 'payload_too_large' })
       expect(await list()).toEqual([])

@@ -313,6 +313,10 @@ export function contextBattery(
         await expect(async () => report('t1', over as Partial<ReportContextInput>)).rejects.toMatchObject({
           code: 'invalid_input',
         })
+      await expect(async () => report('t1', { windowId: 'w' } as Partial<ReportContextInput>)).rejects.toMatchObject({
+        code: 'invalid_input',
+        detail: 'Unknown field "windowId". Did you mean "window_id"?',
+      })
       await worker('t2')
       await expect(async () => contexts.assignTask('t2', '')).rejects.toMatchObject({ code: 'invalid_input' })
       expect((await list()).map((c) => c.context_id)).toEqual(['t2'])

@@ -168,6 +168,24 @@ export function admissionContract({ clock, dispatcher, open, advance, status, su
       await expect(dispatcher.dispatch(command('c1', change))).rejects.toMatchObject({ code: 'invalid_input' })
     })
 
+    it('refuses an unknown field by name and suggests the one that was meant', async () => {
+      const detail = (text: string) => ({ code: 'invalid_input', detail: text })
+      const dispatched = dispatcher.dispatch({ ...command('c1'), deadline: 5 } as never)
+      await expect(dispatched).rejects.toMatchObject(detail('Unknown field "deadline". Did you mean "deadlineMs"?'))
+      const late = { ...key('c1'), instance_id: 'i', sate: 'refused' } as never
+      await expect((async () => dispatcher.acknowledge(late))()).rejects.toMatchObject(
+        detail('Unknown field "sate". Did you mean "state"?'),
+      )
+      const end = { ...key('c1'), state: 'resulted', instanceId: 'i' } as never
+      await expect((async () => dispatcher.settle(end))()).rejects.toMatchObject(
+        detail('Unknown field "instanceId". Did you mean "instance_id"?'),
+      )
+      await expect((async () => dispatcher.cancel({ ...key('c1'), why: 'x' } as never))()).rejects.toMatchObject(
+        detail('Unknown field "why". Valid fields: user_id, client_id, command_id, reason'),
+      )
+      expect((await summary()).tracked_commands).toBe(0)
+    })
+
     it('refuses a payload over 64 KiB', async () => {
       const payload = 'x'.repeat(65_536)
       await expect(dispatcher.dispatch(command('c1', { payload }))).rejects.toMatchObject({ code: 'payload_too_large' })

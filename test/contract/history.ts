@@ -290,6 +290,10 @@ export function historyBattery(
         await expect(async () => append('m1', over as Partial<AppendInput>)).rejects.toMatchObject({
           code: 'invalid_input',
         })
+      await expect(async () => append('m1', { paylod: 1 } as Partial<AppendInput>)).rejects.toMatchObject({
+        code: 'invalid_input',
+        detail: 'Unknown field "paylod". Did you mean "payload"?',
+      })
       expect(await streams()).toEqual([])
     })
 

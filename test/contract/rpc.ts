@@ -379,6 +379,10 @@ export function rpcBattery(
     it('refuses an invalid call and stores nothing of it', async () => {
       for (const over of [{ action: '' }, { user_id: 'a\rb' }, { timeoutMs: 0 }, { timeoutMs: 86_400_001 }])
         await expect(async () => open(over)).rejects.toMatchObject({ code: 'invalid_input' })
+      await expect(async () => open({ timeout: 5 } as never)).rejects.toMatchObject({
+        code: 'invalid_input',
+        detail: 'Unknown field "timeout". Did you mean "timeoutMs"?',
+      })
       expect(await pending()).toEqual([])
     })
 

@@ -249,6 +249,10 @@ export function sessionRegistryBattery(name: string, make: Make): void {
           code: 'owner_mismatch',
         })
         await expect(open({ ttlMs: 0 })).rejects.toMatchObject({ code: 'invalid_input' })
+        await expect(open({ ttl: 5 })).rejects.toMatchObject({
+          code: 'invalid_input',
+          detail: expect.stringMatching(/^Unknown field "ttl"\. /),
+        })
         await expect(open({ connector: { user_id: 'alice', client_id: 'a/b' } })).rejects.toMatchObject({
           code: 'invalid_input',
         })
@@ -321,6 +325,11 @@ export function sessionRegistryBattery(name: string, make: Make): void {
         })
         await expect(sessions.share(session_id, { user_id: 'bob', rights: [] })).rejects.toMatchObject({
           code: 'invalid_input',
+        })
+        const share = { user_id: 'bob', rights: ['view'], expires: '2030-01-01T00:00:00.000Z' } as never
+        await expect(sessions.share(session_id, share)).rejects.toMatchObject({
+          code: 'invalid_input',
+          detail: 'Unknown field "expires". Did you mean "expires_at"?',
         })
       }))
 

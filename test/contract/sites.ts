@@ -105,6 +105,21 @@ export function siteRegistryBattery(name: string, make: (bounds?: SiteBounds) =>
         await expect(sites.put({ ...notes, ...change })).rejects.toMatchObject({ code: 'invalid_input' })
       }))
 
+    it('refuses an unknown field by name, a nested one with its path', () =>
+      using(async ({ sites }) => {
+        for (const [change, detail] of [
+          [{ actions: ['a'] }, /^Unknown field "actions"\. Valid fields: mode, title, event_names, /],
+          [
+            { capability_profile: { action_invocations: true } },
+            /^Unknown field "capability_profile\.action_invocations"\. Did you mean "capability_profile\.action_invocation"\?$/,
+          ],
+        ] as const)
+          await expect(sites.put({ ...notes, ...change } as never)).rejects.toMatchObject({
+            code: 'invalid_input',
+            detail: expect.stringMatching(detail),
+          })
+      }))
+
     const put = ({ sites }: SitesUnderTest, owner: string, n: number) =>
       sites.put({ ...notes, site_id: `${owner}-${n}`, owner })
 

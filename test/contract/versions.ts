@@ -19,6 +19,7 @@ export interface Write {
 
 const CLIENT = { user_id: 'ann', client_id: 'desk', instance_id: 'i-1' }
 const CONTEXT = { user_id: 'ann', client_id: 'desk', client_type: 'console', context_id: 'c-1' } as const
+const WINDOW = { user_id: 'ann', client_id: 'desk', window_id: 'w', state: 'normal' } as const
 const MESSAGE = { ...CLIENT, stream: 'users/ann/clients/desk', kind: 'event', payload: { n: 1 } } as const
 const SITE = { site_id: 'notes', owner: 'ann', mode: 'observe' } as const
 
@@ -75,14 +76,8 @@ export function writesOf(facilities: Facilities): Write[] {
     'a task': ['contextRegistry', () => contexts.assignTask('c-1', 'task')],
     'the end of a task': ['contextRegistry', () => contexts.releaseTask('c-1')],
     'a closed context': ['contextRegistry', () => contexts.close('c-1')],
-    'a window': [
-      'browserWindowRegistry',
-      () => browserWindows.report({ ...CLIENT, window_id: 'w', focused: false, state: 'normal' } as never),
-    ],
-    'another report of a window': [
-      'browserWindowRegistry',
-      () => browserWindows.report({ ...CLIENT, window_id: 'w', focused: true, state: 'normal' } as never),
-    ],
+    'a window': ['browserWindowRegistry', () => browserWindows.report({ ...WINDOW, focused: false })],
+    'another report of a window': ['browserWindowRegistry', () => browserWindows.report({ ...WINDOW, focused: true })],
     'a closed window': ['browserWindowRegistry', () => browserWindows.close('w')],
     'a call': ['rpc', () => open('call-1')],
     'its reply': ['rpc', () => rpc.settle('call-1', { ok: true, result: 1 })],
