@@ -103,10 +103,10 @@ async function createHost(size) {
     const { connection_id } = await connections.connect({ ...client, instance_id: 'i', client_type: 'web' })
     if (i % 10 === 0) await connections.disconnect(connection_id, 'client_left')
     if (i < CALLS_MAX) {
-      const { result } = await rpc.open({ ...client, action: 'a', timeoutMs: 86_400_000 })
+      const { result } = await rpc.open({ ...client, action: 'a', timeout_ms: 86_400_000 })
       result.catch(() => {})
     }
-    await dispatcher.dispatch({ ...client, command_id: 'k', action: 'a', deadlineMs: 86_400_000 })
+    await dispatcher.dispatch({ ...client, command_id: 'k', action: 'a', deadline_ms: 86_400_000 })
     if (i >= 20_000) return
     await sites.put({ site_id: `site-${i}`, owner: user_id, mode: 'observe' })
     await sessions.open({ site_id: `site-${i}`, owner: user_id })

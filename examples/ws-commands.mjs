@@ -86,7 +86,7 @@ process.once('SIGTERM', async () => {
 /** `POST /sync/ada/laptop` sends a command to that client. */
 function work(req, res) {
   const [, action, user_id, client_id] = req.url.split('/')
-  const command = { user_id, client_id, action, command_id: crypto.randomUUID(), deadlineMs: 60_000 }
+  const command = { user_id, client_id, action, command_id: crypto.randomUUID(), deadline_ms: 60_000 }
   dispatcher.dispatch(command).then(
     (evidence) => res.writeHead(202).end(JSON.stringify(evidence)),
     ({ code = 'internal' }) => res.writeHead(422).end(JSON.stringify({ code })),

@@ -83,7 +83,7 @@ const PAGES = [
       ['## Deduplicator', '', 'ClaimOptions', 'DeduplicatorOptions'],
       [
         '## Dispatcher',
-        'A command can set its own `maxAttempts`, at most 100, and its own `deadlineMs`.',
+        'A command can set its own `max_attempts`, at most 100, and its own `deadline_ms`.',
         'DispatcherOptions',
         'CommandDispatcherOptions',
         'RedisDispatcherOptions',

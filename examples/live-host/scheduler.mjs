@@ -45,7 +45,7 @@ export function startScheduler({ facilities, connector, clients, signal }) {
     const command = { user_id, client_id, command_id: task_id }
     const payload = { task_id, context_id, document, text }
     assignments.set(context_id, command)
-    await dispatcher.dispatch({ ...command, action: 'count_words', payload, deadlineMs: DEADLINE_MS })
+    await dispatcher.dispatch({ ...command, action: 'count_words', payload, deadline_ms: DEADLINE_MS })
   }
 
   /** A task is released when its command has come to its end, whichever that was. */
@@ -80,7 +80,7 @@ export function startScheduler({ facilities, connector, clients, signal }) {
   }
 
   const dispatch = ({ user_id }, client_id, action) =>
-    dispatcher.dispatch({ user_id, client_id, command_id: randomUUID(), action, deadlineMs: DEADLINE_MS })
+    dispatcher.dispatch({ user_id, client_id, command_id: randomUUID(), action, deadline_ms: DEADLINE_MS })
 
   async function tick(n, documents) {
     await releaseEnded()

@@ -25,7 +25,7 @@ const closeAll = feed(new WebSocketServer({ server }), facilities, { userOf, hea
 /** `POST /sync/ada/laptop` sends a command to that client. 202 means admitted, and no more than that. */
 function work(req, res) {
   const [, action, user_id, client_id] = req.url.split('/')
-  const command = { user_id, client_id, action, command_id: crypto.randomUUID(), deadlineMs: 60_000 }
+  const command = { user_id, client_id, action, command_id: crypto.randomUUID(), deadline_ms: 60_000 }
   const answer = (status, body) => res.writeHead(status).end(JSON.stringify(body))
   facilities.dispatcher.dispatch(command).then(
     (evidence) => answer(evidence.admission.state === 'admitted' ? 202 : 409, evidence),

@@ -38,7 +38,7 @@ function isNear(a: string, b: string, edits: number): boolean {
   return isNear(nextX, y, edits - 1) || isNear(x, nextY, edits - 1) || isNear(nextX, nextY, edits - 1)
 }
 
-/** Two words with a different ending, like `deadline` and `deadlineMs`. Shorter beginnings say too little. */
+/** Two words with a different ending, like `deadline` and `deadline_ms`. Shorter beginnings say too little. */
 const isBeginning = (a: string, b: string) => Math.min(a.length, b.length) > 3 && (a.startsWith(b) || b.startsWith(a))
 
 /**

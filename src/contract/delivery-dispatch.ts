@@ -19,11 +19,11 @@ export const DispatchInput = inputObject({
   /** Whose capacity it reserves. Default: the user. */
   scope_id: Id.optional(),
   /** To the terminal state. @default 30000 */
-  deadlineMs: z.int().min(1).max(DEADLINE_MAX_MS).optional(),
+  deadline_ms: z.int().min(1).max(DEADLINE_MAX_MS).optional(),
   /** Attempts before it fails with `attempts_exhausted`. @default 5 */
-  maxAttempts: z.int().min(1).max(100).optional(),
+  max_attempts: z.int().min(1).max(100).optional(),
   /** Reject the command if no connection is attached for it. @default false */
-  requireWaiter: z.boolean().optional(),
+  require_waiter: z.boolean().optional(),
 })
 export type DispatchInput = z.input<typeof DispatchInput>
 

@@ -144,7 +144,7 @@ export interface RpcInspector extends UserIndex {
   summary?(ctx: InspectionContext): Awaitable<RpcSummary>
 }
 
-/** The input of `open`. Without `timeoutMs` the correlator's default applies. */
+/** The input of `open`. Without `timeout_ms` the correlator's default applies. */
 export const OpenCallInput = inputObject({
   action: Id,
   user_id: Id,
@@ -156,7 +156,7 @@ export const OpenCallInput = inputObject({
    * or of a user of the same shard: there the caller must make it unique among all users.
    */
   correlation_id: Id.optional(),
-  timeoutMs: z.int().min(1).max(86_400_000).optional(),
+  timeout_ms: z.int().min(1).max(86_400_000).optional(),
   /** Gives the call up. */
   signal: Signal.optional(),
 })
@@ -214,7 +214,7 @@ export const RpcOptions = defineOptions({
   maxPending: count(100_000),
   /** Maximum pending calls per user. @default a tenth of `maxPending` */
   maxPendingPerUser: share('maxPending'),
-  /** Timeout of calls without `timeoutMs`, in milliseconds. @default 3600000 */
+  /** Timeout of calls without `timeout_ms`, in milliseconds. @default 3600000 */
   defaultTimeoutMs: timer(3_600_000),
   /**
    * Used by the inspector to check whether an instance is the current one. @default none; over a shared store the

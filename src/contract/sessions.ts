@@ -93,7 +93,7 @@ export const OpenSessionInput = inputObject({
   owner: Id,
   connector: Connector.nullable().default(null),
   /** Until the session expires. Default: it does not. At most a year. */
-  ttlMs: z.int().min(1).max(31_536_000_000).optional(),
+  ttl_ms: z.int().min(1).max(31_536_000_000).optional(),
 })
 export type OpenSessionInput = z.input<typeof OpenSessionInput>
 

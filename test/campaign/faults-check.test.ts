@@ -36,7 +36,7 @@ const held = { message_id: 'm', sequence: 1, n: 1 }
 
 const clean = (): Entry[] => [
   ...asked(
-    { what: 'dispatch', ...name, scope_id: 's', deadlineMs: 1, n: 1 },
+    { what: 'dispatch', ...name, scope_id: 's', deadline_ms: 1, n: 1 },
     { admission: 'admitted', terminal: null },
   ),
   handedOver,

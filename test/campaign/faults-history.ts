@@ -10,7 +10,7 @@ export interface CommandName {
 /** What a client asks of a node. `n` stands in payloads, so that another's would be seen. */
 export type Call =
   | { what: 'connect'; user_id: string; client_id: string; instance_id: string }
-  | ({ what: 'dispatch'; scope_id: string; deadlineMs: number; n: number } & CommandName)
+  | ({ what: 'dispatch'; scope_id: string; deadline_ms: number; n: number } & CommandName)
   | ({ what: 'acknowledge'; instance_id: string; state: 'acknowledged' | 'refused' } & CommandName)
   | ({ what: 'settle'; instance_id: string | null; state: 'resulted' | 'failed' } & CommandName)
   | ({ what: 'cancel' } & CommandName)

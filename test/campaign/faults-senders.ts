@@ -61,8 +61,8 @@ export function createSenders({ nodes, names, clients, random }: SendersOptions)
     const n = commands.size
     const command_id = `k${n}`
     const scope_id = random.chance(0.1) ? TIGHT_SCOPE : `s${n % 7}`
-    const deadlineMs = isBrief ? BRIEF_MS + random.below(BRIEF_MS) : LONG_MS
-    const dispatch: Dispatch = { what: 'dispatch', ...name, command_id, scope_id, deadlineMs, n }
+    const deadline_ms = isBrief ? BRIEF_MS + random.below(BRIEF_MS) : LONG_MS
+    const dispatch: Dispatch = { what: 'dispatch', ...name, command_id, scope_id, deadline_ms, n }
     commands.set(command_id, dispatch)
     intents.set(command_id, intent)
     return dispatch

@@ -47,10 +47,10 @@ async function live(facilities: ReturnType<typeof createMemoryFacilities>): Prom
         ownership: n === 0 ? 'user-owned' : 'worker',
         window_id: `win-${i}`,
       })
-    const call = await rpc.open({ user_id, client_id: 'laptop', action: 'open', timeoutMs: 600_000 })
+    const call = await rpc.open({ user_id, client_id: 'laptop', action: 'open', timeout_ms: 600_000 })
     call.result.catch(() => {})
     const command = { user_id, client_id: 'laptop', command_id: `cmd-${i}`, action: 'open' }
-    await dispatcher.dispatch({ ...command, payload: { secret: PLANTED }, deadlineMs: 600_000 })
+    await dispatcher.dispatch({ ...command, payload: { secret: PLANTED }, deadline_ms: 600_000 })
   }
   return living
 }

@@ -79,7 +79,7 @@ export function admissionContract({ clock, dispatcher, open, advance, status, su
 
     it('gives the place of a command to the next at its deadline, whether or not the loop has come by', async () => {
       await open({ capacity: 1 })
-      await dispatcher.dispatch(command('c1', { deadlineMs: 1_000 }))
+      await dispatcher.dispatch(command('c1', { deadline_ms: 1_000 }))
       clock.advance(999)
       expect((await dispatcher.dispatch(command('c2'))).admission.state).toBe('rejected')
       clock.advance(1)
@@ -129,10 +129,10 @@ export function admissionContract({ clock, dispatcher, open, advance, status, su
     })
 
     it('rejects a command that requires a consumer when none is attached', async () => {
-      const refused = await dispatcher.dispatch(command('c1', { requireWaiter: true }))
+      const refused = await dispatcher.dispatch(command('c1', { require_waiter: true }))
       expect(refused.terminal).toMatchObject({ state: 'rejected', reason: 'no_waiter' })
       await dispatcher.attach(first, connection().deliver)
-      expect((await dispatcher.dispatch(command('c1', { requireWaiter: true }))).terminal).toBeNull()
+      expect((await dispatcher.dispatch(command('c1', { require_waiter: true }))).terminal).toBeNull()
     })
 
     it.each([
@@ -157,9 +157,9 @@ export function admissionContract({ clock, dispatcher, open, advance, status, su
       ['a control character', { user_id: 'a\u0000b' }],
       ['a format character', { scope_id: 'a\u200bb' }],
       ['no action', { action: '' }],
-      ['no time', { deadlineMs: 0 }],
-      ['more than a day', { deadlineMs: 86_400_001 }],
-      ['no attempt', { maxAttempts: 0 }],
+      ['no time', { deadline_ms: 0 }],
+      ['more than a day', { deadline_ms: 86_400_001 }],
+      ['no attempt', { max_attempts: 0 }],
       ['a payload that JSON cannot carry', { payload: (() => 1) as unknown as Json }],
       ['a cyclic payload', { payload: cyclic }],
       ['a BigInt', { payload: { n: 1n } as unknown as Json }],
@@ -171,7 +171,7 @@ export function admissionContract({ clock, dispatcher, open, advance, status, su
     it('refuses an unknown field by name and suggests the one that was meant', async () => {
       const detail = (text: string) => ({ code: 'invalid_input', detail: text })
       const dispatched = dispatcher.dispatch({ ...command('c1'), deadline: 5 } as never)
-      await expect(dispatched).rejects.toMatchObject(detail('Unknown field "deadline". Did you mean "deadlineMs"?'))
+      await expect(dispatched).rejects.toMatchObject(detail('Unknown field "deadline". Did you mean "deadline_ms"?'))
       const late = { ...key('c1'), instance_id: 'i', sate: 'refused' } as never
       await expect((async () => dispatcher.acknowledge(late))()).rejects.toMatchObject(
         detail('Unknown field "sate". Did you mean "state"?'),

@@ -55,8 +55,8 @@ export function answersContract({ clock, dispatcher, open, advance, status, summ
       await dispatcher.acknowledge({ ...first, command_id: 'c2', state: 'refused', reason: 'disk_full' })
       await dispatcher.settle({ ...key('c3'), state: 'resulted' })
       await dispatcher.cancel({ ...key('c4'), reason: 'user_left' })
-      await dispatcher.dispatch(command('c6', { client_id: 'phone', deadlineMs: 1_000 }))
-      await dispatcher.dispatch(command('c7', { client_id: 'phone', requireWaiter: true }))
+      await dispatcher.dispatch(command('c6', { client_id: 'phone', deadline_ms: 1_000 }))
+      await dispatcher.dispatch(command('c7', { client_id: 'phone', require_waiter: true }))
       await dispatcher.dispatch(command('c8', { client_id: 'phone' }))
       await advance(1_000)
       expect(await summary()).toMatchObject({
@@ -78,7 +78,7 @@ export function answersContract({ clock, dispatcher, open, advance, status, summ
     it('lose a record with its retention, whether or not the loop has come by', async () => {
       await dispatcher.dispatch(command('c1'))
       await dispatcher.cancel({ ...key('c1'), reason: 'user_left' })
-      await dispatcher.dispatch(command('c2', { requireWaiter: true }))
+      await dispatcher.dispatch(command('c2', { require_waiter: true }))
       clock.advance(1_800_000)
       await dispatcher.reconcile()
       await dispatcher.dispatch(command('c3'))
@@ -95,8 +95,8 @@ export function answersContract({ clock, dispatcher, open, advance, status, summ
     })
 
     it('count a refused admission once, whose command was admitted later', async () => {
-      await dispatcher.dispatch(command('c1', { requireWaiter: true }))
-      await dispatcher.dispatch(command('c1', { requireWaiter: true }))
+      await dispatcher.dispatch(command('c1', { require_waiter: true }))
+      await dispatcher.dispatch(command('c1', { require_waiter: true }))
       const refused = await summary()
       expect([refused.by_state, refused.by_reason]).toEqual([{ ...NO_STATES, rejected: 1 }, { no_waiter: 1 }])
       await dispatcher.dispatch(command('c1'))
@@ -164,7 +164,7 @@ export function answersContract({ clock, dispatcher, open, advance, status, summ
     })
 
     it('is the record of its expiry past the deadline when no node is left to end it', async () => {
-      await dispatcher.dispatch(command('c1', { deadlineMs: 1_000 }))
+      await dispatcher.dispatch(command('c1', { deadline_ms: 1_000 }))
       await dispatcher.dispatch(command('c2'))
       await dispatcher.close()
       clock.advance(1_000)
@@ -180,7 +180,7 @@ export function answersContract({ clock, dispatcher, open, advance, status, summ
       let isGone = true
       const tab = connection(() => isGone && Promise.reject(new Error('gone')))
       await dispatcher.attach(first, tab.deliver)
-      await dispatcher.dispatch(command('c1', { deadlineMs: 600_000 }))
+      await dispatcher.dispatch(command('c1', { deadline_ms: 600_000 }))
       await eventually(async () => expect((await status('c1'))?.recovery.count).toBe(1))
       isGone = false
       await advance(60_000)
@@ -208,7 +208,7 @@ export function answersContract({ clock, dispatcher, open, advance, status, summ
     it('are the last sixteen, and a number of those before', async () => {
       const tab = connection(() => Promise.reject(new Error('gone')))
       await dispatcher.attach(first, tab.deliver)
-      await dispatcher.dispatch(command('c1', { deadlineMs: 6_000_000, maxAttempts: 20 }))
+      await dispatcher.dispatch(command('c1', { deadline_ms: 6_000_000, max_attempts: 20 }))
       for (let i = 1; i <= 18; i++) {
         await tab.got(i)
         await eventually(async () => expect((await status('c1'))?.recovery.count).toBe(i))
@@ -286,7 +286,7 @@ export function answersContract({ clock, dispatcher, open, advance, status, summ
       const none = { handover: NO_TIMES, acknowledgement: NO_TIMES, outcome: NO_TIMES, total: NO_TIMES }
       expect(await summary()).toMatchObject({ latency: none, oldest_open_age_ms: null })
       for (const [i, id] of ['c1', 'c2', 'c3', 'c4'].entries()) {
-        await dispatcher.dispatch(command(id, { deadlineMs: 600_000 }))
+        await dispatcher.dispatch(command(id, { deadline_ms: 600_000 }))
         clock.advance(100 * (i + 1))
         const waiter = await dispatcher.attach(first, connection().deliver)
         await handedOver(id)
@@ -296,8 +296,8 @@ export function answersContract({ clock, dispatcher, open, advance, status, summ
         clock.advance(1_000)
         if (i < 3) await dispatcher.settle({ ...key(id), state: 'resulted' })
       }
-      await dispatcher.dispatch(command('c5', { deadlineMs: 600_000 }))
-      await dispatcher.dispatch(command('c6', { requireWaiter: true, client_id: 'phone' }))
+      await dispatcher.dispatch(command('c5', { deadline_ms: 600_000 }))
+      await dispatcher.dispatch(command('c6', { require_waiter: true, client_id: 'phone' }))
       clock.advance(5_000)
       const { latency, oldest_open_age_ms } = await summary()
       expect(latency).toEqual({

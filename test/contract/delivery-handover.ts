@@ -89,7 +89,7 @@ export function handoverContract({ clock, dispatcher, open, advance, status, nod
     })
 
     it('delivers no command whose deadline passed before a consumer attached', async () => {
-      await dispatcher.dispatch(command('c1', { deadlineMs: 500 }))
+      await dispatcher.dispatch(command('c1', { deadline_ms: 500 }))
       await dispatcher.dispatch(command('c2'))
       clock.advance(500)
       const tab = connection()

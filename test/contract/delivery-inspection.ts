@@ -37,7 +37,7 @@ export function inspectionContract({
       await dispatcher.dispatch(command('c1'))
       await tab.got(1)
       clock.advance(100)
-      await dispatcher.dispatch(command('c2', { client_id: 'phone', deadlineMs: 5_000 }))
+      await dispatcher.dispatch(command('c2', { client_id: 'phone', deadline_ms: 5_000 }))
       clock.advance(50)
       expect(await summary()).toMatchObject({
         tracked_commands: 2,
@@ -81,8 +81,8 @@ export function inspectionContract({
         first,
         connection(({ command_id }) => command_id === 'c1' && Promise.reject(new Error('gone'))).deliver,
       )
-      for (const id of ['c1', 'c2']) await dispatcher.dispatch(command(id, { deadlineMs: 1_000 }))
-      await dispatcher.dispatch(command('c3', { client_id: 'phone', deadlineMs: 1_000 }))
+      for (const id of ['c1', 'c2']) await dispatcher.dispatch(command(id, { deadline_ms: 1_000 }))
+      await dispatcher.dispatch(command('c3', { client_id: 'phone', deadline_ms: 1_000 }))
       await eventually(async () => expect((await status('c1'))?.recovery.count).toBe(1))
       await dispatcher.dispatch(command('c4', { scope_id: 'red' }))
       for (const id of ['c2', 'c4']) {
@@ -197,7 +197,7 @@ export function inspectionContract({
     })
 
     it('never show a negative age after the clock steps back ten minutes, nor lose a command when it advances', async () => {
-      await dispatcher.dispatch(command('c1', { deadlineMs: 3_600_000 }))
+      await dispatcher.dispatch(command('c1', { deadline_ms: 3_600_000 }))
       await advance(-600_000)
       expect((await summary()).oldest_queued_age_ms).toBe(0)
       expect((await node()).staleness_ms).toBe(0)

@@ -28,7 +28,7 @@ export function listContract({ clock, dispatcher, open, advance, status, command
       const away = state === 'waiting' || state === 'rejected' ? { client_id: 'away' } : {}
       const scope_id = ['ada', 'team', 'bob'][i % 3] as string
       await dispatcher.dispatch(
-        command(state, { ...away, scope_id, requireWaiter: state === 'rejected', deadlineMs: 60_000 }),
+        command(state, { ...away, scope_id, require_waiter: state === 'rejected', deadline_ms: 60_000 }),
       )
       if ('client_id' in away) continue
       await eventually(async () => expect((await status(state))?.attempts.last_outcome).toBe('handed_over'))
@@ -36,7 +36,7 @@ export function listContract({ clock, dispatcher, open, advance, status, command
       if (state === 'resulted' || state === 'failed') await dispatcher.settle({ ...key(state), state })
       if (state === 'cancelled') await dispatcher.cancel(key(state))
     }
-    await dispatcher.dispatch(command('other', { user_id: 'bob', scope_id: 'ada', deadlineMs: 60_000 }))
+    await dispatcher.dispatch(command('other', { user_id: 'bob', scope_id: 'ada', deadline_ms: 60_000 }))
   }
 
   describe('the list of commands', () => {
@@ -92,9 +92,9 @@ export function listContract({ clock, dispatcher, open, advance, status, command
     })
 
     it('shows a refused admission once, and the admitted command in its place', async () => {
-      await dispatcher.dispatch(command('c1', { requireWaiter: true, scope_id: 'red' }))
+      await dispatcher.dispatch(command('c1', { require_waiter: true, scope_id: 'red' }))
       await dispatcher.dispatch(command('c2'))
-      await dispatcher.dispatch(command('c1', { requireWaiter: true, scope_id: 'green' }))
+      await dispatcher.dispatch(command('c1', { require_waiter: true, scope_id: 'green' }))
       expect(await states()).toEqual(['c2 waiting', 'c1 rejected'])
       expect(await commands({ scope_id: 'red' })).toEqual([])
       await dispatcher.dispatch(command('c1', { scope_id: 'blue' }))
@@ -106,8 +106,8 @@ export function listContract({ clock, dispatcher, open, advance, status, command
 
     it('shows what a refusal, or the last attempt, has brought to its end', async () => {
       await dispatcher.attach(first, connection(() => Promise.reject(new Error('gone'))).deliver)
-      await dispatcher.dispatch(command('c1', { maxAttempts: 1 }))
-      await dispatcher.dispatch(command('c2', { maxAttempts: 2 }))
+      await dispatcher.dispatch(command('c1', { max_attempts: 1 }))
+      await dispatcher.dispatch(command('c2', { max_attempts: 2 }))
       await eventually(async () => expect(await states()).toEqual(['c1 failed', 'c2 attempted']))
       await dispatcher.acknowledge({ ...first, command_id: 'c2', state: 'refused' })
       expect(await states({ state: 'failed' })).toEqual(['c1 failed', 'c2 failed'])
@@ -116,7 +116,7 @@ export function listContract({ clock, dispatcher, open, advance, status, command
 
     it('shows a command as overdue until its end is recorded', async () => {
       for (const [i, id] of ['c1', 'c2', 'c3', 'c4'].entries())
-        await dispatcher.dispatch(command(id, { deadlineMs: 400_000 - 100_000 * i, scope_id: id }))
+        await dispatcher.dispatch(command(id, { deadline_ms: 400_000 - 100_000 * i, scope_id: id }))
       // No node is left to end them.
       await dispatcher.close()
       expect(await commands({ overdue: true })).toEqual([])
@@ -163,7 +163,7 @@ export function listContract({ clock, dispatcher, open, advance, status, command
     it('forgets the oldest of what has ended where that is too many', async () => {
       await open({ maxRetained: 2 })
       for (const id of ['c1', 'c2', 'c3']) {
-        await dispatcher.dispatch(command(id, { requireWaiter: true }))
+        await dispatcher.dispatch(command(id, { require_waiter: true }))
         await dispatcher.dispatch(command(`d${id}`, { scope_id: 'blue' }))
         await dispatcher.cancel(key(`d${id}`))
       }

@@ -50,7 +50,7 @@ export function recoveryContract({ dispatcher, open, advance, status, terminal }
     it('fails a command once its attempts are exhausted', async () => {
       const tab = connection(() => Promise.reject(new Error('gone')))
       await dispatcher.attach(first, tab.deliver)
-      await dispatcher.dispatch(command('c1', { maxAttempts: 3, deadlineMs: 3_600_000 }))
+      await dispatcher.dispatch(command('c1', { max_attempts: 3, deadline_ms: 3_600_000 }))
       for (let count = 1; count <= 3; count++) {
         await tab.got(count)
         await eventually(async () => expect(await attempts('c1')).toMatchObject({ count, last_outcome: 'rejected' }))
@@ -64,7 +64,7 @@ export function recoveryContract({ dispatcher, open, advance, status, terminal }
     it('never redelivers an acknowledged command', async () => {
       const tab = connection()
       await dispatcher.attach(first, tab.deliver)
-      await dispatcher.dispatch(command('c1', { deadlineMs: 3_600_000 }))
+      await dispatcher.dispatch(command('c1', { deadline_ms: 3_600_000 }))
       await tab.got(1)
       expect(await dispatcher.acknowledge({ ...first, command_id: 'c1' })).toBe(true)
       await advance(600_000)

@@ -69,8 +69,8 @@ async function work({ facilities }: World, i: number, isOver: () => boolean): Pr
     await contexts.report({ ...own, context_id, window_id, status: 'active', ownership: 'worker' })
     await contexts.assignTask(context_id, `task-${rounds}`)
     for (let n = 0; n < 5; n++)
-      await dispatcher.dispatch({ ...key, command_id: `command-${rounds}-${n}`, action: 'open', deadlineMs: 60_000 })
-    const { correlation_id, result } = await rpc.open({ ...key, instance_id, action: 'open', timeoutMs: 60_000 })
+      await dispatcher.dispatch({ ...key, command_id: `command-${rounds}-${n}`, action: 'open', deadline_ms: 60_000 })
+    const { correlation_id, result } = await rpc.open({ ...key, instance_id, action: 'open', timeout_ms: 60_000 })
     await rpc.settle(correlation_id, { ok: true, result: rounds })
     await result
     // A client that disconnects cleanly has finished its work.
@@ -125,7 +125,7 @@ export function findingsBattery(name: string, make: (options?: WorldOptions) => 
       await dispatcher.attach(instance, ({ command_id }) => void child.stdin.write(`${command_id}\n`))
       // The same command again returns its record.
       const dispatch = (command_id: string) =>
-        dispatcher.dispatch({ ...client, command_id, action: 'sync', deadlineMs: 100_000, maxAttempts: 100 })
+        dispatcher.dispatch({ ...client, command_id, action: 'sync', deadline_ms: 100_000, max_attempts: 100 })
       const found = async () =>
         (await allFindings(world)).filter(({ kind }) => kind === 'command_not_acknowledged').map((one) => one.subject)
       await dispatch('before')
@@ -177,7 +177,7 @@ export function findingsBattery(name: string, make: (options?: WorldOptions) => 
       const here = { user_id: 'ann', client_id: 'here' }
       const client_type = 'console' as const
       await connections.connect({ ...here, client_type, instance_id: 'old' })
-      const call = await rpc.open({ ...here, instance_id: 'old', action: 'a', timeoutMs: 60_000 })
+      const call = await rpc.open({ ...here, instance_id: 'old', action: 'a', timeout_ms: 60_000 })
       call.result.catch((_: Refusal) => {})
       await connections.connect({ ...here, client_type, instance_id: 'new' })
       await contexts.report({ ...gone, client_type, context_id: 'tab', status: 'active' })
@@ -185,7 +185,7 @@ export function findingsBattery(name: string, make: (options?: WorldOptions) => 
       await contexts.assignTask('flow', 'task')
       await contexts.report({ ...here, client_type, context_id: 'well', status: 'active' })
       await browserWindows.report({ ...gone, window_id: 'frame' })
-      await dispatcher.dispatch({ ...gone, command_id: 'k', action: 'a', deadlineMs: 60_000 })
+      await dispatcher.dispatch({ ...gone, command_id: 'k', action: 'a', deadline_ms: 60_000 })
       await sites.put({ site_id: 'notes', owner: 'ann', mode: 'observe' })
       const { session_id } = await sessions.open({ site_id: 'notes', owner: 'ann', connector: gone })
       await sessions.activate(session_id)

@@ -37,7 +37,7 @@ async function refusesDots(
     scope_id: 's',
     action: 'a',
     payload: null,
-    deadlineMs: 1_000,
+    deadline_ms: 1_000,
   }
   const calls: [call: (given: never) => Promise<unknown>, given: object][] = [
     [connections.connect, { ...who, client_type: 'console' }],

@@ -25,12 +25,8 @@ const toIds = async <T>(page: Awaitable<Page<T>> | undefined, idOf: (item: T) =>
 }
 
 /** Each entry is another user's: over a shared store they are in all shards. */
-const clientOf = (i: number) => ({
-  user_id: `user-${i}`,
-  client_id: 'desk',
-  instance_id: 'i',
-  client_type: 'web' as const,
-})
+const instanceOf = (i: number) => ({ user_id: `user-${i}`, client_id: 'desk', instance_id: 'i' })
+const clientOf = (i: number) => ({ ...instanceOf(i), client_type: 'web' as const })
 
 const LISTS: Record<string, (facilities: Facilities) => Listed> = {
   '/connections': ({ connections }) => ({
@@ -51,7 +47,7 @@ const LISTS: Record<string, (facilities: Facilities) => Listed> = {
   }),
   '/rpc/pending': ({ rpc }) => ({
     async add(i) {
-      const { correlation_id, result } = await rpc.open({ ...clientOf(i), action: 'open' })
+      const { correlation_id, result } = await rpc.open({ ...instanceOf(i), action: 'open' })
       result.catch(() => {})
       return correlation_id
     },
@@ -61,7 +57,7 @@ const LISTS: Record<string, (facilities: Facilities) => Listed> = {
   }),
   '/history/streams': ({ history }) => {
     const append = (i: number, message_id: string) =>
-      history.append({ ...clientOf(i), message_id, stream: `users/user-${i}/log`, kind: 'event' })
+      history.append({ ...instanceOf(i), message_id, stream: `users/user-${i}/log`, kind: 'event' })
     return {
       add: async (i) => (await append(i, 'first')).stream,
       change: (_id, i) => append(i, 'second'),

@@ -45,7 +45,7 @@ export function rpcBattery(
     endedCalls(() => ({ clock, rpc }))
 
     it('shows a call for as long as it is pending, with its age', async () => {
-      const { correlation_id } = await open({ instance_id: 'one', timeoutMs: 5_000 })
+      const { correlation_id } = await open({ instance_id: 'one', timeout_ms: 5_000 })
       clock.advance(1_234)
       const call = {
         correlation_id,
@@ -167,13 +167,13 @@ export function rpcBattery(
     })
 
     it('ends a call whose time has passed', async () => {
-      const { result } = await open({ timeoutMs: 1 })
+      const { result } = await open({ timeout_ms: 1 })
       await expect(result).rejects.toMatchObject({ code: 'timeout' })
       expect(await pending()).toEqual([])
     })
 
     it('takes a reply from the deadline on for late, and the call for timed out', async () => {
-      const inTime = await open({ timeoutMs: 60_000 })
+      const inTime = await open({ timeout_ms: 60_000 })
       clock.advance(59_999)
       expect(await rpc.settle(inTime.correlation_id, { ok: true, result: 1 })).toBe(true)
       expect(await inTime.result).toBe(1)
@@ -181,7 +181,7 @@ export function rpcBattery(
         [0, { user_id: 'ann', client_id: 'desk' }],
         [1, { user_id: 'bob', client_id: 'desk' }],
       ] as const) {
-        const { correlation_id, result } = await open({ timeoutMs: 200 })
+        const { correlation_id, result } = await open({ timeout_ms: 200 })
         clock.advance(200 + late)
         expect(await rpc.settle(correlation_id, { ok: true, result: 1, from })).toBe(false)
         await expect(result).rejects.toMatchObject({ code: 'timeout' })
@@ -202,9 +202,9 @@ export function rpcBattery(
     })
 
     it('lists an overdue call under overdue=true until it is ended', async () => {
-      const { correlation_id } = await open({ timeoutMs: 5_000 })
-      await open({ client_id: 'phone', timeoutMs: 60_000 })
-      await open({ user_id: 'bob', timeoutMs: 5_000 })
+      const { correlation_id } = await open({ timeout_ms: 5_000 })
+      await open({ client_id: 'phone', timeout_ms: 60_000 })
+      await open({ user_id: 'bob', timeout_ms: 5_000 })
       expect(await pending({ overdue: true })).toEqual([])
       clock.advance(5_000)
       const call = { correlation_id, deadline_at: at(5_000), age_ms: 5_000, overdue: true }
@@ -225,8 +225,8 @@ export function rpcBattery(
       for (let i = 0; i < 60; i++) {
         if (i % 6 === 0) clock.advance(1)
         // Calls end by timers of their own, too: longer than any machine takes for this.
-        const timeoutMs = i % 2 ? 600_000 : 1_800_000
-        opened.push((await open({ user_id: `u${i % 7}`, action: `a${i % 4}`, timeoutMs })).correlation_id)
+        const timeout_ms = i % 2 ? 600_000 : 1_800_000
+        opened.push((await open({ user_id: `u${i % 7}`, action: `a${i % 4}`, timeout_ms })).correlation_id)
       }
       const started = (calls: readonly PendingCall[]) => calls.map(({ started_at }) => started_at)
       const listed = async (filter: PendingCallFilter, expected: readonly string[]) => {
@@ -263,7 +263,7 @@ export function rpcBattery(
 
     it('looks at no more than it may, and comes to the end all the same', async () => {
       for (let i = 0; i < 40; i++)
-        await open({ user_id: `u${i % 9}`, action: i === 39 ? 'rare' : 'a', timeoutMs: 600_000 })
+        await open({ user_id: `u${i % 9}`, action: i === 39 ? 'rare' : 'a', timeout_ms: 600_000 })
       const few = { ...ASK, limits: { examined: 12 } }
       const list = (filter: PendingCallFilter) =>
         walk(async (page) => {
@@ -322,7 +322,7 @@ export function rpcBattery(
     })
 
     it('counts how every call ended, and every reply that was dropped', async () => {
-      const first = await open({ timeoutMs: 600_000 })
+      const first = await open({ timeout_ms: 600_000 })
       clock.advance(2_000)
       const from = { user_id: 'bob', client_id: 'desk' }
       for (const reply of ['wrong', 'again']) await rpc.settle(first.correlation_id, { ok: true, result: reply, from })
@@ -338,7 +338,7 @@ export function rpcBattery(
       const given = await open({ user_id: 'u4', signal: caller.signal })
       caller.abort()
       await given.result.catch(() => {})
-      const ended = await open({ user_id: 'u5', timeoutMs: 1 })
+      const ended = await open({ user_id: 'u5', timeout_ms: 1 })
       await ended.result.catch(() => {})
       const last = await open({ user_id: 'u6' })
       expect(await summary()).toEqual({
@@ -364,8 +364,8 @@ export function rpcBattery(
     })
 
     it('counts a call past its deadline as overdue until it is ended', async () => {
-      await open({ timeoutMs: 5_000 })
-      await open({ user_id: 'bob', timeoutMs: 60_000 })
+      await open({ timeout_ms: 5_000 })
+      await open({ user_id: 'bob', timeout_ms: 60_000 })
       clock.advance(5_000)
       expect(await summary()).toMatchObject({
         pending: 1,
@@ -377,11 +377,11 @@ export function rpcBattery(
     })
 
     it('refuses an invalid call and stores nothing of it', async () => {
-      for (const over of [{ action: '' }, { user_id: 'a\rb' }, { timeoutMs: 0 }, { timeoutMs: 86_400_001 }])
+      for (const over of [{ action: '' }, { user_id: 'a\rb' }, { timeout_ms: 0 }, { timeout_ms: 86_400_001 }])
         await expect(async () => open(over)).rejects.toMatchObject({ code: 'invalid_input' })
       await expect(async () => open({ timeout: 5 } as never)).rejects.toMatchObject({
         code: 'invalid_input',
-        detail: 'Unknown field "timeout". Did you mean "timeoutMs"?',
+        detail: 'Unknown field "timeout". Did you mean "timeout_ms"?',
       })
       expect(await pending()).toEqual([])
     })

@@ -43,8 +43,8 @@ export function sessionRegistryBattery(name: string, make: Make): void {
 
   /** A session brought into `state`. */
   async function sessionIn({ sessions, advance }: SessionsUnderTest, state: SessionState): Promise<Session> {
-    const ttlMs = state === 'expired' ? { ttlMs: 10 } : {}
-    const { session_id } = await sessions.open({ site_id: 'notes', owner: 'alice', connector, ...ttlMs })
+    const ttl_ms = state === 'expired' ? { ttl_ms: 10 } : {}
+    const { session_id } = await sessions.open({ site_id: 'notes', owner: 'alice', connector, ...ttl_ms })
     if (state !== 'pending') await sessions.activate(session_id)
     if (state === 'suspended') await sessions.suspend(session_id)
     if (state === 'closed') await sessions.close(session_id, 'done')
@@ -55,7 +55,7 @@ export function sessionRegistryBattery(name: string, make: Make): void {
   describe(`the registry of sessions over ${name}`, () => {
     it('opens a session as pending, for the owner of the site', () =>
       using(async ({ sessions }) => {
-        const session = await sessions.open({ site_id: 'notes', owner: 'alice', connector, ttlMs: 1_000 })
+        const session = await sessions.open({ site_id: 'notes', owner: 'alice', connector, ttl_ms: 1_000 })
         expect(session).toEqual({
           session_id: expect.stringMatching(/^.{16,}$/),
           site_id: 'notes',
@@ -71,9 +71,9 @@ export function sessionRegistryBattery(name: string, make: Make): void {
         expect(await sessions.get('guessed')).toBeNull()
       }))
 
-    const openFor = async ({ sites, sessions }: SessionsUnderTest, owner: string, ttlMs?: number) => {
+    const openFor = async ({ sites, sessions }: SessionsUnderTest, owner: string, ttl_ms?: number) => {
       await sites.put({ ...notes, site_id: `of-${owner}`, owner })
-      return sessions.open({ site_id: `of-${owner}`, owner, ...(ttlMs ? { ttlMs } : {}) })
+      return sessions.open({ site_id: `of-${owner}`, owner, ...(ttl_ms ? { ttl_ms } : {}) })
     }
 
     it('refuses an owner at its limit, and no other owner, until one of its sessions ends or expires', () =>
@@ -248,7 +248,7 @@ export function sessionRegistryBattery(name: string, make: Make): void {
         await expect(open({ connector: { user_id: 'mallory', client_id: 'x' } })).rejects.toMatchObject({
           code: 'owner_mismatch',
         })
-        await expect(open({ ttlMs: 0 })).rejects.toMatchObject({ code: 'invalid_input' })
+        await expect(open({ ttl_ms: 0 })).rejects.toMatchObject({ code: 'invalid_input' })
         await expect(open({ ttl: 5 })).rejects.toMatchObject({
           code: 'invalid_input',
           detail: expect.stringMatching(/^Unknown field "ttl"\. /),

@@ -18,6 +18,7 @@ export interface Write {
 }
 
 const CLIENT = { user_id: 'ann', client_id: 'desk', instance_id: 'i-1' }
+const COMMAND = { user_id: 'ann', client_id: 'desk' }
 const CONTEXT = { user_id: 'ann', client_id: 'desk', client_type: 'console', context_id: 'c-1' } as const
 const WINDOW = { user_id: 'ann', client_id: 'desk', window_id: 'w', state: 'normal' } as const
 const MESSAGE = { ...CLIENT, stream: 'users/ann/clients/desk', kind: 'event', payload: { n: 1 } } as const
@@ -39,11 +40,11 @@ export function writesOf(facilities: Facilities): Write[] {
     ingest,
   } = facilities
   const open = async (correlation_id: string, signal?: AbortSignal) => {
-    const given = { ...CLIENT, correlation_id, action: 'a', timeoutMs: 86_400_000, ...(signal && { signal }) }
+    const given = { ...CLIENT, correlation_id, action: 'a', timeout_ms: 86_400_000, ...(signal && { signal }) }
     ;(await rpc.open(given)).result.catch(() => {})
   }
   const command = (command_id: string, more: object = {}) =>
-    dispatcher.dispatch({ ...CLIENT, command_id, action: 'a', deadlineMs: 86_400_000, ...more })
+    dispatcher.dispatch({ ...COMMAND, command_id, action: 'a', deadline_ms: 86_400_000, ...more })
   const cancelled = new AbortController()
   let connection_id = ''
   let session_id = ''
@@ -94,7 +95,7 @@ export function writesOf(facilities: Facilities): Write[] {
     ],
     'a command': ['delivery', () => command('k-1')],
     'a command of a scope': ['delivery', () => command('k-2', { scope_id: 'elsewhere' })],
-    'a refused command': ['delivery', () => command('k-3', { requireWaiter: true, client_id: 'nobody' })],
+    'a refused command': ['delivery', () => command('k-3', { require_waiter: true, client_id: 'nobody' })],
     'a command of a refused id': ['delivery', () => command('k-3', { client_id: 'nobody' })],
     'commands that are delivered': [
       'delivery',
@@ -110,7 +111,7 @@ export function writesOf(facilities: Facilities): Write[] {
       'delivery',
       async () => {
         await detach()
-        return dispatcher.cancel({ ...CLIENT, command_id: 'k-2' })
+        return dispatcher.cancel({ ...COMMAND, command_id: 'k-2' })
       },
     ],
     'a site': ['sites', () => sites.put(SITE)],
@@ -128,7 +129,7 @@ export function writesOf(facilities: Facilities): Write[] {
     ],
     'a session': [
       'sessions',
-      async () => ({ session_id } = await sessions.open({ site_id: 'notes', owner: 'ann', ttlMs: 86_400_000 })),
+      async () => ({ session_id } = await sessions.open({ site_id: 'notes', owner: 'ann', ttl_ms: 86_400_000 })),
     ],
     'an active session': ['sessions', () => sessions.activate(session_id)],
     'a suspended session': ['sessions', () => sessions.suspend(session_id)],

@@ -82,9 +82,9 @@ describe('the event stream ends', () => {
     expect(last(viewer.frames)?.data).toEqual({ reason: 'policy_revoked' })
   })
 
-  /** Alice, reading the stream of a session of hers that lives for `ttlMs`. */
-  async function watchExpiring(world: World, ttlMs: number) {
-    const { session_id } = await world.sessions.open({ site_id: 'notes', owner: 'alice', ttlMs })
+  /** Alice, reading the stream of a session of hers that lives for `ttl_ms`. */
+  async function watchExpiring(world: World, ttl_ms: number) {
+    const { session_id } = await world.sessions.open({ site_id: 'notes', owner: 'alice', ttl_ms })
     await world.sessions.activate(session_id)
     const viewer = await watch({ ...world, session_id }, 'alice')
     return { viewer, rest: viewer.drain() }

@@ -74,7 +74,7 @@ describe('the registries in memory', () => {
     let time = START
     const sessions = createSessionRegistry({ now: () => time, newId: () => 'again' })
     const list = async (filter: object = {}) => (await sessions.inspector.listSessions(filter, FIRST, ASK)).items
-    await sessions.open({ site_id: 'notes', owner: 'alice', ttlMs: 1_000 })
+    await sessions.open({ site_id: 'notes', owner: 'alice', ttl_ms: 1_000 })
     await sessions.close('again')
     await sessions.open({ site_id: 'board', owner: 'bob' })
     await sessions.open({ site_id: 'board', owner: 'bob' })
@@ -94,7 +94,7 @@ describe('the registries in memory', () => {
   it('keep at most maxSessions live sessions, and make room when one ends or expires', async () => {
     let time = START
     const sessions = createSessionRegistry({ maxSessions: 2, now: () => time })
-    const open = (ttlMs?: number) => sessions.open({ site_id: 's', owner: 'alice', ...(ttlMs ? { ttlMs } : {}) })
+    const open = (ttl_ms?: number) => sessions.open({ site_id: 's', owner: 'alice', ...(ttl_ms ? { ttl_ms } : {}) })
     const first = await open()
     await open(10)
     await expect(open()).rejects.toMatchObject({ code: 'capacity_exceeded' })

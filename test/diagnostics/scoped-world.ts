@@ -81,8 +81,8 @@ export async function tell(facilities: Facilities, clock: Clock, ids: Ids, users
         for (const stream of ['log', `notes-${mark}`])
           for (const message_id of ['m-shared', `m-${mark}`, 'm-shared'])
             await ingest({ ...client, message_id, stream, kind: 'event', payload: { by: mark, client_id } })
-        await rpc.open({ action: `call-${mark}`, ...client, timeoutMs: 600_000 })
-        await rpc.open({ action: 'shared', ...client, timeoutMs: 600_000 })
+        await rpc.open({ action: `call-${mark}`, ...client, timeout_ms: 600_000 })
+        await rpc.open({ action: 'shared', ...client, timeout_ms: 600_000 })
         const correlation_id = `ended-${mark}-${client_id}-${kind}`
         await rpc.open({ action: `call-${mark}`, ...client, correlation_id })
         await rpc.settle(correlation_id, { ok: kind === 'left', result: mark, error: mark })
@@ -130,7 +130,7 @@ export async function tell(facilities: Facilities, clock: Clock, ids: Ids, users
         action: `act-${mark}`,
         payload: { by: mark },
         scope_id: `scope-${mark}`,
-        deadlineMs: 3_600_000,
+        deadline_ms: 3_600_000,
       })
     for (const kind of ['first', 'second']) {
       const site_id = `site-${mark}-${kind}`

@@ -200,12 +200,13 @@ describe('over live objects in memory', () => {
         found[path] = (await get(router, path)).headers.get('etag') as string
       return found
     }
-    const client = { user_id: 'ann', client_id: 'c', client_type: 'console' as const }
+    const client = { user_id: 'ann', client_id: 'c' }
+    const client_type = 'console'
     const changes: Record<string, () => Promise<unknown>> = {
-      '/connections': () => facilities.connections.connect({ ...client, instance_id: 'i' }),
-      '/contexts': () => facilities.contexts.report({ ...client, context_id: 'x', status: 'active' }),
-      '/browser-windows': () => facilities.browserWindows.report({ ...client, window_id: 'w' } as never),
-      '/rpc/pending': () => facilities.rpc.open({ ...client, action: 'a', timeoutMs: 86_400_000 }),
+      '/connections': () => facilities.connections.connect({ ...client, client_type, instance_id: 'i' }),
+      '/contexts': () => facilities.contexts.report({ ...client, client_type, context_id: 'x', status: 'active' }),
+      '/browser-windows': () => facilities.browserWindows.report({ ...client, window_id: 'w' }),
+      '/rpc/pending': () => facilities.rpc.open({ ...client, action: 'a', timeout_ms: 86_400_000 }),
     }
     for (const [path, change] of Object.entries(changes)) {
       const before = await tags()

@@ -168,7 +168,7 @@ describe('the tools over the facilities in memory', () => {
       scope_id: 'ann',
       payload: { text: 'secret of ann' },
       action: 'sync',
-      deadlineMs: 60_000,
+      deadline_ms: 60_000,
     })
     const diagnostics = createDiagnosticsRouter({ ...memoryComposition(facilities), auth: noopAuth() })
     const agent = await connectHttp(await serve({ router: diagnostics }))

@@ -19,8 +19,8 @@ it('returns the records that the pages show', async () => {
   const { inspector } = dispatcher
   const laptop = { user_id: 'ada', client_id: 'laptop' }
   const instance = { ...laptop, instance_id: 'boot-7' }
-  const dispatch = (command_id: string, deadlineMs?: number) =>
-    dispatcher.dispatch({ ...laptop, command_id, action: 'sync', ...(deadlineMs ? { deadlineMs } : {}) })
+  const dispatch = (command_id: string, deadline_ms?: number) =>
+    dispatcher.dispatch({ ...laptop, command_id, action: 'sync', ...(deadline_ms ? { deadline_ms } : {}) })
   const tick = async (ms: number) => {
     await new Promise((resolve) => setImmediate(resolve))
     now += ms

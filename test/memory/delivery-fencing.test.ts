@@ -58,16 +58,16 @@ describe('with a connection registry', () => {
     expect(old.received).toEqual([])
   })
 
-  it('does not count a superseded instance as a waiter for requireWaiter', async () => {
+  it('does not count a superseded instance as a waiter for require_waiter', async () => {
     await dispatcher.attach(first, connection().deliver)
     current = 'i2'
-    const refused = await dispatcher.dispatch(command('c1', { requireWaiter: true }))
+    const refused = await dispatcher.dispatch(command('c1', { require_waiter: true }))
     expect(refused.terminal).toMatchObject({ state: 'rejected', reason: 'no_waiter' })
   })
 
   it('admits one command of many concurrent equal calls', async () => {
     await dispatcher.attach(first, connection().deliver)
-    const calls = Array.from({ length: 100 }, () => dispatcher.dispatch(command('c1', { requireWaiter: true })))
+    const calls = Array.from({ length: 100 }, () => dispatcher.dispatch(command('c1', { require_waiter: true })))
     await Promise.all(calls)
     expect((await node()).counters.other).toMatchObject({ admitted: 1, dispatch_repeated: 99 })
   })
@@ -118,7 +118,7 @@ describe('with a connection registry', () => {
     await dispatcher.attach(first, tab.deliver)
     answer()
     await (await early).detach()
-    expect((await dispatcher.dispatch(command('c1', { requireWaiter: true }))).terminal).toBeNull()
+    expect((await dispatcher.dispatch(command('c1', { require_waiter: true }))).terminal).toBeNull()
     await tab.got(1)
     expect(old.received).toEqual([])
   })

@@ -14,7 +14,7 @@ describe('the loop', () => {
   it('continues its retries after the clock was set back ten minutes', async () => {
     const tab = connection(() => Promise.reject(new Error('gone')))
     await dispatcher.attach(first, tab.deliver)
-    await dispatcher.dispatch(command('c1', { deadlineMs: 3_600_000 }))
+    await dispatcher.dispatch(command('c1', { deadline_ms: 3_600_000 }))
     await eventually(async () => expect((await status('c1'))?.recovery.count).toBe(1))
     await advance(-600_000)
     await advance(200)
@@ -50,7 +50,7 @@ describe('the loop', () => {
     useFakeTimers()
     try {
       await open({ capacity: 5_000, now: Date.now })
-      for (let i = 0; i < 2_500; i++) await dispatcher.dispatch(command(`c${i}`, { deadlineMs: 500 }))
+      for (let i = 0; i < 2_500; i++) await dispatcher.dispatch(command(`c${i}`, { deadline_ms: 500 }))
       await dispatcher.dispatch(command('last', { scope_id: 'red' }))
       await vi.advanceTimersByTimeAsync(500)
       expect((await node()).counters.outcome).toEqual({ expired: 1_000 })
@@ -87,8 +87,8 @@ describe('the loop', () => {
         throw new Error('gone')
       })
       const start = Date.now()
-      await dispatcher.dispatch(command('c1', { maxAttempts: 3 }))
-      await dispatcher.dispatch(command('c2', { client_id: 'phone', deadlineMs: 50 }))
+      await dispatcher.dispatch(command('c1', { max_attempts: 3 }))
+      await dispatcher.dispatch(command('c2', { client_id: 'phone', deadline_ms: 50 }))
       await vi.advanceTimersByTimeAsync(50)
       expect((await dispatcher.inspector.status({ ...key('c2'), client_id: 'phone' }, ASK))?.terminal?.state).toBe(
         'expired',
@@ -107,7 +107,7 @@ describe('the loop', () => {
   it('does not keep the process alive', async () => {
     const timers = () => getActiveResourcesInfo().filter((name) => name === 'Timeout').length
     const before = timers()
-    await dispatcher.dispatch(command('c1', { deadlineMs: 100 }))
+    await dispatcher.dispatch(command('c1', { deadline_ms: 100 }))
     await dispatcher.attach(first, connection().deliver)
     expect(timers()).toBe(before)
   })

@@ -20,7 +20,7 @@ describe('the correlator in memory', () => {
     const caller = new AbortController()
     await rpc.open({ ...call, signal: caller.signal })
     caller.abort()
-    const { result } = await rpc.open({ ...call, timeoutMs: 1 })
+    const { result } = await rpc.open({ ...call, timeout_ms: 1 })
     await result.catch(() => {})
     expect(rpc.counters).toEqual({ settled: 1, timed_out: 1, cancelled: 1, late: 1, foreign: 1 })
   })
@@ -42,10 +42,10 @@ describe('the correlator in memory', () => {
   ])('keeps no place of %s for a call whose time is over by the clock of its host', async (_, bounds) => {
     let time = 1_000_000
     const rpc = createRpcCorrelator({ ...bounds, now: () => time })
-    const over = { ...call, correlation_id: 'over', timeoutMs: 1_000 }
+    const over = { ...call, correlation_id: 'over', timeout_ms: 1_000 }
     const first = await rpc.open(over)
     const ended = expect(first.result).rejects.toMatchObject({ code: 'timeout' })
-    await rpc.open({ ...call, correlation_id: 'longer', timeoutMs: 60_000 })
+    await rpc.open({ ...call, correlation_id: 'longer', timeout_ms: 60_000 })
     await expect(rpc.open(call)).rejects.toMatchObject({ code: 'capacity_exceeded' })
     time += 1_000
     // Its id is free as well.
@@ -69,7 +69,7 @@ describe('the correlator in memory', () => {
     const before = timers()
     await rpc.open(call)
     expect(timers()).toBe(before)
-    await rpc.open({ ...call, timeoutMs: 60_000 })
+    await rpc.open({ ...call, timeout_ms: 60_000 })
     expect(timers()).toBe(before + 1)
     await rpc.close()
     expect(timers()).toBe(before)

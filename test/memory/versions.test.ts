@@ -90,14 +90,15 @@ describe('the versions of live objects', () => {
     const { facilities, hold, isQuiet, clock } = createTagged()
     const { connections, contexts, browserWindows, dispatcher, rpc, sessions, sites } = facilities
     for (const i of [1, 2, 3]) {
-      const client = { user_id: 'ann', client_id: `c-${i}`, instance_id: 'i', client_type: 'web' } as const
-      await connections.connect(client)
-      await contexts.report({ ...client, context_id: `x-${i}`, status: 'active' })
-      await browserWindows.report({ ...client, window_id: `w-${i}`, focused: true, state: 'normal' } as never)
-      await dispatcher.dispatch({ ...client, command_id: 'k', action: 'a', deadlineMs: i * 40_000 })
-      ;(await rpc.open({ ...client, action: 'a', timeoutMs: i * 50_000 })).result.catch(() => {})
+      const client = { user_id: 'ann', client_id: `c-${i}` }
+      const instance = { ...client, instance_id: 'i', client_type: 'web' } as const
+      await connections.connect(instance)
+      await contexts.report({ ...instance, context_id: `x-${i}`, status: 'active' })
+      await browserWindows.report({ ...client, window_id: `w-${i}`, focused: true, state: 'normal' })
+      await dispatcher.dispatch({ ...client, command_id: 'k', action: 'a', deadline_ms: i * 40_000 })
+      ;(await rpc.open({ ...client, action: 'a', timeout_ms: i * 50_000 })).result.catch(() => {})
       await sites.put({ site_id: `s-${i}`, owner: 'ann', mode: 'observe' })
-      const { session_id } = await sessions.open({ site_id: `s-${i}`, owner: 'ann', ttlMs: i * 60_000 })
+      const { session_id } = await sessions.open({ site_id: `s-${i}`, owner: 'ann', ttl_ms: i * 60_000 })
       const expires_at = new Date(clock.now() + i * 20_000).toISOString()
       await sessions.share(session_id, { user_id: 'bob', rights: ['view'], expires_at })
       clock.advance(1_500)

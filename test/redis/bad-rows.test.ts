@@ -36,7 +36,7 @@ describeRedis('an invalid row in each table', () => {
       await connections.connect({ ...who, client_type: 'web', actions: ['open'] })
       const context = { client_type: 'web', status: 'idle', ownership: 'worker', window_id: `w-${i}` } as const
       await contexts.report({ ...who, context_id: `ctx-${i}`, ...context })
-      await browserWindows.report({ ...who, window_id: `w-${i}` })
+      await browserWindows.report({ user_id: 'ann', client_id: `c-${i}`, window_id: `w-${i}` })
       await rpc.open({ ...who, action: 'open' })
       for (const stream of ['users/ann/log', `users/ann/s-${i}`])
         await history.append({ ...who, message_id: `m-${i}`, stream, kind: 'event', payload: null })
@@ -130,7 +130,7 @@ describeRedis('a reader of rows under wrong keys', () => {
     ['command', ['ann', 'c', 'l']],
   ])("shows no status that is of another %s's command", async (_, [user_id = '', client_id = '', command_id = '']) => {
     const { facilities, reported, router, key } = deployment(`status-${user_id}-${client_id}-${command_id}`)
-    const command = { user_id: 'ann', client_id: 'c', command_id: 'k', action: 'open', deadlineMs: 600_000 }
+    const command = { user_id: 'ann', client_id: 'c', command_id: 'k', action: 'open', deadline_ms: 600_000 }
     await facilities.dispatcher.dispatch(command)
     await facilities.dispatcher.close()
     const path = (user: string, client: string, id: string) =>
@@ -144,8 +144,8 @@ describeRedis('a reader of rows under wrong keys', () => {
 
   it('does not return a status after its retention, even if it was not swept', async () => {
     const { facilities, router } = deployment('retention')
-    const command = { user_id: 'ann', client_id: 'c', command_id: 'k', action: 'open' }
-    await facilities.dispatcher.dispatch(command)
+    const command = { user_id: 'ann', client_id: 'c', command_id: 'k' }
+    await facilities.dispatcher.dispatch({ ...command, action: 'open' })
     await facilities.dispatcher.cancel(command)
     await facilities.dispatcher.close()
     const path = '/delivery/status?user_id=ann&client_id=c&command_id=k'

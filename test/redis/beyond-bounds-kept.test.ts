@@ -66,7 +66,7 @@ describeRedis('a store with more counters than the scan limit', () => {
       for (const user_id of ALIVE) {
         const dispatcher = createRedisCommandDispatcher({ ...where, nodeId: user_id })
         const mine = { user_id, client_id: 'c', command_id: 'd' }
-        await dispatcher.dispatch({ ...mine, action: 'a', payload: null, deadlineMs: 7_200_000 })
+        await dispatcher.dispatch({ ...mine, action: 'a', payload: null, deadline_ms: 7_200_000 })
         // The first of them is being delivered.
         if (user_id === ALIVE[0]) {
           const instance = { ...mine, instance_id: 'i' }
@@ -78,7 +78,7 @@ describeRedis('a store with more counters than the scan limit', () => {
       // No node is left to end them.
       const last = createRedisCommandDispatcher({ ...where, nodeId: 'zoe-0' })
       const dead = { user_id: `a-${MARK}`, client_id: 'c', command_id: 'd', scope_id: 'crowd' }
-      await last.dispatch({ ...dead, action: 'a', payload: null, deadlineMs: 60_000 })
+      await last.dispatch({ ...dead, action: 'a', payload: null, deadline_ms: 60_000 })
       await last.close()
       await copyCommand(place, dead, 'waiting', DEAD * shards, clock.now() - 1_000)
 

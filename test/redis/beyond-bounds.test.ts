@@ -75,7 +75,7 @@ describeRedis('a store with more entries than the scan limit', () => {
         await contexts.report({ ...client(user_id), context_id: `x-${id}`, status: 'idle', ownership: 'worker' })
         await windows.report({ user_id, client_id: 'c', window_id: `w-${id}` })
         const timeoutMs = user_id.startsWith('a') ? 200_000 : 900_000
-        await rpc.open({ action: 'a', user_id, client_id: 'c', correlation_id: `call-${id}`, timeoutMs })
+        await rpc.open({ action: 'a', user_id, client_id: 'c', correlation_id: `call-${id}`, timeout_ms: timeoutMs })
       }
       const store = createStore(where)
       const watch = async (user: string, id: string, lease: number) => {
@@ -97,10 +97,11 @@ describeRedis('a store with more entries than the scan limit', () => {
       await watch(gone, MARK, 15_000)
       await copyRow(place, 'subscriptions', `v-${MARK}`, gone, dead)
       await plantScopes(place, dead, clock.now() + 1_000)
-      const ended = { user_id: gone, client_id: 'c', command_id: `d-${MARK}`, scope_id: 'crowd' }
+      const key = { user_id: gone, client_id: 'c', command_id: `d-${MARK}` }
+      const ended = { ...key, scope_id: 'crowd' }
       const brief = createRedisCommandDispatcher({ ...where, retentionMs: 1_000 })
       await brief.dispatch({ ...ended, action: 'a' })
-      await brief.settle({ ...ended, state: 'resulted' })
+      await brief.settle({ ...key, state: 'resulted' })
       await brief.close()
       await copyCommand(place, ended, 'resulted', dead)
       await copySites(place, { site_id: `s-gone-${MARK}`, owner: 'many' }, dead, false)
@@ -124,7 +125,7 @@ describeRedis('a store with more entries than the scan limit', () => {
       await watch('many', `many-${MARK}`, 900_000)
       await copyRow(place, 'subscriptions', `v-many-${MARK}`, 'many', most)
       const many = { user_id: 'many', client_id: 'c', command_id: `d-many-${MARK}`, scope_id: 'crowd' }
-      await dispatcher.dispatch({ ...many, action: 'a', deadlineMs: 600_000 })
+      await dispatcher.dispatch({ ...many, action: 'a', deadline_ms: 600_000 })
       await copyCommand(place, many, 'waiting', most)
       const site = { site_id: `s-${MARK}`, owner: 'many' }
       await sites.put({ ...site, mode: 'observe' })
@@ -139,7 +140,7 @@ describeRedis('a store with more entries than the scan limit', () => {
         await sites.put({ site_id: `s-of-${user_id}`, owner: user_id, mode: 'cooperative' })
         await bySession(`n-of-${user_id}`).open({ site_id: `s-of-${user_id}`, owner: user_id })
         await bySession(`n-of-${user_id}`).activate(`n-of-${user_id}`)
-        await dispatcher.dispatch({ user_id, client_id: 'c', command_id: 'd', action: 'a', deadlineMs: 600_000 })
+        await dispatcher.dispatch({ user_id, client_id: 'c', command_id: 'd', action: 'a', deadline_ms: 600_000 })
       }
       inspectors = redisComposition(where).inspectors as Required<Inspectors>
       router = createObserver(where, 30_000, bound)

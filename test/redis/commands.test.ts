@@ -58,16 +58,18 @@ describeRedis('the commands that a request costs', () => {
       facilities = createRedisFacilities({ ...where, client: host.client, shards, commandTimeoutMs: 30_000 })
       const { connections, contexts, browserWindows } = facilities
       await inBatches(users, async (i) => {
-        const client = { user_id: `u-${i}`, client_id: 'c', client_type: 'web' as const }
+        const client = { user_id: `u-${i}`, client_id: 'c' }
+        const client_type = 'web'
         await contexts.report({
           ...client,
+          client_type,
           context_id: `x-${i}`,
           status: 'idle',
           ownership: 'worker',
           window_id: `w-${i}`,
         })
         if (i >= 700) return
-        await connections.connect({ ...client, instance_id: 'i', actions: ['open', `act-${i % 600}`] })
+        await connections.connect({ ...client, client_type, instance_id: 'i', actions: ['open', `act-${i % 600}`] })
         await browserWindows.report({ ...client, window_id: `w-${i}` })
       })
       counted = countCommands(host.client)

@@ -15,7 +15,7 @@ const AT_ONCE = 32
 /** More than run together. */
 const MANY = 50
 const ids = Array.from({ length: MANY }, (_, i) => `c${i}`)
-const long = { deadlineMs: 600_000 }
+const long = { deadline_ms: 600_000 }
 
 it('a call says of each argument what it was given, or nothing at all', () => {
   expect(RELEASE.callOf({ scope: 's', ref: 'u\nc\nd', attempt: 'a\0b' })).toBe('s\0u\nc\nd\0a\0b')

@@ -72,7 +72,7 @@ describeNode('a node of the dispatcher', ({ server, client, make, observe }) => 
   it('gives the place of a command whose deadline has passed to another before the loop has come by', async () => {
     const clock = createClock()
     const { dispatcher } = make({ now: clock.now, capacity: 1 })
-    await dispatcher.dispatch(command('c1', { deadlineMs: 500 }))
+    await dispatcher.dispatch(command('c1', { deadline_ms: 500 }))
     clock.advance(500)
     expect((await dispatcher.dispatch(command('c2'))).terminal).toBeNull()
   })

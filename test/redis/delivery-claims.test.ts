@@ -14,7 +14,7 @@ import { soon } from './wait-for.js'
 
 /** For a node whose other calls are to be answered, attempts that nobody gives up meanwhile, and one command in hand at a time. */
 const PATIENT = { commandTimeoutMs: 2_000, ackTimeoutMs: 600_000, maxDeliveriesPerClient: 1 }
-const long = { deadlineMs: 600_000 }
+const long = { deadline_ms: 600_000 }
 
 describeNode('a claim that travels with another call', ({ client, make }) => {
   let plan: Plan
@@ -60,7 +60,7 @@ describeNode('a claim that travels with another call', ({ client, make }) => {
       await held
       await release(dispatcher, command_id)
     })
-    const once = { ...long, maxAttempts: 1 }
+    const once = { ...long, max_attempts: 1 }
     await dispatcher.dispatch(command('c1', once))
     await tab.got(1)
     expect(await runs(CLAIM)).toBe(0)
@@ -80,9 +80,9 @@ describeNode('a claim that travels with another call', ({ client, make }) => {
   ] as const)('is made again where its answer is %s, and takes one command', async (fault) => {
     const { dispatcher, tab } = await idle(undefined, { commandTimeoutMs: 500 })
     const met = plan.meet(fault, await runsOf(ADMIT))
-    await Promise.resolve(dispatcher.dispatch(command('c1', { ...long, maxAttempts: 1 }))).catch(() => {})
+    await Promise.resolve(dispatcher.dispatch(command('c1', { ...long, max_attempts: 1 }))).catch(() => {})
     await met
-    await soon(() => dispatcher.dispatch(command('c1', { ...long, maxAttempts: 1 })))
+    await soon(() => dispatcher.dispatch(command('c1', { ...long, max_attempts: 1 })))
     await soon(() => expect(tab.ids()).toEqual(['c1']))
     await plan.release()
     await soon(async () =>
@@ -94,7 +94,7 @@ describeNode('a claim that travels with another call', ({ client, make }) => {
   it('is put back where its waiter has left without learning of it', async () => {
     const { dispatcher, tab, waiter } = await idle(undefined)
     const held = plan.meet('held', await runsOf(ADMIT))
-    const admission = dispatcher.dispatch(command('c1', { ...long, maxAttempts: 1 }))
+    const admission = dispatcher.dispatch(command('c1', { ...long, max_attempts: 1 }))
     await held
     await waiter.detach()
     await plan.release()
@@ -116,7 +116,7 @@ describeNode('a claim that travels with another call', ({ client, make }) => {
       options,
     )
     for (const id of ['c1', 'c2']) {
-      await dispatcher.dispatch(command(id, { ...long, maxAttempts: 1 }))
+      await dispatcher.dispatch(command(id, { ...long, max_attempts: 1 }))
       await tab.got(1)
     }
     return { dispatcher, tab }

@@ -28,7 +28,7 @@ describeNode('a node of the dispatcher', ({ client, make, server }) => {
       try {
         // The store came back empty: the waiter says again that it is there.
         await soon(async () =>
-          expect((await dispatcher.dispatch(command('c2', { requireWaiter: true }))).terminal).toBeNull(),
+          expect((await dispatcher.dispatch(command('c2', { require_waiter: true }))).terminal).toBeNull(),
         )
         await soon(() => expect(tab.ids()).toContain('c2'))
       } finally {
@@ -46,11 +46,11 @@ describeNode('a node of the dispatcher', ({ client, make, server }) => {
     const { dispatcher, deploymentId } = make({ onError: null })
     const foreign = `relayscope:{${deploymentId}:0}:delivery:box:ada:other`
     await server().cli('SET', foreign, 'foreign')
-    const other = { ...command('c1', { deadlineMs: 300 }), client_id: 'other' }
+    const other = { ...command('c1', { deadline_ms: 300 }), client_id: 'other' }
     await expect(dispatcher.dispatch(other)).rejects.toMatchObject({ code: 'unavailable', outcome: 'unknown' })
     // Not admitted either while it lies in no mailbox, and in its mailbox once it can.
     await expect(dispatcher.dispatch(other)).rejects.toMatchObject({ code: 'unavailable' })
-    await dispatcher.dispatch(command('c2', { deadlineMs: 300 }))
+    await dispatcher.dispatch(command('c2', { deadline_ms: 300 }))
     for (const { client_id, command_id } of [other, command('c2')])
       await soon(async () =>
         expect(await dispatcher.inspector.status({ user_id: 'ada', client_id, command_id }, ASK)).toMatchObject({
@@ -62,7 +62,7 @@ describeNode('a node of the dispatcher', ({ client, make, server }) => {
 
   it('puts a command back into the mailbox from which it was lost when it is dispatched again', async () => {
     const { dispatcher, deploymentId } = make()
-    const long = command('c1', { deadlineMs: 600_000 })
+    const long = command('c1', { deadline_ms: 600_000 })
     await dispatcher.dispatch(long)
     const box = `relayscope:{${deploymentId}:0}:delivery:box:ada:tab`
     await server().cli('DEL', box)
@@ -72,7 +72,7 @@ describeNode('a node of the dispatcher', ({ client, make, server }) => {
 
   it('fails a command whose payload is none, and goes on with the next one', async () => {
     const { dispatcher, deploymentId } = make()
-    for (const id of ['c1', 'c2']) await dispatcher.dispatch(command(id, { deadlineMs: 600_000 }))
+    for (const id of ['c1', 'c2']) await dispatcher.dispatch(command(id, { deadline_ms: 600_000 }))
     const payload = `relayscope:{${deploymentId}:0}:delivery:payload:ada:tab:c1`
     await server().cli('DEL', payload)
     await server().cli('RPUSH', payload, 'foreign')
@@ -150,7 +150,7 @@ describeNode('a node of the dispatcher', ({ client, make, server }) => {
     const { dispatcher } = make({ client: lossy, ackTimeoutMs: 600_000, onError: null })
     await dispatcher.attach(first, connection().deliver)
     const unsent = plan.meet('unsent', await runsOf(CONCLUDE))
-    await dispatcher.dispatch(command('c1', { deadlineMs: 600_000 }))
+    await dispatcher.dispatch(command('c1', { deadline_ms: 600_000 }))
     await unsent
     await soon(async () =>
       expect((await dispatcher.inspector.status(key('c1'), ASK))?.attempts).toMatchObject({

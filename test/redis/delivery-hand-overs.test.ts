@@ -146,7 +146,7 @@ describeNode('a shard that is told of a hand-over with another word', ({ client 
 })
 
 describeNode('a node that has handed a command over', ({ client, make, observe }) => {
-  const LONG = { deadlineMs: 600_000 }
+  const LONG = { deadline_ms: 600_000 }
   function open(options: Parameters<typeof make>[0] = {}) {
     const { client: lossy, plan } = lossyClient(client())
     const patient = { commandTimeoutMs: 2_000, ackTimeoutMs: 600_000, onError: null }

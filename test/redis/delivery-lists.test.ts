@@ -25,7 +25,7 @@ describeNode('the lists of commands in a store', ({ server, make, observe }) => 
 
   it('hold nothing of a refused admission once its command is admitted', async () => {
     const { deploymentId, dispatcher } = make()
-    await dispatcher.dispatch(command('c1', { requireWaiter: true, scope_id: 'red' }))
+    await dispatcher.dispatch(command('c1', { require_waiter: true, scope_id: 'red' }))
     expect(await lists(deploymentId)).toContain(keyOf(deploymentId, 'of-id:red'))
     await dispatcher.dispatch(command('c1', { scope_id: 'blue' }))
     expect((await lists(deploymentId)).sort()).toEqual(
@@ -69,9 +69,9 @@ describeNode('the lists of commands in a store', ({ server, make, observe }) => 
     const { deploymentId, dispatcher } = make({ now: clock.now })
     const tab = connection()
     await dispatcher.attach(first, tab.deliver)
-    await dispatcher.dispatch(command('c1', { deadlineMs: 1_000 }))
-    await dispatcher.dispatch(command('c2', { client_id: 'away', deadlineMs: 1_000 }))
-    await dispatcher.dispatch(command('c3', { client_id: 'away', deadlineMs: 60_000 }))
+    await dispatcher.dispatch(command('c1', { deadline_ms: 1_000 }))
+    await dispatcher.dispatch(command('c2', { client_id: 'away', deadline_ms: 1_000 }))
+    await dispatcher.dispatch(command('c3', { client_id: 'away', deadline_ms: 60_000 }))
     await tab.got(1)
     await dispatcher.close()
     clock.advance(2_000)

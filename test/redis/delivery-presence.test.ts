@@ -37,14 +37,14 @@ describeNode('a node of the dispatcher', ({ server, client, keep, make, observe 
     await other.dispatch(command('c9', { client_id: 'elsewhere' }))
     // Taken for dead by now: another node leaves it no word, and in the end forgets that anybody waits there.
     clock.advance(70_000)
-    expect((await other.dispatch(command('c0', { requireWaiter: true }))).terminal).toMatchObject({
+    expect((await other.dispatch(command('c0', { require_waiter: true }))).terminal).toMatchObject({
       reason: 'no_waiter',
     })
     await other.dispatch(command('c1'))
     await other.reconcile()
     await dispatcher.reconcile()
     await eventually(() => expect(tab.ids()).toEqual(['c1']))
-    expect((await other.dispatch(command('c2', { requireWaiter: true }))).terminal).toBeNull()
+    expect((await other.dispatch(command('c2', { require_waiter: true }))).terminal).toBeNull()
   })
 
   it('is shown as stale once it is silent, and its loops as dead', async () => {
@@ -81,7 +81,7 @@ describeNode('a node of the dispatcher', ({ server, client, keep, make, observe 
     expect((await later(119_999)).items).toMatchObject([{ node_id: 'gone', stale: true }])
     expect((await later(120_000)).items).toEqual([])
     const other = make({ deploymentId, now: clock.now }).dispatcher
-    expect((await other.dispatch(command('c1', { requireWaiter: true }))).terminal).toMatchObject({
+    expect((await other.dispatch(command('c1', { require_waiter: true }))).terminal).toMatchObject({
       reason: 'no_waiter',
     })
   })
@@ -133,7 +133,7 @@ describeNode('a node of the dispatcher', ({ server, client, keep, make, observe 
       (await server().cli('KEYS', `relayscope:{${deploymentId}:0}:delivery:${kind}*`)).split('\n').filter(Boolean)
     const other = make({ deploymentId, now: clock.now }).dispatcher
     clock.advance(5_000)
-    await other.dispatch(command('c1', { deadlineMs: 600_000 }))
+    await other.dispatch(command('c1', { deadline_ms: 600_000 }))
     expect(await left('calls')).toEqual([])
     expect(await left('waiter')).toHaveLength(1)
     clock.advance(60_000)
@@ -160,7 +160,7 @@ describeNode('a node of the dispatcher', ({ server, client, keep, make, observe 
     await server().cli('ZADD', `${prefix}:incarnations`, String(clock.now() - 70_000), incarnation)
     await other.reconcile()
     expect(await server().cli('EXISTS', `${prefix}:of:${incarnation}`)).toBe('0')
-    expect((await other.dispatch(command('c1', { requireWaiter: true }))).terminal).toBeNull()
+    expect((await other.dispatch(command('c1', { require_waiter: true }))).terminal).toBeNull()
     await soon(() => expect(tab.ids()).toEqual(['c1']))
   })
 

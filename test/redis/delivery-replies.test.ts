@@ -43,7 +43,7 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
           void plan.meet(fault, await runsOf(script))
           const tab = connection()
           await again(() => dispatcher.attach(first, tab.deliver))
-          await again(() => dispatcher.dispatch(command('c1', { deadlineMs: 600_000 })))
+          await again(() => dispatcher.dispatch(command('c1', { deadline_ms: 600_000 })))
           await soon(() => expect(tab.ids()).toContain('c1'))
           await soon(async () => expect(await dispatcher.acknowledge({ ...first, command_id: 'c1' })).toBe(true))
           await again(() => dispatcher.settle({ ...key('c1'), state: 'resulted' }))
@@ -52,7 +52,7 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
             expect((await other.inspector.status(key('c1'), ASK))?.terminal).toMatchObject({ state: 'resulted' }),
           )
           expect(await reserved(deploymentId)).toBe(0)
-          await other.dispatch(command('c2', { requireWaiter: true }))
+          await other.dispatch(command('c2', { require_waiter: true }))
           await soon(() => expect(tab.ids()).toContain('c2'))
           const { attempts } = (await other.inspector.status(key('c1'), ASK)) ?? {}
           expect(attempts?.confirmed).toBeLessThanOrEqual(attempts?.count ?? 0)
@@ -78,7 +78,7 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
     // The first claim finds nothing.
     await soon(async () => expect(plan.seen.filter(await runsOf(CLAIM))).not.toHaveLength(0))
     const lost = plan.meet('lost', await runsOf(CLAIM))
-    await other.dispatch(command('c1', { maxAttempts: 1 }))
+    await other.dispatch(command('c1', { max_attempts: 1 }))
     await lost
     await soon(() => expect(tab.ids()).toEqual(['c1']))
     await soon(async () =>
@@ -92,7 +92,7 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
     const waiter = await dispatcher.attach(first, tab.deliver)
     await soon(async () => expect(plan.seen.filter(await runsOf(CLAIM))).not.toHaveLength(0))
     const lost = plan.meet('lost', await runsOf(CLAIM))
-    await other.dispatch(command('c1', { maxAttempts: 1, deadlineMs: 600_000 }))
+    await other.dispatch(command('c1', { max_attempts: 1, deadline_ms: 600_000 }))
     await lost
     await waiter.detach()
     const status = await dispatcher.inspector.status(key('c1'), ASK)
@@ -113,7 +113,7 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
     const waiter = await dispatcher.attach(first, tab.deliver)
     await soon(async () => expect(plan.seen.filter(await runsOf(CLAIM))).not.toHaveLength(0))
     const held = plan.meet('held', await runsOf(CLAIM))
-    await other.dispatch(command('c1', { maxAttempts: 1, deadlineMs: 600_000 }))
+    await other.dispatch(command('c1', { max_attempts: 1, deadline_ms: 600_000 }))
     await held
     const lost = plan.meet('unsent', await runsOf(DETACH))
     const left = waiter.detach()
@@ -143,7 +143,7 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
     const tab = connection()
     await other.attach(first, tab.deliver)
     await plan.release()
-    await dispatcher.dispatch(command('c1', { requireWaiter: true }))
+    await dispatcher.dispatch(command('c1', { require_waiter: true }))
     await soon(() => expect(tab.ids()).toEqual(['c1']))
   })
 
@@ -221,7 +221,7 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
     await dispatcher.reconcile()
     await soon(async () => expect(await server().cli('EXISTS', `${prefix}:waiter:ada:tab`)).toBe('1'))
     await soon(async () => expect(await server().cli('EXISTS', `${prefix}:waiter:ada:ghost`)).toBe('0'))
-    expect((await dispatcher.dispatch(command('c1', { requireWaiter: true }))).terminal).toBeNull()
+    expect((await dispatcher.dispatch(command('c1', { require_waiter: true }))).terminal).toBeNull()
     await soon(() => expect(tab.ids()).toEqual(['c1']))
   })
 
@@ -231,7 +231,7 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
         const { deploymentId, dispatcher, other } = pair({ shards: 5 })
         const scope_id = ['red', 'green', 'blue', 'black'].find((scope) => shardOf(scope, 5) !== shardOf('ada', 5))
         void plan.meet(fault, await runsOf(script))
-        await again(() => dispatcher.dispatch(command('c1', { scope_id, deadlineMs: 1_500 })))
+        await again(() => dispatcher.dispatch(command('c1', { scope_id, deadline_ms: 1_500 })))
         expect((await other.inspector.listTenants(FIRST, ASK)).items).toMatchObject([
           { scope_id, reserved_commands: 1 },
         ])

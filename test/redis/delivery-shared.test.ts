@@ -30,7 +30,7 @@ describeStores('two nodes of a dispatcher in Redis', (kind, place) => {
     const { a, b } = pair()
     const tab = connection()
     await b.attach(first, tab.deliver)
-    await a.dispatch(command('c1', { requireWaiter: true }))
+    await a.dispatch(command('c1', { require_waiter: true }))
     await soon(() => expect(tab.ids()).toEqual(['c1']))
     await soon(async () =>
       expect(await a.inspector.status(key('c1'), ASK)).toMatchObject({
@@ -125,7 +125,7 @@ describeStores('two nodes of a dispatcher in Redis', (kind, place) => {
   it('reserve nothing for a command that is refused for another reason', async () => {
     const { where, a } = pair()
     for (const scope_id of ['red', 'green', 'blue', 'black', 'white'])
-      expect((await a.dispatch(command(scope_id, { scope_id, requireWaiter: true }))).terminal).toMatchObject({
+      expect((await a.dispatch(command(scope_id, { scope_id, require_waiter: true }))).terminal).toMatchObject({
         reason: 'no_waiter',
       })
     expect((await redisComposition(where).inspectors.delivery?.listTenants(FIRST, ASK))?.items).toEqual([])
@@ -140,7 +140,7 @@ describeStores('two nodes of a dispatcher in Redis', (kind, place) => {
     const old = connection()
     await a.attach(first, old.deliver)
     await connections.connect({ ...second, client_type: 'browser' })
-    expect((await b.dispatch(command('c0', { requireWaiter: true }))).terminal).toMatchObject({ reason: 'no_waiter' })
+    expect((await b.dispatch(command('c0', { require_waiter: true }))).terminal).toMatchObject({ reason: 'no_waiter' })
     await b.dispatch(command('c1'))
     const tab = connection()
     await b.attach(second, tab.deliver)

@@ -33,13 +33,13 @@ async function live(dispatcher: TestedDispatcher, clock: Clock): Promise<void> {
     if (command_id === 'c2' && attempt === 1) throw new Error('gone')
     return undefined
   })
-  await dispatcher.dispatch(command('r1', { requireWaiter: true }))
+  await dispatcher.dispatch(command('r1', { require_waiter: true }))
   await dispatcher.attach(first, tab.deliver)
   for (const id of ['c1', 'c2', 'c3', 'c4']) {
-    await dispatcher.dispatch(command(id, { scope_id: id < 'c3' ? 'ada' : 'team', deadlineMs: 60_000 }))
+    await dispatcher.dispatch(command(id, { scope_id: id < 'c3' ? 'ada' : 'team', deadline_ms: 60_000 }))
     await attempted(id, id === 'c2' ? 'rejected' : 'handed_over')
   }
-  await dispatcher.dispatch(command('c1', { scope_id: 'ada', deadlineMs: 60_000 }))
+  await dispatcher.dispatch(command('c1', { scope_id: 'ada', deadline_ms: 60_000 }))
   await expect(dispatcher.dispatch(command('c1', { action: 'other' }))).rejects.toThrow()
   await dispatcher.acknowledge({ ...first, command_id: 'c1' })
   await dispatcher.acknowledge({ ...first, command_id: 'c1' })
@@ -54,7 +54,7 @@ async function live(dispatcher: TestedDispatcher, clock: Clock): Promise<void> {
   await advance(300)
   await attempted('c4', 'handed_over', 2)
   for (const id of ['c5', 'c6', 'c7', 'c8'])
-    await dispatcher.dispatch(command(id, { client_id: 'phone', deadlineMs: 1_000 * Number(id[1]), scope_id: id }))
+    await dispatcher.dispatch(command(id, { client_id: 'phone', deadline_ms: 1_000 * Number(id[1]), scope_id: id }))
   await dispatcher.cancel({ ...key('c5'), client_id: 'phone', reason: 'by_user' })
   await advance(6_000)
   for (let n = 0; n < 7; n++) await dispatcher.dispatch(command(`full${n}`, { client_id: 'phone', scope_id: 'full' }))

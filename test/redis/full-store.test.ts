@@ -72,7 +72,7 @@ for (const kind of ['node-redis', 'ioredis'] as const)
         Promise.all(
           ids.map((id) =>
             facilities.dispatcher
-              .dispatch(command(id, { requireWaiter: true }))
+              .dispatch(command(id, { require_waiter: true }))
               .then(({ terminal }) => terminal?.reason)
               .catch(({ outcome }) => outcome),
           ),

@@ -57,12 +57,13 @@ describeRedis('a store with absurd numbers', () => {
     for (const n of [1, 2]) {
       const instance = { ...client, client_id: n === 1 ? 'c' : 'd', instance_id: 'i' }
       await facilities.connections.connect({ ...instance, client_type: 'web', actions: ['open'] })
-      const ids = { context_id: `x${n}`, window_id: `w${n}` }
-      await facilities.contexts.report({ ...ids, ...client, client_type: 'web', status: 'idle', ownership: 'worker' })
-      await facilities.browserWindows.report({ ...ids, ...client, tab_count: 1 })
+      const window = { ...client, window_id: `w${n}` }
+      const context = { context_id: `x${n}`, client_type: 'web', status: 'idle', ownership: 'worker' } as const
+      await facilities.contexts.report({ ...window, ...context })
+      await facilities.browserWindows.report({ ...window, tab_count: 1 })
       await facilities.ingest({ ...instance, message_id: `m${n}`, stream: 'log', kind: 'event', payload: n })
-      await facilities.rpc.open({ action: 'open', ...client, timeoutMs: 600_000 })
-      const command = { ...client, command_id: `k${n}`, scope_id: `s${n}`, deadlineMs: 600_000 }
+      await facilities.rpc.open({ action: 'open', ...client, timeout_ms: 600_000 })
+      const command = { ...client, command_id: `k${n}`, scope_id: `s${n}`, deadline_ms: 600_000 }
       await facilities.dispatcher.dispatch({ ...command, action: 'open' })
     }
     // From here on the store holds still, and the calls are pending.

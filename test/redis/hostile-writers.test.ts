@@ -247,7 +247,7 @@ describeRedis('a writer to a store that others write to', () => {
     const dispatcher = createRedisCommandDispatcher(on)
     open.push(dispatcher.close)
     for (const command_id of ['k1', 'k2', 'k3', 'k4'])
-      await dispatcher.dispatch({ ...client, command_id, action: 'go', deadlineMs: 500 })
+      await dispatcher.dispatch({ ...client, command_id, action: 'go', deadline_ms: 500 })
     const delivery = 'relayscope:{loop:0}:delivery'
     for (const index of ['deadlines', 'wakes', 'ended', 'rejected', 'scope-until'])
       await send('ZADD', `${delivery}:${index}`, '0', 'junk')

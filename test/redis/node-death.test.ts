@@ -14,7 +14,7 @@ const ACK_TIMEOUT_MS = 400
 
 const key = { user_id: 'ada', client_id: 'tab', command_id: 'c1' }
 // A scope of another shard than the user's: reservation and admission are two steps.
-const command = { ...key, action: 'work', scope_id: 'team', deadlineMs: DEADLINE_MS }
+const command = { ...key, action: 'work', scope_id: 'team', deadline_ms: DEADLINE_MS }
 const ends = Array.from({ length: STEPS }, (_, i) => i + 1).flatMap((last) => [
   { last, isRun: false },
   { last, isRun: true },

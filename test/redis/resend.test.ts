@@ -32,7 +32,7 @@ interface Case {
   check: (world: World, answer: unknown) => Promise<unknown>
 }
 
-const long = { deadlineMs: 600_000, maxAttempts: 50 }
+const long = { deadline_ms: 600_000, max_attempts: 50 }
 const message = { ...first, message_id: 'm', stream: 'log', kind: 'event' as const, payload: 1 }
 const statusOf = ({ near }: World) => near.dispatcher.inspector.status(key('c1'), ASK)
 const reserved = async ({ near }: World) =>

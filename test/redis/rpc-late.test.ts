@@ -202,7 +202,7 @@ describeNode('a shard of calls with late scripts', ({ client, keep }) => {
     void loseLooks()
     void plan.meet('unsent', await runsOf(WITHDRAW_CALL))
     await here.open(lost)
-    const { correlation_id, result } = await here.open({ ...other, timeoutMs: 30_000 })
+    const { correlation_id, result } = await here.open({ ...other, timeout_ms: 30_000 })
     await there.settle(correlation_id, { ok: true, result: 1 })
     expect(await result).toBe(1)
   })

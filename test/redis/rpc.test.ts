@@ -63,7 +63,7 @@ describeStores('the correlator in Redis', (kind, place) => {
       const clock = createClock()
       const where = { ...place(), now: clock.now }
       const [dead, living] = [createRedisRpcCorrelator(where), createRedisRpcCorrelator(where)]
-      const call = { action: 'a', user_id: 'ann', client_id: 'c', timeoutMs: 5_000 }
+      const call = { action: 'a', user_id: 'ann', client_id: 'c', timeout_ms: 5_000 }
       const { result } = await dead.open(call)
       clock.advance(6_000)
       const { correlation_id } = await living.open(call)
@@ -81,7 +81,7 @@ describeStores('the correlator in Redis', (kind, place) => {
       const clock = createClock()
       const where = { ...place(), now: clock.now }
       const dead = createRedisRpcCorrelator(where)
-      const { result } = await dead.open({ action: 'a', user_id: 'ann', client_id: 'c', timeoutMs: 5_000 })
+      const { result } = await dead.open({ action: 'a', user_id: 'ann', client_id: 'c', timeout_ms: 5_000 })
       clock.advance(6_000)
       const node = createRedisFacilities(where)
       await node.dispatcher.dispatch({ user_id: 'ann', client_id: 'c', command_id: 'k', action: 'a' })

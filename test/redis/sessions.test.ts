@@ -118,7 +118,7 @@ describeStores('the registry of sessions in Redis', (kind, place) => {
     it('forget a session an hour after its end, and make room for others when one ends', async () => {
       const clock = createClock()
       const sessions = createRedisSessionRegistry({ ...place(), shards: 1, now: clock.now, maxSessions: 2 })
-      const first = await sessions.open({ ...opening, ttlMs: 10 })
+      const first = await sessions.open({ ...opening, ttl_ms: 10 })
       const second = await sessions.open(opening)
       await expect(sessions.open(opening)).rejects.toMatchObject({ code: 'capacity_exceeded' })
       clock.advance(10)
@@ -136,7 +136,7 @@ describeStores('the registry of sessions in Redis', (kind, place) => {
       const clock = createClock()
       const options = { ...place(), now: clock.now }
       const sessions = createRedisSessionRegistry({ ...options, newId: () => 'again' })
-      await sessions.open({ ...opening, ttlMs: 1_000 })
+      await sessions.open({ ...opening, ttl_ms: 1_000 })
       await sessions.close('again', 'done')
       clock.advance(3_500_000)
       const { opened_at } = await sessions.open({ site_id: 'board', owner: 'bob' })
@@ -161,7 +161,7 @@ describeStores('the registry of sessions in Redis', (kind, place) => {
       const sessions = createRedisSessionRegistry(options)
       const store = createStore(options)
       const key = (...parts: string[]) => store.key(0, 'sessions', ...parts)
-      const open = await sessions.open({ ...opening, ttlMs: 1_000 })
+      const open = await sessions.open({ ...opening, ttl_ms: 1_000 })
       const until = new Date(clock.now() + 500).toISOString()
       await sessions.share(open.session_id, { user_id: 'bob', rights: ['view'], expires_at: until })
       const closed = await sessions.open(opening)

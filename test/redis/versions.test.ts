@@ -70,9 +70,9 @@ describeStores('versions in Redis', (kind, place, servers) => {
   it('are not changed by loops that have nothing to do', async () => {
     const facilities = createRedisFacilities({ ...place(), nodeId: 'a' })
     const { connections, dispatcher, sessions, sites } = facilities
-    const client = { user_id: 'ann', client_id: 'desk', instance_id: 'i' }
-    await connections.connect({ ...client, client_type: 'web' })
-    await dispatcher.dispatch({ ...client, command_id: 'k', action: 'a', deadlineMs: 86_400_000 })
+    const client = { user_id: 'ann', client_id: 'desk' }
+    await connections.connect({ ...client, instance_id: 'i', client_type: 'web' })
+    await dispatcher.dispatch({ ...client, command_id: 'k', action: 'a', deadline_ms: 86_400_000 })
     await sites.put({ site_id: 'notes', owner: 'ann', mode: 'observe' })
     await sessions.open({ site_id: 'notes', owner: 'ann' })
     const all = [connections, dispatcher, sessions].map(({ inspector }) => inspector as Versioned)

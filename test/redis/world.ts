@@ -85,7 +85,7 @@ export async function live(facilities: Facilities, clock: Clock): Promise<void> 
       })
       if (c === 1) await contexts.assignTask(`context-${i}-${c}`, 'task-1')
       if (c === 2) await contexts.close(`context-${i}-${c}`)
-      const call = await rpc.open({ action: 'open', ...client, ...(c ? { timeoutMs: 600_000 } : {}) })
+      const call = await rpc.open({ action: 'open', ...client, ...(c ? { timeout_ms: 600_000 } : {}) })
       if ((i + c) % 4 === 2)
         await rpc.settle(call.correlation_id, c ? { ok: true, result: 1 } : { ok: false, error: 1 })
     }
@@ -124,7 +124,7 @@ export async function live(facilities: Facilities, clock: Clock): Promise<void> 
         site_id,
         owner: user_id,
         connector,
-        ...(n ? { ttlMs: 60_000 } : {}),
+        ...(n ? { ttl_ms: 60_000 } : {}),
       })
       if (i % 2) await sessions.activate(session_id)
       watched.push([session_id, site_id])

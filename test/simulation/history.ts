@@ -91,7 +91,7 @@ function probe(stage: Stage): void {
       )
       result.isReady = connected.state === 'ok' && attached.state === 'ok'
       if (!result.isReady) stage.violate('probe_refused', `${user_id}/${client_id}: ${connected.code} ${attached.code}`)
-      const input = { ...own, command_id, action: 'sync', scope_id: `probe-${user_id}`, deadlineMs: 7_000 }
+      const input = { ...own, command_id, action: 'sync', scope_id: `probe-${user_id}`, deadline_ms: 7_000 }
       const details = { ...input, max: stage.config.maxAttempts }
       result.operation = await stage.call(other, 'dispatch', details, ({ dispatcher }) => dispatcher.dispatch(input))
     }

@@ -32,7 +32,7 @@ export async function createLivedFacilities() {
       const { connection_id } = await connections.connect({ ...given, instance_id: 'before' })
       await connections.connect({ ...given, instance_id })
       if (i % 4 === 3) await connections.disconnect(connection_id, 'client_left')
-      const call = await rpc.open({ user_id, client_id, instance_id, action: `action-${i % 3}`, timeoutMs: 60_000 })
+      const call = await rpc.open({ user_id, client_id, instance_id, action: `action-${i % 3}`, timeout_ms: 60_000 })
       call.result.catch(() => {})
       for (let n = 0; n < 3; n++)
         await history.append({
@@ -66,7 +66,7 @@ export async function createLivedFacilities() {
       await sites.put({ site_id, owner: user_id, mode })
       for (let n = 0; n < 3; n++) {
         const connector = n === 0 ? null : { user_id, client_id: 'desk' }
-        const { session_id } = await sessions.open({ site_id, owner: user_id, connector, ...(n ? {} : { ttlMs: 1 }) })
+        const { session_id } = await sessions.open({ site_id, owner: user_id, connector, ...(n ? {} : { ttl_ms: 1 }) })
         if (n === 2) await sessions.close(session_id)
         const state = { pending: n, dropped: i, last_position: 'epoch:1', last_taken_at: null }
         const opened_at = new Date(clock.now()).toISOString()

@@ -172,7 +172,7 @@ export function createDispatchConnector(options: DispatchConnectorOptions): Disp
       const named = command_id === undefined ? {} : { correlation_id: command_id }
       const caller = withoutTime(signal)
       const call = await before(() =>
-        rpc.open({ ...client, action, instance_id, timeoutMs: timeout_ms, signal: caller.signal, ...named }),
+        rpc.open({ ...client, action, instance_id, timeout_ms, signal: caller.signal, ...named }),
       ).catch((error) => {
         caller.forget()
         throw error
@@ -190,9 +190,9 @@ export function createDispatchConnector(options: DispatchConnectorOptions): Disp
           ...key,
           action,
           payload: parameters as never,
-          deadlineMs: timeout_ms,
-          maxAttempts: 1,
-          requireWaiter: true,
+          deadline_ms: timeout_ms,
+          max_attempts: 1,
+          require_waiter: true,
         })
       } catch (error) {
         // Out of the pending calls; where that fails it leaves them at its deadline.

@@ -96,11 +96,11 @@ export function createSessionRegistry(
       return find(sessionId)?.session ?? null
     },
     async open(given) {
-      const { ttlMs, ...input } = parseInput(OpenSessionInput, given)
+      const { ttl_ms, ...input } = parseInput(OpenSessionInput, given)
       await requireOneOwner(input, sites)
       requireRoom(input.owner)
       const at = now()
-      const expiresAt = at + (ttlMs ?? Number.POSITIVE_INFINITY)
+      const expiresAt = at + (ttl_ms ?? Number.POSITIVE_INFINITY)
       const session = opened(newId(), input, at, expiresAt)
       add(entryOf(session, expiresAt, entries.arrive()))
       return session

@@ -91,7 +91,7 @@ export function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
       const payload: Json = JSON.parse(text)
       // Compares canonical JSON: two spellings of the same value are the same payload.
       const fingerprint = digest64(`${input.action}\n${canonicalJson(payload)}`)
-      const waitedFor = !input.requireWaiter || (await isWaitedFor(input, options))
+      const waitedFor = !input.require_waiter || (await isWaitedFor(input, options))
       // Nothing is awaited from here, so that two equal calls cannot both find the key unused.
       if (loop.closed) throw new Refusal('closed')
       const known = current(input, options)
@@ -102,13 +102,13 @@ export function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
       }
 
       const at = clock.now()
-      const deadlineMs = input.deadlineMs ?? options.deadlineMs
+      const deadlineMs = input.deadline_ms ?? options.deadlineMs
       const command = createTrackedCommand(input, {
         sequence: store.nextSequence(),
         admittedAt: at,
         queuedAt: clock.steady(),
         deadlineAt: at + deadlineMs,
-        maxAttempts: input.maxAttempts ?? options.maxAttempts,
+        maxAttempts: input.max_attempts ?? options.maxAttempts,
         fingerprint,
         payload,
         payloadBytes: bytes,

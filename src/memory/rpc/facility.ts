@@ -39,7 +39,7 @@ export interface MemoryRpcCorrelator extends RpcCorrelator {
  *
  * @example
  * const rpc = createRpcCorrelator()
- * const { correlation_id, result } = await rpc.open({ action: 'tabs.list', user_id: 'u', client_id: 'c', timeoutMs: 5_000 })
+ * const { correlation_id, result } = await rpc.open({ action: 'tabs.list', user_id: 'u', client_id: 'c', timeout_ms: 5_000 })
  */
 export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspected<MemoryRpcCorrelator, RpcInspector> {
   const read = readOptions(RpcCorrelatorOptions, options)
@@ -76,7 +76,7 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
       calls.timeOutSome(clock.steady())
       if (table.size >= maxPending)
         throw new Refusal('capacity_exceeded', `maximum of ${maxPending} pending calls reached`)
-      const { action, user_id, client_id, instance_id = null, timeoutMs = defaultTimeoutMs } = input
+      const { action, user_id, client_id, instance_id = null, timeout_ms: timeoutMs = defaultTimeoutMs } = input
       if (table.sizeOf('user_id', user_id) >= maxPendingPerUser)
         throw new Refusal('capacity_exceeded', `maximum of ${maxPendingPerUser} pending calls per user reached`)
       const { correlation_id = newId() } = input
@@ -95,7 +95,7 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
         const timer = setTimeout(() => timeOut(entry), timeoutMs)
         // A caller that set a timeout may have nothing else to wait for, so the timer keeps the process alive; the
         // default timeout does not.
-        if (input.timeoutMs === undefined) unref(timer)
+        if (input.timeout_ms === undefined) unref(timer)
         const forget = onAbort(signal, () => {
           end(entry, 'cancelled').reject(new Refusal('cancelled'))
         })

@@ -95,13 +95,13 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
     requireIdentity(input)
     const { text } = toJson(input.payload, RECORD_BYTES)
     const { user_id, client_id, command_id, action, scope_id: scope = user_id } = input
-    const { was_asked, current } = input.requireWaiter ? await fenceOf(connections, input) : NO_FENCE
+    const { was_asked, current } = input.require_waiter ? await fenceOf(connections, input) : NO_FENCE
     if (options.isClosed()) throw new Refusal('closed')
 
     const shards = await store.claimShards()
     const [shard, scopeShard] = [shardOf(user_id, shards), shardOf(scope, shards)]
     const capacity = Math.min(capacityOf(scope), Number.MAX_SAFE_INTEGER)
-    const deadlineMs = input.deadlineMs ?? options.deadlineMs
+    const deadlineMs = input.deadline_ms ?? options.deadlineMs
     // Written out: an object that begins with a spread costs more than the rest of the admission.
     const admission = {
       next_claim: '',
@@ -114,10 +114,10 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
       capacity,
       news: told.has(scope, capacity) ? '' : '1',
       ttl: deadlineMs,
-      max_attempts: input.maxAttempts ?? options.maxAttempts,
+      max_attempts: input.max_attempts ?? options.maxAttempts,
       // What is compared is what travels: two spellings of one JSON value are one payload.
       fingerprint: digest64(`${action}\n${canonicalJson(JSON.parse(text))}`),
-      needs: input.requireWaiter ? (was_asked ? 'current' : 'any') : '',
+      needs: input.require_waiter ? (was_asked ? 'current' : 'any') : '',
       current,
       refused: '',
       payload_text: text,

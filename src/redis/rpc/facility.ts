@@ -61,7 +61,7 @@ export function rpcCorrelatorOn(store: Store, options: RpcOptions): Inspected<Re
     inspector: createRpcInspector(store, connections && (async (client) => connections.currentInstance(client))),
     counters,
     async open(given) {
-      const { timeoutMs = defaultTimeoutMs, signal, ...input } = parseInput(OpenCallInput, given)
+      const { timeout_ms: timeoutMs = defaultTimeoutMs, signal, ...input } = parseInput(OpenCallInput, given)
       const { correlation_id = newId(), instance_id = null } = input
       const check = () => {
         if (closing) throw new Refusal('closed')

@@ -151,7 +151,7 @@ export function sessionRegistryOn(store: Store, options: SessionOptions): RedisS
     inspector: createSessionInspector(store),
     get,
     async open(given) {
-      const { ttlMs, ...input } = parseInput(OpenSessionInput, given)
+      const { ttl_ms, ...input } = parseInput(OpenSessionInput, given)
       await requireOneOwner(input, sites)
       const session_id = newId()
       const { site_id, owner, connector } = input
@@ -160,7 +160,7 @@ export function sessionRegistryOn(store: Store, options: SessionOptions): RedisS
         owner,
         max_per_owner: maxSessionsPerUser,
         max_sessions: maxSessions,
-        ttl: ttlMs ?? '',
+        ttl: ttl_ms ?? '',
         site: site_id,
         fields: ['connector', JSON.stringify(connector)],
       })

@@ -23,15 +23,15 @@ async function dispatchOne(stage: Stage, dice: Dice, command_id: string): Promis
     action: 'sync',
     payload: { of: command_id },
     scope_id: dice.chance(0.3) ? 'pool' : user_id,
-    deadlineMs: dice.pick([400, 1_500, 3_000, 6_000]),
-    ...(dice.chance(0.1) ? { requireWaiter: true } : {}),
-    ...(dice.chance(0.2) ? { maxAttempts: 1 + dice.int(3) } : {}),
+    deadline_ms: dice.pick([400, 1_500, 3_000, 6_000]),
+    ...(dice.chance(0.1) ? { require_waiter: true } : {}),
+    ...(dice.chance(0.2) ? { max_attempts: 1 + dice.int(3) } : {}),
   }
   const repeats = dice.chance(0.1) ? 1 : 0
   for (let tries = 0; tries < 3; tries++) {
     const node = stage.anyNode(dice)
     if (!node) break
-    const details = { ...input, max: input.maxAttempts ?? config.maxAttempts }
+    const details = { ...input, max: input.max_attempts ?? config.maxAttempts }
     const operation = await stage.call(node, 'dispatch', details, ({ dispatcher }) => dispatcher.dispatch(input))
     if (!isUnsure(operation) && operation.state !== 'died' && tries >= repeats) break
     if (operation.state !== 'ok' && dice.chance(0.3)) break
@@ -57,7 +57,7 @@ async function callOne(stage: Stage, dice: Dice): Promise<void> {
   const gone = new AbortController()
   const timeoutMs = dice.pick([300, 1_500, 4_000])
   const opened = await stage.call(node, 'rpc.open', { user_id, client_id, timeoutMs }, ({ rpc }) =>
-    rpc.open({ action: 'ask', user_id, client_id, timeoutMs, signal: gone.signal }),
+    rpc.open({ action: 'ask', user_id, client_id, timeout_ms: timeoutMs, signal: gone.signal }),
   )
   if (opened.state !== 'ok') return
   const { correlation_id, result } = opened.value

@@ -176,7 +176,7 @@ async function useSession(stage: Stage, dice: Dice): Promise<void> {
   const owner = dice.pick(stage.history.userIds)
   const own = [...stage.sessions.values()].filter((session) => session.owner === owner)
   if (own.length === 0 || dice.chance(0.1)) {
-    const ttl = dice.chance(0.2) ? { ttlMs: dice.pick([2_000, 8_000]) } : {}
+    const ttl = dice.chance(0.2) ? { ttl_ms: dice.pick([2_000, 8_000]) } : {}
     const connector = { user_id: owner, client_id: 'c0' }
     const opened = await stage.call(node, 'session.open', { owner, ...ttl }, ({ sessions }) =>
       sessions.open({ site_id: siteOf(owner), owner, connector, ...ttl }),

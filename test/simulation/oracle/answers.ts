@@ -63,7 +63,7 @@ function judgeCommands({ body, from, to, path, history, operations, by, violate 
       ({ what, reason, call }) => what !== 'dispatch' && (what !== 'acknowledge' || reason === 'busy') && call < to,
     )
     const admitted = dispatches.find((one) => isAdmitted(one) && one.ret < from)
-    if (admitted && !mayEnd && !handed.has(key) && admitted.call + admitted.deadlineMs > to) least++
+    if (admitted && !mayEnd && !handed.has(key) && admitted.call + admitted.deadline_ms > to) least++
     if (dispatches.some((one) => mayHaveRun(one) && !isRejected(one)) && !hasEnded) most++
     if (path !== '/delivery/commands' || body.has_more) continue
     const row = listed.get(key)

@@ -136,8 +136,8 @@ function holdOf({ admitted, dispatches, endings, record }: Command): Hold | null
   const exhausted =
     record.terminal?.reason === 'attempts_exhausted' ? msOf(record.terminal.at) : Number.POSITIVE_INFINITY
   const ends = endings.filter(mayRun).map(({ call }) => call)
-  // Its place is reserved before it is admitted, and for `deadlineMs` from then on.
-  const reserved = Math.min(...dispatches.map(({ call, deadlineMs }) => call + deadlineMs))
+  // Its place is reserved before it is admitted, and for `deadline_ms` from then on.
+  const reserved = Math.min(...dispatches.map(({ call, deadline_ms }) => call + deadline_ms))
   const to = Math.min(exhausted, reserved, msOf(record.admission.deadline_at), ...ends)
   return to > from ? { from, to } : null
 }
@@ -171,7 +171,7 @@ function judgeRefusals(facts: Facts, commands: readonly Command[]): void {
           d.scope_id === scope &&
           mayRun(d) &&
           d.call < one.ret &&
-          d.call + d.deadlineMs + 5_000 > one.call,
+          d.call + d.deadline_ms + 5_000 > one.call,
       )
     }).length
     const invoked = userIds.includes(scope)

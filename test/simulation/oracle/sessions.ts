@@ -11,7 +11,7 @@ const STATES: Record<string, string> = {
 
 function judgeSession({ violate }: Facts, id: string, own: Operation[]): void {
   const moves = own.filter((one) => STATES[one.what] && mayRun(one))
-  const hasTtl = own.some(({ what, ttlMs }) => what === 'session.open' && ttlMs)
+  const hasTtl = own.some(({ what, ttl_ms }) => what === 'session.open' && ttl_ms)
   for (const get of own.filter(({ what, state }) => what === 'session.get' && state === 'ok')) {
     if (get.value === null) {
       violate('session_gone', id)
