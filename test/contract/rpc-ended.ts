@@ -65,7 +65,7 @@ export function endedCalls(subject: () => { clock: Clock; rpc: RpcFacility }): v
     const cancelled = await open({ signal: controller.signal })
     controller.abort()
     await expect.poll(() => idsOf({ outcome: 'cancelled' })).toEqual([cancelled])
-    const late = await open({ timeoutMs: 60_000 })
+    const late = await open({ timeout_ms: 60_000 })
     clock().advance(60_000)
     // Its node has not noticed; the next call does.
     await open()
