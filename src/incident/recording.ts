@@ -46,7 +46,7 @@ export const snapshotLine = (incident: Incident, continues: boolean): string =>
 /** One segment as a directory or a page holds it. */
 export interface Segment {
   readonly name: string
-  /** The text of it, whole or cut at any byte. */
+  /** The text of it, whole or cut at any byte; empty where there is none. */
   read(): string
 }
 
@@ -145,10 +145,13 @@ const notFollowed = (route: string, detail: string): Missing => ({
   detail,
 })
 
-/** The incident of one segment at `instant`. @throws IncidentRefused for a row that is not what its schema says. */
+/** The incident of one segment at `instant`. @throws IncidentRefused for a deleted segment or an invalid row. */
 function replaySegment({ segment, from }: Indexed, instant: number): Incident {
   const text = segment.read()
-  const incident = readIncident(snapshotOf(text)?.incident ?? {})
+  const snapshot = snapshotOf(text)
+  // A recorder may have deleted it since the recording was opened.
+  if (snapshot === null) throw new IncidentRefused('invalid', `the segment ${segment.name} cannot be read any more`)
+  const incident = readIncident(snapshot.incident)
   const lists = new Map<string, ListState>()
   const answers = new Map<string, Row>()
   const cut = new Set<string>()

@@ -2,12 +2,18 @@
 import { createDiagnosticsRouter, type DiagnosticsRouter } from '../diagnostics/router.js'
 import { noopAuth } from '../http/auth.js'
 import { type Mountable, toHandler } from '../http/engine.js'
+import { type HttpReply, problemReply } from '../http/respond.js'
 import type { Incident } from './format.js'
 import { incidentComposition } from './inspectors.js'
+import { IncidentRefused } from './read.js'
 
 /** What is replayed. */
 export interface ReplaySource {
-  /** The incident at `instant` (epoch ms); `null` for the instant that is shown first. Must not fail. */
+  /**
+   * The incident at `instant` (epoch ms); `null` for the instant that is shown first.
+   *
+   * @throws IncidentRefused where the file is damaged: requests for that instant then answer 503.
+   */
   at(instant: number | null): Incident
 }
 
@@ -24,6 +30,7 @@ const INSTANT = /^\/at\/(\d{1,15})(?:\/|$)/
 /**
  * Builds the router over `source`. Below `/at/{epoch ms}` it answers as of that instant.
  *
+ * @throws what `source` throws for the instant that is shown first.
  * @example
  * const replay = createReplay({ at: () => incident })
  * const server = await startNodeServer(replay, { host: '127.0.0.1' })
@@ -48,9 +55,14 @@ export function createReplay(source: ReplaySource): Replay {
   }
 
   const first = routerAt(null)
-  const handler = toHandler((request, info) => {
+  const handler = toHandler<HttpReply>(async (request, info) => {
     const [, instant] = INSTANT.exec(new URL(request.url).pathname) ?? []
-    return (instant === undefined ? first : routerAt(Number(instant))).reply(request, info)
+    try {
+      return await (instant === undefined ? first : routerAt(Number(instant))).reply(request, info)
+    } catch (error) {
+      if (error instanceof IncidentRefused) return problemReply('inspector_unavailable')
+      throw error
+    }
   })
   return Object.assign(handler, { prefix: '', owns: () => true })
 }

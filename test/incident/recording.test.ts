@@ -115,6 +115,21 @@ describe('openRecording', () => {
 })
 
 describe('createReplay', () => {
+  it('answers 503 for an instant whose segment is damaged or was deleted', async () => {
+    const bad = rows(1, '/connections', { upsert: [{ connection_id: 'x' }] })
+    let later = `${snapshotLine(moved(incident, 60), true)}\n`
+    const recording = openRecording([
+      segment('a', snapshotLine(moved(incident, 0), false), bad),
+      { name: 'b', read: () => later },
+    ])
+    const replay = createReplay({ at: (instant) => recording.at(instant ?? NOW) })
+    const statusAt = async (ms: number) => (await askRouter(replay, `/at/${NOW + ms}/connections`)).status
+    expect([await statusAt(0), await statusAt(2_000), await statusAt(60_000)]).toEqual([200, 503, 200])
+    later = ''
+    expect(await statusAt(60_001)).toBe(503)
+    expect(() => createReplay(recording)).toThrow('the segment b cannot be read any more')
+  })
+
   it('answers below /at/{epoch ms} as of that instant', async () => {
     const recording = openRecording([segment('a', ...changes())])
     const replay = createReplay(recording)

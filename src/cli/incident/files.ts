@@ -44,8 +44,8 @@ export async function writeWhole(path: string, text: string): Promise<void> {
 export const isDirectory = async (path: string): Promise<boolean> =>
   (await stat(path).catch(() => null))?.isDirectory() === true
 
-/** The text of one segment of a recording; empty for one that is too large or no regular file. */
+/** The text of one segment of a recording; empty for one that was deleted, is too large or is no regular file. */
 export function readSegment(path: string): string {
-  const stats = statSync(path)
-  return stats.isFile() && stats.size <= SEGMENT_BYTES ? readFileSync(path, 'utf8') : ''
+  const stats = statSync(path, { throwIfNoEntry: false })
+  return stats?.isFile() && stats.size <= SEGMENT_BYTES ? readFileSync(path, 'utf8') : ''
 }
