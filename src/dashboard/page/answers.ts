@@ -173,6 +173,12 @@ export function unavailableReason(path: string): Problem | null {
     : { status: 501, code: '', title: route.capability ?? '' }
 }
 
+/** Whether it is known what this router offers, or that nobody says so. */
+export function isIndexKnown(): boolean {
+  const { value, problem } = queryState(INDEX)
+  return value !== null || problem !== null
+}
+
 /** Whether the index names `path` as one that can be asked: what it does not name is not asked for. */
 export const offers = (path: string): boolean =>
   (queryState(INDEX) as Answer<ServiceIndex>).value?.routes.some((route) => route.path === path && route.available) ??

@@ -8,7 +8,7 @@ import type { RpcSummary } from '../../../contract/rpc.js'
 import type { SourceRow } from '../../../diagnostics/sources.js'
 import type { FindingPage } from '../../../views/findings/finding.js'
 import { hrefOf } from '../address.js'
-import { NOT_SCOPABLE, offers } from '../answers.js'
+import { isIndexKnown, NOT_SCOPABLE, offers } from '../answers.js'
 import { Churn, recentChurn } from '../charts/churn.js'
 import { ENDS, OPEN_STATES, River } from '../charts/river.js'
 import { Spark } from '../charts/spark.js'
@@ -118,7 +118,8 @@ function endsOf(nodes: readonly DeliveryNode[] | undefined): Record<string, numb
 
 function Commands({ nodes }: { nodes: AnswerState<Listed<DeliveryNode>> }): JSX.Element {
   const summary = useAnswer<DeliverySummary>('/delivery/summary')
-  const churn = useAnswer<DeliveryChurn>(offers('/delivery/churn') ? '/delivery/churn' : null)
+  const hasRiver = offers('/delivery/churn')
+  const churn = useAnswer<DeliveryChurn>(hasRiver ? '/delivery/churn' : null)
   const { value, asOf } = summary
   // Whoever sees some users has their commands, and no sum.
   const isSome = summary.problem?.code === NOT_SCOPABLE
@@ -131,7 +132,7 @@ function Commands({ nodes }: { nodes: AnswerState<Listed<DeliveryNode>> }): JSX.
       title="Commands"
       href={hrefOf('/delivery/commands')}
       answer={isSome && first ? { ...first, value: first.value && {} } : summary}
-      class="wide"
+      class={hasRiver ? 'wide commands with-river' : 'wide commands'}
       note={isSome ? 'those that have not ended' : 'the last hour'}
     >
       {() => (
@@ -343,13 +344,16 @@ export function Overview(): JSX.Element {
     <>
       <h1 class="hidden">Overview</h1>
       <Needs findings={findings} nodes={nodes} sources={sources} />
-      <Commands nodes={nodes} />
-      <div class="cards">
-        <JustNow />
-        <Nodes answer={nodes} />
-        <Connections />
-        <Calls />
-        <Sources answer={sources} />
+      {/* Until it is known which parts there are, all are requested and none is shown: nothing moves when they come. */}
+      <div class={isIndexKnown() ? '' : 'placing'}>
+        <Commands nodes={nodes} />
+        <div class="cards">
+          <JustNow />
+          <Nodes answer={nodes} />
+          <Connections />
+          <Calls />
+          <Sources answer={sources} />
+        </div>
       </div>
       <Absent views={[COMMANDS, NODES, CONNECTIONS, CALLS]} />
     </>
