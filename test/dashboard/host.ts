@@ -2,6 +2,7 @@
 import { onTestFinished } from 'vitest'
 import { startNodeServer } from '../../src/adapters/node.js'
 import { createDashboard } from '../../src/dashboard/index.js'
+import { Refusal } from '../../src/refusal.js'
 import type { FakeWorld } from '../../src/testing/kits.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
 import { createSubject, KEY, PREFIX, type RouterOptions } from '../diagnostics/subject.js'
@@ -70,3 +71,16 @@ export async function startViewedOnce(world: FakeWorld, options?: RouterOptions)
   onTestFinished(() => host.close())
   return host
 }
+
+/** `inspector`, which throws for as long as `isLost` says so. */
+export const losable = <T extends object>(inspector: T, isLost: () => boolean): T =>
+  new Proxy(inspector, {
+    get: (target, name) => {
+      const method = Reflect.get(target, name)
+      if (typeof method !== 'function') return method
+      return (...args: unknown[]) => {
+        if (isLost()) throw new Refusal('unavailable', 'planted-s3cr3t')
+        return method.apply(target, args)
+      }
+    },
+  })

@@ -1,12 +1,11 @@
 /** What the page shows while the world moves on, and what it says when nobody tells it of that any more. */
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
-import { Refusal } from '../../src/refusal.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
 import { KEY } from '../diagnostics/subject.js'
 import { connection, createWorld } from '../diagnostics/world.js'
 import { inChromium, type OpenOptions } from './chromium.js'
-import { startViewedOnce } from './host.js'
+import { losable, startViewedOnce } from './host.js'
 
 const problem = (status: number, code: string) => () =>
   new Response(JSON.stringify({ type: `urn:x:${code}`, title: `It is ${code}`, status, code }), {
@@ -42,19 +41,6 @@ async function isFresh(page: Page): Promise<void> {
   await expect.poll(() => fresh(page).innerText()).toMatch(/live|polled every/)
   await expect.poll(() => page.locator('main.late, main .old').count()).toBe(0)
 }
-
-/** `inspector`, which throws for as long as `isLost` says so. */
-const losable = <T extends object>(inspector: T, isLost: () => boolean): T =>
-  new Proxy(inspector, {
-    get: (target, name) => {
-      const method = Reflect.get(target, name)
-      if (typeof method !== 'function') return method
-      return (...args: unknown[]) => {
-        if (isLost()) throw new Refusal('unavailable', 'planted-s3cr3t')
-        return method.apply(target, args)
-      }
-    },
-  })
 
 inChromium('the dashboard, live', (open) => {
   it('shows what is new in a list that is watched, in every tab, without a reload', async () => {

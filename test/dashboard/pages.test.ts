@@ -100,6 +100,19 @@ inChromium('the dashboard’s pages', (open) => {
     await page.locator('main h1', { hasText: /^Session$/ }).waitFor()
   })
 
+  it('show the last hour of a user by client on one axis, before the tables', async () => {
+    const page = await open(`${host.page}#/users/alice/summary`, { key: KEY })
+    const lanes = page.locator('main .user-axis .lane:not(.axis-row) .name')
+    await lanes.first().waitFor()
+    // A command and two contexts ended long ago.
+    await expect.poll(() => lanes.allTextContents()).toContain('desk: 1 command, 3 calls, 5 contexts')
+    expect(await lanes.allTextContents()).toContain('desk-1: 1 connection')
+    const headings = await page.locator('main h2').allTextContents()
+    expect(headings.indexOf('The last hour')).toBe(0)
+    const [link] = await page.locator('main .user-axis a[title^="command cmd-2"]').all()
+    expect(await link?.getAttribute('href')).toBe('#/delivery/status?user_id=alice&client_id=desk&command_id=cmd-2')
+  })
+
   it('say so where none is of the address', async () => {
     const page = await open(`${host.page}#/none/such`, { key: KEY })
     await page.getByText('No page shows this: /none/such').waitFor()

@@ -1,21 +1,10 @@
 /** One command on one axis of time: what the relay recorded, what nodes tried, whether the client was there, and what it said. */
-import type { ComponentChildren, JSX } from 'preact'
+import type { JSX } from 'preact'
 import type { Connection } from '../../../contract/connections.js'
 import type { DeliveryStatus } from '../../../contract/delivery.js'
 import { Text } from '../parts/text.js'
 import { clock, durationText, spacedName, timeOf } from '../words.js'
-
-/** Where an axis has a number. */
-const TICKS = [0, 0.25, 0.5, 0.75, 1]
-
-interface Axis {
-  from: number
-  to: number
-  /** Where on it something is, as CSS has it. */
-  at(time: number): string
-}
-
-const timeIn = (text: string | null | undefined) => (text == null ? null : new Date(text).getTime())
+import { type Axis, axisBetween, Lane, Mark, Span, Ticks, timeIn } from './axis.js'
 
 /** From the admission to the end; without one to the deadline, and to now where that has passed. */
 function axisOf({ admission, terminal }: DeliveryStatus): Axis {
@@ -23,48 +12,8 @@ function axisOf({ admission, terminal }: DeliveryStatus): Axis {
   const deadline = timeIn(admission.deadline_at)
   const open = Math.max(deadline ?? 0, deadline !== null && clock() < deadline ? 0 : clock())
   const to = Math.max(from + 1, timeIn(terminal?.at) ?? open)
-  const at = (time: number) => `${(Math.min(1, Math.max(0, (time - from) / (to - from))) * 100).toFixed(2)}%`
-  return { from, to, at }
+  return axisBetween(from, to)
 }
-
-interface MarkProps {
-  axis: Axis
-  time: number
-  glyph: string
-  said: string
-  tone?: string
-}
-
-/** An event; its text stands beside it, and is cut where the lane ends. */
-const Mark = ({ axis, time, glyph, said, tone = '' }: MarkProps): JSX.Element => (
-  <span
-    class={`event ${tone} ${time - axis.from > (axis.to - axis.from) * 0.7 ? 'late-on' : ''}`}
-    role="img"
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: each is read by itself
-    tabIndex={0}
-    aria-label={`${said}, ${timeOf(time)}`}
-    title={`${said}, ${timeOf(time)}`}
-    style={{ left: axis.at(time) }}
-  >
-    {glyph} <span aria-hidden="true">{said}</span>
-  </span>
-)
-
-/** A time that something took. */
-const Span = ({ axis, from, to, kind, said }: { axis: Axis; from: number; to: number; kind: string; said: string }) => (
-  <span
-    class={`span ${kind}`}
-    title={`${said}, ${timeOf(from)} to ${timeOf(to)}`}
-    style={{ left: axis.at(from), right: `calc(100% - ${axis.at(to)})` }}
-  />
-)
-
-const Lane = ({ name, children }: { name: string; children: ComponentChildren }): JSX.Element => (
-  <div class="lane">
-    <span class="name">{name}</span>
-    <div class="track">{children}</div>
-  </div>
-)
 
 function Relay({ status: { admission, terminal }, axis }: { status: DeliveryStatus; axis: Axis }): JSX.Element {
   const deadline = timeIn(admission.deadline_at)
@@ -223,16 +172,7 @@ export function Score({ status, connections }: ScoreProps): JSX.Element {
   const omitted = status.attempts.count - triesOf(status).length
   return (
     <section class="score" aria-label="What happened, by time">
-      <div class="lane axis-row" aria-hidden="true">
-        <span class="name" />
-        <div class="track">
-          {TICKS.map((tick) => (
-            <span key={tick} class="tick" style={{ left: `${tick * 100}%` }}>
-              {tick === 0 ? timeOf(axis.from) : `+${durationText((axis.to - axis.from) * tick)}`}
-            </span>
-          ))}
-        </div>
-      </div>
+      <Ticks axis={axis} said={(ms) => (ms === 0 ? timeOf(axis.from) : `+${durationText(ms)}`)} />
       <Relay status={status} axis={axis} />
       <Nodes status={status} axis={axis} />
       <Client connections={connections} axis={axis} />

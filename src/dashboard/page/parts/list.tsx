@@ -43,12 +43,16 @@ interface ExcerptProps<T> {
   isBrief?: boolean
 }
 
+/** The request behind an excerpt: the same for everything on a page that shows these records. */
+export const excerptPath = ({ path }: { path: string }, query: Record<string, string>): string =>
+  pathWithQuery(path, { ...query, limit: EXCERPT })
+
 /** What a list says of some of its records, on the page of something else. */
 export function Excerpt<T>({ view, query, isBrief }: ExcerptProps<T>): JSX.Element {
   const { path, title, columns } = view
   // Made once: rows are drawn again where their columns are others.
   const look = useMemo(() => ({ ...view, columns: columns.filter((column) => !(headOf(column) in query)) }), [view])
-  const answer = useAnswer<Listed<T>>(pathWithQuery(path, { ...query, limit: EXCERPT }), true)
+  const answer = useAnswer<Listed<T>>(excerptPath(view, query), true)
   const isNone = isBrief && answer.value?.items.length === 0 && !answer.value.has_more && !answer.isOld
   return (
     <Card title={title} href={hrefOf(path, query)} answer={answer} {...(isNone && { class: 'brief' })}>

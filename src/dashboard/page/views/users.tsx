@@ -1,14 +1,19 @@
 /** Users, and one of them: all that is known, by source. */
 
 import type { JSX } from 'preact'
+import type { Connection } from '../../../contract/connections.js'
+import type { Context } from '../../../contract/contexts.js'
+import type { DeliveryCommand } from '../../../contract/delivery.js'
+import type { PendingCall } from '../../../contract/rpc.js'
 import type { UserObservation } from '../../../views/user-observation.js'
 import type { UserSummary } from '../../../views/user-summary.js'
 import { hrefOf } from '../address.js'
+import { UserAxis } from '../charts/user-axis.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
 import { Fields } from '../parts/field.js'
 import { text } from '../parts/filters.js'
-import { Excerpt, type ListView } from '../parts/list.js'
+import { Excerpt, excerptPath, type Listed, type ListView } from '../parts/list.js'
 import { Absent, truncationsOf } from '../parts/state.js'
 import { CALLS } from './calls.js'
 import { COMMANDS } from './commands.js'
@@ -39,6 +44,30 @@ export const USERS: ListView<UserObservation> = {
 // biome-ignore lint/suspicious/noExplicitAny: the records of a list are its own matter
 const PARTS: readonly ListView<any>[] = [CONNECTIONS, COMMANDS, CALLS, CONTEXTS, WINDOWS, SESSIONS, STREAMS]
 
+/** The newest records of the tables below on one axis: the answers are shared with them. */
+function Hour({ user_id }: { user_id: string }): JSX.Element | null {
+  const of = <T,>(view: ListView<T>) => ({ view, ...useAnswer<Listed<T>>(excerptPath(view, { user_id }), true) })
+  const connections = of<Connection>(CONNECTIONS)
+  const commands = of<DeliveryCommand>(COMMANDS)
+  const calls = of<PendingCall>(CALLS)
+  const contexts = of<Context>(CONTEXTS)
+  const all = [connections, commands, calls, contexts]
+  if (all.every(({ value }) => value === null)) return null
+  const missing = all.filter(({ value, problem }) => value === null && problem?.status !== 501)
+  return (
+    <section class={all.some(({ isOld }) => isOld) ? 'card old' : 'card'}>
+      <h2>The last hour</h2>
+      {missing.length > 0 && <p class="dim">Not read: {missing.map(({ view }) => view.title).join(', ')}.</p>}
+      <UserAxis
+        connections={connections.value?.items ?? []}
+        commands={commands.value?.items ?? []}
+        calls={calls.value?.items ?? []}
+        contexts={contexts.value?.items ?? []}
+      />
+    </section>
+  )
+}
+
 export function UserPage({ path }: { path: string }): JSX.Element {
   const answer = useAnswer<UserSummary>(path)
   const user_id = answer.value?.user_id
@@ -62,6 +91,7 @@ export function UserPage({ path }: { path: string }): JSX.Element {
           </>
         )}
       </Card>
+      {user_id !== undefined && <Hour user_id={user_id} />}
       {user_id !== undefined &&
         PARTS.map((view) => (
           <Excerpt key={view.path} view={view} isBrief query={{ [view === SESSIONS ? 'owner' : 'user_id']: user_id }} />

@@ -1,0 +1,86 @@
+/** A true axis of time, and the lanes on it: marks for events, spans for what took a while. */
+import type { ComponentChildren, JSX } from 'preact'
+import { timeOf } from '../words.js'
+
+/** Where an axis has a number. */
+const TICKS = [0, 0.25, 0.5, 0.75, 1]
+
+export interface Axis {
+  from: number
+  to: number
+  /** Where on it something is, as CSS has it. */
+  at(time: number): string
+}
+
+export const timeIn = (text: string | null | undefined) => (text == null ? null : new Date(text).getTime())
+
+/** The axis from one instant to another, in epoch ms. */
+export function axisBetween(from: number, to: number): Axis {
+  const at = (time: number) => `${(Math.min(1, Math.max(0, (time - from) / (to - from))) * 100).toFixed(2)}%`
+  return { from, to, at }
+}
+
+interface MarkProps {
+  axis: Axis
+  time: number
+  glyph: string
+  said: string
+  tone?: string
+}
+
+/** An event; its text stands beside it, and is cut where the lane ends. */
+export const Mark = ({ axis, time, glyph, said, tone = '' }: MarkProps): JSX.Element => (
+  <span
+    class={`event ${tone} ${time - axis.from > (axis.to - axis.from) * 0.7 ? 'late-on' : ''}`}
+    role="img"
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: each is read by itself
+    tabIndex={0}
+    aria-label={`${said}, ${timeOf(time)}`}
+    title={`${said}, ${timeOf(time)}`}
+    style={{ left: axis.at(time) }}
+  >
+    {glyph} <span aria-hidden="true">{said}</span>
+  </span>
+)
+
+/** A time that something took. */
+export const Span = ({
+  axis,
+  from,
+  to,
+  kind,
+  said,
+}: {
+  axis: Axis
+  from: number
+  to: number
+  kind: string
+  said: string
+}) => (
+  <span
+    class={`span ${kind}`}
+    title={`${said}, ${timeOf(from)} to ${timeOf(to)}`}
+    style={{ left: axis.at(from), right: `calc(100% - ${axis.at(to)})` }}
+  />
+)
+
+export const Lane = ({ name, children }: { name: string; children: ComponentChildren }): JSX.Element => (
+  <div class="lane">
+    <span class="name">{name}</span>
+    <div class="track">{children}</div>
+  </div>
+)
+
+/** The numbers above the lanes, `said` of the ms since the start. */
+export const Ticks = ({ axis, said }: { axis: Axis; said: (ms: number) => string }): JSX.Element => (
+  <div class="lane axis-row" aria-hidden="true">
+    <span class="name" />
+    <div class="track">
+      {TICKS.map((tick) => (
+        <span key={tick} class="tick" style={{ left: `${tick * 100}%` }}>
+          {said((axis.to - axis.from) * tick)}
+        </span>
+      ))}
+    </div>
+  </div>
+)

@@ -1,0 +1,173 @@
+/** One user on one axis of time: each client with its presence, and the commands, calls and contexts that it had. */
+import type { JSX } from 'preact'
+import type { Connection } from '../../../contract/connections.js'
+import type { Context } from '../../../contract/contexts.js'
+import type { DeliveryCommand } from '../../../contract/delivery.js'
+import type { PendingCall } from '../../../contract/rpc.js'
+import { hrefOf } from '../address.js'
+import { plainText, Text } from '../parts/text.js'
+import { TONES } from '../parts/value.js'
+import { clock, countOf, shortDuration, spacedName, timeOf } from '../words.js'
+import { type Axis, axisBetween, Span, Ticks, timeIn } from './axis.js'
+
+/** The axis covers at most the last hour, and at least the last minute. */
+const MOST_MS = 3_600_000
+const LEAST_MS = 60_000
+/** Clients that have a lane; the most recent ones. */
+const LANES = 8
+
+interface Records {
+  connections: readonly Connection[]
+  commands: readonly DeliveryCommand[]
+  calls: readonly PendingCall[]
+  contexts: readonly Context[]
+}
+
+interface Bar {
+  id: string
+  kind: string
+  from: number
+  to: number
+  said: string
+  href: string
+  /** Shown at its end. */
+  glyph?: string
+  tone?: string
+}
+
+interface Client {
+  name: string
+  bars: Bar[]
+  latest: number
+}
+
+const at = encodeURIComponent
+const GLYPHS: Readonly<Record<string, string>> = {
+  resulted: '✓',
+  failed: '✕',
+  expired: '✕',
+  cancelled: '–',
+  rejected: '✕',
+}
+
+/** Every record of the last hour as a bar, by client, the most recent first. */
+function clientsOf({ connections, commands, calls, contexts }: Records): Client[] {
+  const now = clock()
+  const clients = new Map<string, Client>()
+  const add = (name: string | null, bar: Bar) => {
+    if (bar.to < now - MOST_MS) return
+    const key = name ?? 'unknown client'
+    const client = clients.get(key) ?? { name: key, bars: [], latest: 0 }
+    clients.set(key, client)
+    client.bars.push({ ...bar, said: plainText(bar.said) })
+    client.latest = Math.max(client.latest, bar.to)
+  }
+  for (const { connection_id, client_id, connected_at, disconnected_at, ended_reason } of connections)
+    add(client_id, {
+      id: connection_id,
+      kind: 'there',
+      from: new Date(connected_at).getTime(),
+      to: timeIn(disconnected_at) ?? now,
+      said: `connection ${connection_id}${disconnected_at ? `, ${spacedName(ended_reason ?? 'disconnected')}` : ''}`,
+      href: hrefOf(`/connections/${at(connection_id)}`),
+    })
+  for (const { context_id, client_id, created_at, updated_at, status } of contexts)
+    add(client_id, {
+      id: context_id,
+      kind: 'context',
+      from: new Date(created_at).getTime(),
+      to: status === 'active' || status === 'idle' ? now : new Date(updated_at).getTime(),
+      said: `context ${context_id}, ${status}`,
+      href: hrefOf(`/contexts/${at(context_id)}`),
+    })
+  for (const { correlation_id, client_id, started_at, action } of calls)
+    add(client_id, {
+      id: correlation_id,
+      kind: 'call',
+      from: new Date(started_at).getTime(),
+      to: now,
+      said: `call ${correlation_id} (${action}), pending`,
+      href: hrefOf(`/rpc/pending/${at(correlation_id)}`),
+    })
+  for (const { command_id, client_id, user_id, admission, terminal, state } of commands)
+    add(client_id, {
+      id: command_id,
+      kind: 'run',
+      from: new Date(admission.at).getTime(),
+      to: timeIn(terminal?.at) ?? now,
+      said: `command ${command_id}, ${spacedName(state)}`,
+      href: hrefOf('/delivery/status', {
+        user_id: user_id ?? admission.scope_id,
+        client_id: client_id ?? admission.scope_id,
+        command_id,
+      }),
+      glyph: GLYPHS[state] ?? '○',
+      tone: TONES.get(state) ?? '',
+    })
+  return [...clients.values()].sort((a, b) => b.latest - a.latest || (a.name < b.name ? -1 : 1))
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  there: 'connection',
+  run: 'command',
+  call: 'call',
+  context: 'context',
+}
+
+/** What a lane shows, for screen readers: the tables below have each record. */
+const summaryOf = ({ bars }: Client) =>
+  Object.entries(KINDS)
+    .map(([kind, name]) => [name, bars.filter((bar) => bar.kind === kind).length] as const)
+    .filter(([, count]) => count > 0)
+    .map(([name, count]) => `${countOf(count)} ${name}${count === 1 ? '' : 's'}`)
+    .join(', ')
+
+const Lane = ({ client, axis }: { client: Client; axis: Axis }): JSX.Element => (
+  <div class="lane">
+    <span class="name" title={plainText(client.name)}>
+      <Text value={client.name} />
+      <span class="hidden">: {summaryOf(client)}</span>
+    </span>
+    {/* The same records stand in the tables below, where they are reached by keys. */}
+    <div class="track" aria-hidden="true">
+      {client.bars.map(({ id, kind, from, to, said, href, glyph, tone }) => (
+        <a key={kind + id} href={href} tabIndex={-1} title={`${said}, ${timeOf(from)}`}>
+          <Span axis={axis} from={from} to={to} kind={kind} said={said} />
+          {glyph && (
+            <span class={`end ${tone}`} style={{ left: axis.at(to) }}>
+              {glyph}
+            </span>
+          )}
+        </a>
+      ))}
+    </div>
+  </div>
+)
+
+export function UserAxis(records: Records): JSX.Element {
+  const clients = clientsOf(records)
+  const now = clock()
+  const earliest = Math.min(now - LEAST_MS, ...clients.flatMap(({ bars }) => bars.map(({ from }) => from)))
+  const axis = axisBetween(Math.max(now - MOST_MS, earliest), now)
+  if (clients.length === 0) return <p class="empty">Nothing that is kept happened in the last hour.</p>
+  return (
+    <section class="score user-axis" aria-label="The last hour by client">
+      <Ticks
+        axis={axis}
+        said={(ms) => (ms >= axis.to - axis.from ? 'now' : `${shortDuration(axis.to - axis.from - ms)} ago`)}
+      />
+      {clients.slice(0, LANES).map((client) => (
+        <Lane key={client.name} client={client} axis={axis} />
+      ))}
+      {clients.length > LANES && (
+        <p class="dim">{countOf(clients.length - LANES)} more clients are in the tables below.</p>
+      )}
+      <p class="legend">
+        <span class="key there">connected</span>
+        <span class="key command">command, to its end ✓ ✕ or still open ○</span>
+        <span class="key call">pending call</span>
+        <span class="key context">context</span>
+      </p>
+    </section>
+  )
+}
