@@ -12,8 +12,10 @@ const shown = [...pages.matchAll(/`GET (\/\S+)`\n\n```json\n([\s\S]*?)\n```/g)].
   ([, path, answer]) => [path as string, JSON.parse(answer as string) as object] as const,
 )
 
-const ADA = { user_id: 'ada', client_id: 'laptop', instance_id: 'run-1' }
-const GRACE = { user_id: 'grace', client_id: 'phone', instance_id: 'run-4' }
+const ADA_CLIENT = { user_id: 'ada', client_id: 'laptop' }
+const GRACE_CLIENT = { user_id: 'grace', client_id: 'phone' }
+const ADA = { ...ADA_CLIENT, instance_id: 'run-1' }
+const GRACE = { ...GRACE_CLIENT, instance_id: 'run-4' }
 
 /** Runs a minute of a relay in which one client accepts its commands and does nothing, and another one works. */
 async function liveUntilAsked() {
@@ -33,8 +35,8 @@ async function liveUntilAsked() {
   await pass(20_000)
   await connections.heartbeat(connection_id)
   await pass(1_000)
-  await dispatcher.dispatch({ ...ADA, command_id: 'sync-7', action: 'sync' })
-  await dispatcher.dispatch({ ...GRACE, command_id: 'sync-8', action: 'sync' })
+  await dispatcher.dispatch({ ...ADA_CLIENT, command_id: 'sync-7', action: 'sync' })
+  await dispatcher.dispatch({ ...GRACE_CLIENT, command_id: 'sync-8', action: 'sync' })
   await pass(100)
   await dispatcher.acknowledge({ ...GRACE, command_id: 'sync-8' })
   await dispatcher.settle({ ...GRACE, command_id: 'sync-8', state: 'resulted' })

@@ -43,7 +43,7 @@ describe('why a command has not arrived', () => {
   it('moves the verdict from link to link as each starts to hold', async () => {
     const relay = live()
     expect(await why(relay.inspectors)).toMatchObject({ verdict: { link: 'admitted', holds: null } })
-    await relay.dispatch({ deadlineMs: 600_000 })
+    await relay.dispatch({ deadline_ms: 600_000 })
     expect(await why(relay.inspectors)).toMatchObject({
       verdict: { link: 'client_known', holds: false },
       holds: { admitted: true, client_known: false, connected: false, mailbox_attached: false, handed_over: false },
@@ -99,7 +99,7 @@ describe('why a command has not arrived', () => {
 
   it('shows a refused admission with its reason', async () => {
     const relay = live()
-    await relay.dispatch({ requireWaiter: true })
+    await relay.dispatch({ require_waiter: true })
     const { verdict, links } = await why(relay.inspectors)
     expect(verdict).toEqual({ link: 'admitted', holds: false })
     expect(links[0]?.evidence).toContainEqual(expect.objectContaining({ field: 'terminal.reason', value: 'no_waiter' }))
@@ -109,7 +109,7 @@ describe('why a command has not arrived', () => {
     const [open, rejected] = [live(), live()]
     for (const relay of [open, rejected]) {
       await relay.connect()
-      await relay.dispatch({ maxAttempts: 1 })
+      await relay.dispatch({ max_attempts: 1 })
     }
     await open.dispatcher.attach(instance, () => new Promise(() => {}))
     await eventually(async () =>
