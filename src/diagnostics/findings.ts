@@ -1,6 +1,6 @@
 /** The route of the findings: what the sources contradict, and what is overdue by their own clocks. */
-import { type Finding, FindingFilter, FindingPage, finding } from '../views/findings/finding.js'
-import { FINDING_NEEDS, listFindings } from '../views/findings/list.js'
+import { type Finding, FindingFilter, FindingPage, FindingSummary, finding, helpOf } from '../views/findings/finding.js'
+import { FINDING_NEEDS, listFindings, summarizeFindings } from '../views/findings/list.js'
 import { complete, exampleTime, lastPage } from './examples.js'
 import { diagnosticsRoute, routeSection } from './route.js'
 
@@ -30,5 +30,31 @@ export const FINDING_ROUTES = routeSection('findings', 'What the sources contrad
     response: FindingPage,
     example: { ...lastPage(FINDING), completeness: complete({ sessions: 4 }), not_looked_for: [] },
     read: (inspectors, { filter, page }, view) => listFindings(inspectors, filter, page, view),
+  }),
+  diagnosticsRoute({
+    path: '/findings/summary',
+    operationId: 'getFindingSummary',
+    summary: 'How many findings there are of each kind',
+    needs: FINDING_NEEDS,
+    operation: 'findings',
+    unversioned: true,
+    response: FindingSummary,
+    example: {
+      kinds: [
+        {
+          kind: FINDING.kind,
+          count: 1,
+          exact: true,
+          oldest_since: null,
+          nodes: [],
+          sample: FINDING,
+          help: helpOf(FINDING.kind),
+        },
+      ],
+      observed_at: exampleTime(30),
+      completeness: complete({ sessions: 4 }),
+      not_looked_for: [],
+    },
+    read: (inspectors, _asked, view) => summarizeFindings(inspectors, view),
   }),
 ])

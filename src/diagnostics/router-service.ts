@@ -47,8 +47,8 @@ export function createServices({
       }),
     )
     const available = new Set(routes.filter((route) => route.available).map(({ path }) => path))
-    const views = [...ROUTES, WATCH.route].flatMap(({ operation, path }) =>
-      operation && available.has(path) ? [operation] : [],
+    const views = new Set(
+      [...ROUTES, WATCH.route].flatMap(({ operation, path }) => (operation && available.has(path) ? [operation] : [])),
     )
     return {
       index: deepFreeze({
@@ -61,7 +61,7 @@ export function createServices({
         routes,
       }),
       capabilities: deepFreeze(
-        capabilitiesOf(inspectors, { ...extensions, deployment_id: deployment.id, mode: deployment.mode }, views),
+        capabilitiesOf(inspectors, { ...extensions, deployment_id: deployment.id, mode: deployment.mode }, [...views]),
       ),
       offers,
       isAvailable: (path) => available.has(path),

@@ -149,6 +149,7 @@ describe('a caller limited to some users', () => {
     expect(closed.map(({ path }: { path: string }) => path)).toEqual([
       '/sources',
       '/findings',
+      '/findings/summary',
       '/connections/churn',
       '/rpc/summary',
       '/deduplicator/summary',

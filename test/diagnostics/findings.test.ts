@@ -8,7 +8,7 @@ import type { PageQuery } from '../../src/contract/page.js'
 import { Refusal } from '../../src/refusal.js'
 import type { FakeWorld } from '../../src/testing/kits.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
-import { type Finding, FindingKind, FindingPage } from '../../src/views/findings/finding.js'
+import { type Finding, FindingKind, FindingPage, FindingSummary } from '../../src/views/findings/finding.js'
 import { createSubject, createWatched, expectProblem, get, type RouterOptions } from './subject.js'
 import { browserWindow, call, connection, context, NOW, node } from './world.js'
 
@@ -39,7 +39,8 @@ const command = (over: object = {}, admittedAt = at(-60_000), deadlineAt = at(60
 })
 // Fakes go by a time of their own, at which a deadline of last year has passed.
 const PAST = '2025-06-01T00:00:00.000Z'
-const overdue = command({}, '2025-05-31T00:00:00.000Z', PAST)
+const LONG_AGO = '2025-05-31T00:00:00.000Z'
+const overdue = command({}, LONG_AGO, PAST)
 const attempted = { count: 1, confirmed: 0, last_at: at(-59_000), last_node_id: 'node-1', last_outcome: null }
 const confirmed = { ...attempted, count: 2, confirmed: 2, last_outcome: 'handed_over' }
 const timedOut = { count: 1, last_at: at(-54_000), reason: 'ack_timeout' }
@@ -245,6 +246,113 @@ describe('counts that disagree', () => {
   })
 })
 
+describe('since when a client is not connected', () => {
+  const ended = connection({
+    client_id: 'gone',
+    status: 'disconnected',
+    disconnected_at: at(-5_000),
+    ended_reason: 'client_closed',
+  })
+  const sinceOf = async (world: FakeWorld, kind: FindingKind) =>
+    (await findingsOf(world, `?kind=${kind}`)).items.map(({ since }) => since)
+
+  it('is the time of its disconnect, or of a later report', async () => {
+    const contexts = [-9_000, -1_000].map((ms, i) =>
+      context({ ...gone, context_id: `ctx-${i}`, status: 'active', updated_at: at(ms) }),
+    )
+    const since = await sinceOf({ connections: [desk, ended], contexts }, 'context_of_disconnected_client')
+    expect(since).toEqual([at(-5_000), at(-1_000)])
+  })
+
+  it('is null where no connection of the client is kept', async () => {
+    const contexts = [context({ ...gone, status: 'active' })]
+    expect(await sinceOf({ connections: [desk], contexts }, 'context_of_disconnected_client')).toEqual([null])
+  })
+
+  it('is the time when another instance took over, of a call', async () => {
+    const calls = [call({ instance_id: 'inst-0', started_at: at(-60_000) })]
+    const taken = { ...desk, connected_at: at(-7_000) }
+    expect(await sinceOf({ connections: [taken], calls }, 'call_to_superseded_instance')).toEqual([at(-7_000)])
+  })
+
+  it('is looked up for some clients only', async () => {
+    const clients = Array.from({ length: 30 }, (_, i) => ({ user_id: 'alice', client_id: `gone-${i}` }))
+    const connections = clients.map((client, i) =>
+      connection({ ...ended, ...client, connection_id: `ended-${i}`.padEnd(32, 'x') }),
+    )
+    const contexts = clients.map((client, i) =>
+      context({ ...client, context_id: `ctx-${i}`, status: 'active', updated_at: at(-9_000) }),
+    )
+    const since = await sinceOf({ connections, contexts }, 'context_of_disconnected_client')
+    expect(since.filter((time) => time === at(-5_000))).toHaveLength(20)
+    expect(since.filter((time) => time === null)).toHaveLength(10)
+  })
+})
+
+describe('/findings/summary', () => {
+  async function summaryOf(world: FakeWorld, options: RouterOptions = {}) {
+    const router = createSubject({ inspectors: createFakeInspectors(world), ...options })
+    const { status, body } = await get(router, '/findings/summary')
+    expect(status).toBe(200)
+    const summary = FindingSummary.parse(body)
+    return { ...summary, of: (kind: FindingKind) => summary.kinds.find((group) => group.kind === kind) }
+  }
+  const past = (seconds: number) => new Date(Date.parse(PAST) + 1_000 * seconds).toISOString()
+  const statuses = [1, 2, 3].map((n) =>
+    command({ command_id: `cmd-${n}`, attempts: { ...attempted, last_node_id: `node-${4 - n}` } }, LONG_AGO, past(-n)),
+  )
+  const world: FakeWorld = { connections: [desk], delivery: { statuses, nodes: [node()] } }
+
+  it('counts each kind, with the oldest, its nodes and where it is explained', async () => {
+    const { of, kinds, not_looked_for } = await summaryOf(world)
+    const found = await findingsOf(world, '?kind=command_overdue')
+    const oldest = found.items.find(({ subject }) => subject.command_id === 'cmd-3')
+    expect(of('command_overdue')).toEqual({
+      kind: 'command_overdue',
+      count: 3,
+      exact: true,
+      oldest_since: past(-3),
+      nodes: ['node-1', 'node-2', 'node-3'],
+      sample: { ...oldest, evidence: expect.any(Array) },
+      help: 'docs/findings.md#command_overdue',
+    })
+    expect(of('silent_node_holds')).toMatchObject({
+      count: 0,
+      exact: true,
+      oldest_since: null,
+      nodes: [],
+      sample: null,
+    })
+    const named = [...kinds.map(({ kind }) => kind), ...not_looked_for]
+    expect(named.sort()).toEqual([...FindingKind.options].sort())
+    expect(not_looked_for).toContain('call_overdue')
+  })
+
+  it('says at least where a bound ended the walk', async () => {
+    const calls = Array.from({ length: 300 }, (_, i) =>
+      call({ correlation_id: `late-${i}`, deadline_at: PAST, overdue: true }),
+    )
+    const { of, completeness } = await summaryOf({ calls }, { limits: { examined: 100 } })
+    expect(of('call_overdue')).toMatchObject({ count: 50, exact: false })
+    expect(completeness.truncated_sources).toEqual(['rpc'])
+    expect((await summaryOf({ calls })).of('call_overdue')).toMatchObject({ count: 300, exact: true })
+  })
+
+  it('has no count of a kind whose source failed', async () => {
+    const inspectors = createFakeInspectors({ ...world, calls: [call({ deadline_at: PAST })] })
+    const router = createSubject({
+      inspectors: {
+        ...inspectors,
+        rpc: { ...inspectors.rpc, listPending: () => Promise.reject(new Error('lost')) } as never,
+      },
+    })
+    const { kinds } = FindingSummary.parse((await get(router, '/findings/summary')).body)
+    const of = (kind: FindingKind) => kinds.find((group) => group.kind === kind)
+    expect(of('call_overdue')).toMatchObject({ count: null, exact: false, sample: null })
+    expect(of('command_overdue')).toMatchObject({ count: 3, exact: true })
+  })
+})
+
 describe('/findings', () => {
   /** Contexts of clients that are gone, each behind healthy ones. */
   const crowd = (count: number): FakeWorld => ({
@@ -296,13 +404,15 @@ describe('/findings', () => {
     }
   })
 
-  it('reads the registry once per page of contexts, for any number of users', async () => {
+  it('reads the registry once per page of contexts, for any number of users, and since when for some', async () => {
     const contexts = Array.from({ length: 200 }, (_, i) =>
       context({ context_id: `ctx-${i}`, status: 'active', client_id: `c-${i}` }),
     )
     const { router, calls } = createWatched({ inspectors: createFakeInspectors({ connections: [desk], contexts }) })
     await get(router, '/findings?kind=context_of_disconnected_client&limit=500')
-    expect(calls.filter(({ name }) => name.startsWith('registry')).length).toBe(2)
+    const registry = calls.filter(({ name }) => name.startsWith('registry')).map(({ name }) => name)
+    expect(registry.filter((name) => name === 'registry.currentInstances')).toHaveLength(2)
+    expect(registry.filter((name) => name === 'registry.listConnections')).toHaveLength(20)
   })
 
   it('asks a registry that names no holders for each client, and finds the same', async () => {

@@ -17,6 +17,7 @@ const PATHS = [
   '/capabilities',
   '/sources',
   '/findings',
+  '/findings/summary',
   '/users',
   '/users/ann/summary',
   '/users/nobody/summary',

@@ -71,6 +71,7 @@ const SINGLES = [
     (id) => `/users/${encodeURIComponent(id)}/summary`,
   ),
   `/users/${user}/summary`,
+  '/findings/summary',
   '/connections/count',
   '/connections/count?user_id=zoe&status=connected',
   '/connections/count?ended_reason=client_closed',

@@ -46,6 +46,7 @@ function commandEvidence(scan: ScanContext, command: DeliveryCommand): Evidence 
     deadline_at,
     scope_id,
     attempts: attempts.count,
+    last_node_id: attempts.last_node_id,
   })
 }
 

@@ -5,7 +5,7 @@ import { runWithin } from '../../async/time-limit.js'
 import { betweenSlices } from '../../async/turns.js'
 import type { Capability } from '../../contract/capabilities.js'
 import type { SourceName } from '../../contract/completeness.js'
-import type { ClientOfUser } from '../../contract/connections.js'
+import { type ClientOfUser, Connection } from '../../contract/connections.js'
 import type { Present } from '../../contract/families.js'
 import { toTimestamp } from '../../contract/ids.js'
 import { type Awaitable, type InspectionContext, type Page, type PageQuery, withSignal } from '../../contract/page.js'
@@ -25,6 +25,11 @@ import type { Evidence, Finding, FindingKind } from './finding.js'
 /** How long one source may take to answer one question: one that hangs must not keep what the others say. */
 const SOURCE_MS = 1_000
 
+/** Clients of one request of which it is looked up since when they are connected or not. */
+const CHANGES_MAX = 20
+/** Entries that one such lookup may examine. */
+const CHANGE_ENTRIES = 100
+
 /** Thrown where what one request may examine of a source is spent. */
 export class BudgetExhausted extends Error {}
 
@@ -40,11 +45,17 @@ export class ScanContext {
   /** Sources that were asked anything. */
   readonly asked = new Set<SourceName>()
 
-  /** @param share The part of the bounds of a request that this look may use. */
+  private readonly changes = new Map<string, Promise<string | null>>()
+
+  /**
+   * @param share The part of the bounds of a request that this look may use.
+   * @param isSecond Whether it confirms what another look saw, and so looks for since when it holds.
+   */
   constructor(
     readonly inspectors: Present,
     readonly view: ViewContext,
     private readonly share: number,
+    private readonly isSecond = false,
   ) {}
 
   budget(source: SourceName): Budget {
@@ -127,9 +138,48 @@ export class ScanContext {
     )
   }
 
+  /**
+   * When a client was connected last if `holder` holds it, or when it was disconnected if nobody does; `null` where that
+   * is not known. It is looked up for some clients of a second look only.
+   */
+  async changedAt(client: ClientOfUser, holder: string | null): Promise<string | null> {
+    if (!this.isSecond || !this.inspectors.registry) return null
+    const key = JSON.stringify([client.user_id, client.client_id, holder])
+    const known = this.changes.get(key)
+    if (known || this.changes.size >= CHANGES_MAX) return known ?? null
+    const read = this.inspect('registry', (view, budget) => readChange(this.inspectors, client, holder, budget, view))
+    const change = read.catch((error) => {
+      if (!(error instanceof BudgetExhausted || error instanceof SourceFailed)) throw error
+      return null
+    })
+    this.changes.set(key, change)
+    return change
+  }
+
   evidence(source: SourceName, route: string, fields: Evidence['fields']): Evidence {
     return { source, route, fields, observed_at: toTimestamp(this.view.now()) }
   }
+}
+
+/** Reads when the connection that decides who holds a client began or ended, within a small part of the budget. */
+async function readChange(
+  { registry }: Present,
+  { user_id, client_id }: ClientOfUser,
+  holder: string | null,
+  budget: Budget,
+  view: ViewContext,
+): Promise<string | null> {
+  const status = holder === null ? 'disconnected' : 'connected'
+  const filter = { user_id, client_id, status } as const
+  const list = (page: PageQuery, ctx: InspectionContext) =>
+    registry.listConnections(filter, { ...page, order: 'newest' }, ctx)
+  const own = { entries: Math.min(CHANGE_ENTRIES, budget.entries), pages: 1 }
+  const before = own.entries
+  const page = await readPage(list, null, 1, own, view)
+  budget.entries -= before - own.entries
+  const [found] = parseRecords('registry', Connection, page, view)
+  if (found?.user_id !== user_id || found.client_id !== client_id || found.status !== status) return null
+  return holder === null ? found.disconnected_at : found.instance_id === holder ? found.connected_at : null
 }
 
 /** What a detector saw of one page of its list. */

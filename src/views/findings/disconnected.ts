@@ -26,12 +26,13 @@ async function ofDisconnected<T extends ClientOfUser & { updated_at: string }>(
 ): Promise<Finding[]> {
   const { kind, source, id, path, fields } = told
   const holderOf = await scan.holders(records)
-  return records
-    .filter((record) => holderOf(record) === null)
-    .map((record) => {
+  const alone = records.filter((record) => holderOf(record) === null)
+  return Promise.all(
+    alone.map(async (record) => {
       const { user_id, client_id } = record
       const own = String(record[id])
-      return finding(kind, { [id]: own, user_id, client_id }, null, [
+      const since = later(await scan.changedAt(record, null), record.updated_at)
+      return finding(kind, { [id]: own, user_id, client_id }, since, [
         scan.evidence(
           source,
           requestOf(`${path}/${encodeURIComponent(own)}`),
@@ -39,7 +40,14 @@ async function ofDisconnected<T extends ClientOfUser & { updated_at: string }>(
         ),
         holderEvidence(scan, record, null),
       ])
-    })
+    }),
+  )
+}
+
+/** The later of two times if both are known: what holds after both has held since then. */
+function later(change: string | null, reported: string): string | null {
+  if (change === null) return null
+  return Date.parse(change) >= Date.parse(reported) ? change : reported
 }
 
 const isWorking = ({ ownership, task_id, status }: Context) =>
@@ -112,15 +120,17 @@ export const CALLS_TO_SUPERSEDED = createListDetector<PendingCall>({
   async find(all, scan) {
     const calls = all.filter(({ instance_id }) => instance_id !== null)
     const holderOf = await scan.holders(calls)
-    return calls
-      .filter((call) => holderOf(call) !== call.instance_id)
-      .map((call) => {
-        const { correlation_id, user_id, client_id } = call
-        return finding('call_to_superseded_instance', { correlation_id, user_id, client_id }, null, [
+    const lost = calls.filter((call) => holderOf(call) !== call.instance_id)
+    return Promise.all(
+      lost.map(async (call) => {
+        const { correlation_id, user_id, client_id, started_at } = call
+        const since = later(await scan.changedAt(call, holderOf(call)), started_at)
+        return finding('call_to_superseded_instance', { correlation_id, user_id, client_id }, since, [
           callEvidence(scan, call),
           holderEvidence(scan, call, holderOf(call)),
         ])
-      })
+      }),
+    )
   },
 })
 
@@ -167,19 +177,23 @@ export const SESSIONS_WITHOUT_CONNECTOR = createListDetector<SessionRow>({
     // What the registry of sessions does not say itself, that of connections may.
     const canInspect = unknown.length > 0 && Boolean(scan.inspectors.registry)
     const holderOf = canInspect ? await scan.holders(unknown.map(({ connector }) => connector)) : undefined
-    return asked
-      .filter(({ connector_connected, connector }) => connector_connected === false || holderOf?.(connector) === null)
-      .map((session) => {
+    const alone = asked.filter(
+      ({ connector_connected, connector }) => connector_connected === false || holderOf?.(connector) === null,
+    )
+    return Promise.all(
+      alone.map(async (session) => {
         const { session_id, site_id, connector } = session
         const evidence = scan.evidence(
           'sessions',
           requestOf(`/sessions/${encodeURIComponent(session_id)}`),
           fieldsOf(session, 'state', 'connector', 'updated_at'),
         )
-        return finding('session_without_connector', { session_id, site_id }, null, [
+        const since = later(await scan.changedAt(connector, null), session.updated_at)
+        return finding('session_without_connector', { session_id, site_id }, since, [
           evidence,
           ...(holderOf ? [holderEvidence(scan, connector, null)] : []),
         ])
-      })
+      }),
+    )
   },
 })

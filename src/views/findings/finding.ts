@@ -101,9 +101,10 @@ export const Finding = z
     kind: FindingKind.describe('What contradicts what, or what is overdue.'),
     subject: z.record(z.string(), z.string()).describe('The ids of what it is about, by their names.'),
     evidence: z.array(Evidence).min(1).describe('What it rests on: nothing else.'),
-    since: Timestamp.nullable().describe('Since when it holds; `null` where the evidence does not say.'),
+    since: Timestamp.nullable().describe('Since when it has held at least; `null` where no source says.'),
     means: z.string().describe('What a finding of this kind proves.'),
     does_not_mean: z.string().describe('What it does not prove.'),
+    help: z.string().describe('Where the documentation of the package explains this kind.'),
   })
   .describe('Two observations that do not agree, or one that is overdue by its own clock.')
 export type Finding = z.infer<typeof Finding>
@@ -123,6 +124,39 @@ export const FindingPage = pageSchema(Finding)
   .describe('A page of findings, kind by kind. It may be shorter than its limit, or empty, and still go on.')
 export type FindingPage = z.infer<typeof FindingPage>
 
+/** Maximum nodes that a group of findings names. */
+export const NODES_SHOWN = 16
+
+/** All findings of one kind. */
+export const FindingGroup = z
+  .object({
+    kind: FindingKind.describe('What contradicts what, or what is overdue.'),
+    count: z.int().min(0).nullable().describe('How many there are; `null` where a source of this kind failed.'),
+    exact: z.boolean().describe('Whether `count` is all of them; otherwise there are at least that many.'),
+    oldest_since: Timestamp.nullable().describe('`since` of the oldest; `null` where none has one.'),
+    nodes: z
+      .array(z.string())
+      .max(NODES_SHOWN)
+      .describe(
+        `Nodes that the findings are about, or that attempted their commands last, in order; at most ${NODES_SHOWN}. Empty where no source names one.`,
+      ),
+    sample: Finding.nullable().describe('The oldest of them, or any one where none has a `since`.'),
+    help: z.string().describe('Where the documentation of the package explains this kind.'),
+  })
+  .describe('All findings of one kind.')
+export type FindingGroup = z.infer<typeof FindingGroup>
+
+/** How many findings there are of each kind. */
+export const FindingSummary = z
+  .object({
+    kinds: z.array(FindingGroup).describe('Every kind that a source here can show, also those without a finding.'),
+    observed_at: Timestamp.describe('When they were counted.'),
+    completeness: Completeness.describe('How far the sources were read.'),
+    not_looked_for: z.array(FindingKind).describe('Kinds that no inspector of this deployment can show.'),
+  })
+  .describe('How many findings there are of each kind.')
+export type FindingSummary = z.infer<typeof FindingSummary>
+
 /**
  * A finding with its words and its id.
  *
@@ -139,8 +173,11 @@ export function finding(
   const ids = Object.values(named).map(encodeURIComponent).join('/')
   const whole = `${kind}:${ids}`
   const finding_id = utf8Length(whole) <= ID_BYTES ? whole : `${kind}:${digest64(ids)}`
-  return { finding_id, kind, subject, evidence, since, means, does_not_mean }
+  return { finding_id, kind, subject, evidence, since, means, does_not_mean, help: helpOf(kind) }
 }
+
+/** The heading of a kind in the documentation of the package. */
+export const helpOf = (kind: FindingKind): string => `docs/findings.md#${kind}`
 
 /** The path and query of a request that shows something, below the prefix. */
 export function requestOf(path: string, query: Record<string, string> = {}): string {

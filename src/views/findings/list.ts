@@ -5,6 +5,8 @@ import { betweenSlices } from '../../async/turns.js'
 import { CAPABILITIES } from '../../contract/capabilities.js'
 import type { SourceName } from '../../contract/completeness.js'
 import type { Inspectors, Present } from '../../contract/families.js'
+import { toTimestamp } from '../../contract/ids.js'
+import { PAGE_MAX } from '../../contract/limits.js'
 import type { PageQuery } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { completenessOf, type SourceReading, type ViewContext } from '../reading.js'
@@ -25,7 +27,16 @@ import {
   WINDOWS_OF_DISCONNECTED,
   WORKERS_OF_DISCONNECTED,
 } from './disconnected.js'
-import { type Finding, type FindingFilter, FindingKind, type FindingPage } from './finding.js'
+import {
+  type Finding,
+  type FindingFilter,
+  type FindingGroup,
+  FindingKind,
+  type FindingPage,
+  type FindingSummary,
+  helpOf,
+  NODES_SHOWN,
+} from './finding.js'
 
 /** In the order of their places in a walk: what is found by an index before what goes along everything. */
 const DETECTORS: readonly Detector[] = [
@@ -53,6 +64,11 @@ const LOOK_AGAIN_MS = 250
 const FIRST_SHARE = 0.5
 /** A page with less room than this is ended: its list would be read in crumbs. */
 const ROOM_MIN = 25
+
+/** Findings that a summary counts at most: a first look finds no more within its bounds by default. */
+const COUNTED_MAX = 5_000
+/** After this long, a first look goes on with no further list: the second look needs as long. */
+const FIRST_LOOK_MS = 1_500
 
 /** Where a walk goes on: the detector, and the token of its list. */
 interface Place {
@@ -97,22 +113,80 @@ export async function listFindings(
   page: PageQuery,
   view: ViewContext,
 ): Promise<FindingPage> {
-  const first = new ScanContext(inspectors as Present, view, FIRST_SHARE)
-  const { looks, place } = await scanAll(first, filter, page)
-  const second = new ScanContext(inspectors as Present, view, 1 - FIRST_SHARE)
-  const items = await rescan(second, looks)
+  const { items, place, scans } = await detectFindings(inspectors, filter, page, view)
   const isOver = place.detector >= DETECTORS.length
   return {
     items,
     next_cursor: isOver ? null : tokenOf(place),
     has_more: !isOver,
-    completeness: completenessOf(readingsOf([first, second]), view),
-    not_looked_for: FindingKind.options.filter(
-      (kind) =>
-        (filter.kind ?? kind) === kind &&
-        !DETECTORS.some((detector) => detector.kinds.includes(kind) && canScan(detector, inspectors)),
-    ),
+    completeness: completenessOf(readingsOf(scans), view),
+    not_looked_for: unseenKinds(inspectors).filter((kind) => (filter.kind ?? kind) === kind),
   }
+}
+
+async function detectFindings(inspectors: Inspectors, filter: FindingFilter, page: PageQuery, view: ViewContext) {
+  const first = new ScanContext(inspectors as Present, view, FIRST_SHARE)
+  const { looks, place } = await scanAll(first, filter, page)
+  const second = new ScanContext(inspectors as Present, view, 1 - FIRST_SHARE, true)
+  return { items: await rescan(second, looks), place, scans: [first, second] as const }
+}
+
+/** Kinds that no inspector can show. */
+const unseenKinds = (inspectors: Inspectors): FindingKind[] =>
+  FindingKind.options.filter(
+    (kind) => !DETECTORS.some((detector) => detector.kinds.includes(kind) && canScan(detector, inspectors)),
+  )
+
+/**
+ * How many findings there are of each kind, counted in one walk within the bounds of a request. A count is not exact where
+ * the walk ended before the last list of its kind, or where something was left out of one.
+ *
+ * @throws the error of the source that says most when every source failed.
+ */
+export async function summarizeFindings(inspectors: Inspectors, view: ViewContext): Promise<FindingSummary> {
+  const page = { limit: COUNTED_MAX, cursor: null }
+  const { items, place, scans } = await detectFindings(inspectors, {}, page, view)
+  const [first] = scans
+  const unread = DETECTORS.slice(place.detector).filter((detector) => canScan(detector, inspectors))
+  for (const source of unread.flatMap(sourcesOf)) {
+    first.asked.add(source)
+    first.cut.add(source)
+  }
+  const completeness = completenessOf(readingsOf(scans), view)
+  const not_looked_for = unseenKinds(inspectors)
+  const of = (kind: FindingKind) => items.filter((finding) => finding.kind === kind)
+  const hasFailed = (source: SourceName) => scans.some(({ failed }) => failed.has(source))
+  const isWhole = (detector: Detector, index: number) =>
+    index < place.detector &&
+    sourcesOf(detector).every((source) => !hasFailed(source) && !scans.some(({ cut }) => cut.has(source)))
+  const kinds = FindingKind.options.filter((kind) => !not_looked_for.includes(kind))
+  return {
+    kinds: kinds.map((kind) => {
+      const ran = DETECTORS.map((detector, index) => ({ detector, index })).filter(
+        ({ detector }) => detector.kinds.includes(kind) && canScan(detector, inspectors),
+      )
+      const findings = of(kind)
+      const isUnknown = findings.length === 0 && ran.some(({ detector }) => sourcesOf(detector).some(hasFailed))
+      const exact = ran.every(({ detector, index }) => isWhole(detector, index))
+      return { ...groupOf(kind, findings), ...(isUnknown && { count: null }), exact }
+    }),
+    observed_at: toTimestamp(view.now()),
+    completeness,
+    not_looked_for,
+  }
+}
+
+/** Findings of one kind in one record, as if these were all. */
+function groupOf(kind: FindingKind, findings: readonly Finding[]): FindingGroup {
+  const sinceOf = ({ since }: Finding) => since ?? '~'
+  const [sample = null] = [...findings].sort((a, b) => (sinceOf(a) < sinceOf(b) ? -1 : sinceOf(a) > sinceOf(b) ? 1 : 0))
+  const nodes = findings.flatMap(({ subject, evidence }) => [
+    subject.node_id,
+    ...evidence.map(({ fields }) => fields.last_node_id),
+  ])
+  const named = [...new Set(nodes.filter((node) => typeof node === 'string'))].sort().slice(0, NODES_SHOWN)
+  const oldest_since = sample?.since ?? null
+  return { kind, count: findings.length, exact: true, oldest_since, nodes: named, sample, help: helpOf(kind) }
 }
 
 /** The first look: from the place where the page before ended until the page is full or the bounds are reached. */
@@ -122,7 +196,9 @@ async function scanAll(scan: ScanContext, filter: FindingFilter, page: PageQuery
   let place = placeOf(page.cursor)
   let room = page.limit
   let hasLooked = false
+  const end = performance.now() + FIRST_LOOK_MS
   while (place.detector < DETECTORS.length && (room === page.limit || room >= ROOM_MIN)) {
+    if (hasLooked && performance.now() > end) break
     const detector = DETECTORS[place.detector] as Detector
     const next = { detector: place.detector + 1, cursor: null }
     const hasFailed = sourcesOf(detector).some((source) => scan.failed.has(source))
@@ -131,7 +207,7 @@ async function scanAll(scan: ScanContext, filter: FindingFilter, page: PageQuery
       continue
     }
     const left = sourcesOf(detector).map((source) => scan.budget(source).entries)
-    const query = { cursor: place.cursor, limit: Math.max(1, Math.min(room, ...left)) }
+    const query = { cursor: place.cursor, limit: Math.max(1, Math.min(room, PAGE_MAX, ...left)) }
     try {
       const seen = await detector.detect(scan, query)
       hasLooked = true
