@@ -1,12 +1,13 @@
 /**
  * Builds `dist`: the scripts with esbuild, then the declarations with TypeScript, one a source file.
- * `node tools/build.mjs [--no-dts]` leaves the declarations out, which takes a second.
+ * `node tools/build.mjs [--no-dts]` leaves out the declarations and the shortening of names, and takes a second.
  */
 import { spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import { minify } from 'terser'
 import { dashboardAssets } from './dashboard-assets.mjs'
 import { FACES } from './faces.mjs'
 import { esbuildLua } from './lua.mjs'
@@ -24,6 +25,7 @@ async function buildScripts() {
     target: 'es2023',
     platform: 'neutral',
     packages: 'external',
+    minifySyntax: true,
     // Deno and Bun know Node's modules by this name alone.
     external: ['node:*'],
     plugins: [esbuildLua],
@@ -42,6 +44,23 @@ async function buildScripts() {
   ])
 }
 
+/** Shortens the names of local variables; functions and classes keep theirs, for stack traces. */
+async function shortenScripts() {
+  const mangle = { module: false, keep_fnames: true, keep_classnames: true }
+  for (const name of readdirSync(DIST, { recursive: true })) {
+    if (!name.endsWith('.js')) continue
+    const file = join(DIST, name)
+    const { code } = await minify(readFileSync(file, 'utf8'), { ecma: 2020, module: true, compress: false, mangle })
+    writeFileSync(file, code)
+  }
+}
+
+/** Removes the comment about the file, which no editor shows, and most of the indentation. */
+const shortened = (text) =>
+  text
+    .replace(/^\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n(?=import |export \{|export \*|export type \{)/, '')
+    .replace(/^ +(\*)?/gm, (_, star) => (star ? ' *' : ' '))
+
 /** Emits a declaration for each source file, and removes those that no public one leads to. */
 function buildDeclarations() {
   const tsc = join(ROOT, 'node_modules/.bin/tsc')
@@ -59,7 +78,9 @@ function buildDeclarations() {
   for (const name of Object.keys(FACES)) follow(join(DIST, `${name}.d.ts`))
   for (const name of readdirSync(DIST, { recursive: true })) {
     const file = join(DIST, name)
-    if (name.endsWith('.d.ts') && !reached.has(file)) rmSync(file)
+    if (!name.endsWith('.d.ts')) continue
+    if (reached.has(file)) writeFileSync(file, shortened(readFileSync(file, 'utf8')))
+    else rmSync(file)
   }
   removeEmpty(DIST)
 }
@@ -74,4 +95,7 @@ rmSync(DIST, { recursive: true, force: true })
 await buildScripts()
 // Scripts fill in their constants as they are loaded: a missing one ends the build.
 await import(join(DIST, 'redis/index.js'))
-if (!process.argv.includes('--no-dts')) buildDeclarations()
+if (!process.argv.includes('--no-dts')) {
+  await shortenScripts()
+  buildDeclarations()
+}

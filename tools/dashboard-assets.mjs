@@ -1,6 +1,6 @@
 /** Bundles the dashboard's page: one script and one style sheet, as texts that the package and the tests build in. */
 import { fileURLToPath } from 'node:url'
-import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 import { minify } from 'terser'
 
@@ -71,23 +71,14 @@ async function script() {
   return code
 }
 
-/** `text` under both encodings that browsers accept, in base64. */
-function compressed(name, text) {
-  const best = { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY }
-  return {
-    [`${name}_BR`]: JSON.stringify(brotliCompressSync(text, { params: best }).toString('base64')),
-    [`${name}_GZIP`]: JSON.stringify(gzipSync(text, { level: 9 }).toString('base64')),
-  }
-}
+const compressed = (text) => JSON.stringify(gzipSync(text, { level: 9 }).toString('base64'))
 
 /** The constants of `src/dashboard/dashboard.ts`, as a bundler defines them. Takes a second. */
 export async function dashboardAssets() {
   const [js, css] = await Promise.all([script(), bundle('page.css', { minify: true })])
   // Texts and not one object, which a bundler would put where every entry finds it.
   return {
-    RELAYSCOPE_DASHBOARD_SCRIPT: JSON.stringify(js),
-    ...compressed('RELAYSCOPE_DASHBOARD_SCRIPT', js),
-    RELAYSCOPE_DASHBOARD_STYLE: JSON.stringify(css),
-    ...compressed('RELAYSCOPE_DASHBOARD_STYLE', css),
+    RELAYSCOPE_DASHBOARD_SCRIPT: compressed(js),
+    RELAYSCOPE_DASHBOARD_STYLE: compressed(css),
   }
 }

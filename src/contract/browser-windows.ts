@@ -169,7 +169,7 @@ export const BROWSER_WINDOW_FAMILY = {
   capability: 'browser_window_registry',
   methods: { listBrowserWindows: true, getBrowserWindow: true },
   operations: {},
-  components: { BrowserWindow, WindowState, WindowStatus, WindowType },
+  components: { BrowserWindow, WindowState, WindowStatus, WindowType } as Family['components'],
   counted: {
     status: WindowStatus,
     ownership: Ownership,

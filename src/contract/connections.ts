@@ -336,7 +336,7 @@ export const CONNECTION_FAMILY = {
     ConnectionChurn,
     ConnectionEvent,
     ConnectionStatus,
-  },
+  } as Family['components'],
   counted: { status: ConnectionStatus, client_type: ClientType },
   users: foldUsers('listConnections', Connection, 'connection_id', foldConnection),
 } as const satisfies Family<RegistryInspector>

@@ -180,7 +180,7 @@ export const CONTEXT_FAMILY = {
   capability: 'context_registry',
   methods: { listContexts: true, getContext: true },
   operations: {},
-  components: { Context, ContextStatus, Ownership },
+  components: { Context, ContextStatus, Ownership } as Family['components'],
   counted: { status: ContextStatus, client_type: ClientType, ownership: Ownership },
   users: foldUsers('listContexts', Context, 'context_id', foldContext),
 } as const satisfies Family<ContextRegistryInspector>

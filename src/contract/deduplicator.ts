@@ -81,5 +81,5 @@ export const DEDUPLICATOR_FAMILY = {
   capability: 'deduplicator',
   methods: { summary: true },
   operations: { dedup_per_user: 'userSummary' },
-  components: { DeduplicatorSummary, DeduplicatorUserSummary },
+  components: { DeduplicatorSummary, DeduplicatorUserSummary } as Family['components'],
 } as const satisfies Family<DeduplicatorInspector>

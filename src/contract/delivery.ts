@@ -245,5 +245,5 @@ export const DELIVERY_FAMILY = {
     DeliveryTenant,
     DeploymentMode,
     WaitsFor,
-  },
+  } as Family['components'],
 } as const satisfies Family<DeliveryInspector>

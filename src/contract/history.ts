@@ -145,7 +145,7 @@ export const HISTORY_FAMILY = {
   capability: 'history',
   methods: { readMessages: true },
   operations: { history_list_streams: 'listStreams' },
-  components: { HistoryMessage, HistoryStream, MessageKind },
+  components: { HistoryMessage, HistoryStream, MessageKind } as Family['components'],
   users: foldUsers('listStreams', HistoryStream, 'stream', foldStream),
 } as const satisfies Family<HistoryInspector>
 

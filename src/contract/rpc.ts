@@ -261,6 +261,6 @@ export const RPC_FAMILY = {
   methods: { listPending: true, getPending: true },
   operations: { rpc_instance_check: 'checkInstance' },
   listed: { rpc_summary: 'summary', rpc_ended: 'listEnded' },
-  components: { CallCounters, CallOutcomeName, EndedCall, PendingCall, RpcSummary },
+  components: { CallCounters, CallOutcomeName, EndedCall, PendingCall, RpcSummary } as Family['components'],
   users: foldUsers('listPending', PendingCall, 'correlation_id', foldCall),
 } as const satisfies Family<RpcInspector>

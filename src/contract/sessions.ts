@@ -189,5 +189,5 @@ export const SESSION_FAMILY = {
   isListed: true,
   methods: { listSessions: true, getSession: true },
   operations: {},
-  components: { SessionRow, SessionState },
+  components: { SessionRow, SessionState } as Family['components'],
 } as const satisfies Family<SessionInspector>

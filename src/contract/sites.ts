@@ -175,5 +175,5 @@ export const SITE_FAMILY = {
   isListed: true,
   methods: { listSites: true, getSite: true },
   operations: {},
-  components: { SiteRow, SiteMode },
+  components: { SiteRow, SiteMode } as Family['components'],
 } as const satisfies Family<SiteInspector>

@@ -88,5 +88,5 @@ export const SUBSCRIPTION_FAMILY = {
   isListed: true,
   methods: { listSubscriptions: true },
   operations: {},
-  components: { SubscriptionRow },
+  components: { SubscriptionRow } as Family['components'],
 } as const satisfies Family<SubscriptionInspector>

@@ -27,64 +27,45 @@ export interface Dashboard extends Mountable {
 }
 
 /*
- * The page's script and style sheet, which the build puts in as texts, and in base64 under both encodings: no file is read and
- * nothing is compressed at run time, in whatever runtime.
+ * The page's script and style sheet, which the build inserts as gzip in base64: no file is read at run time, and the package
+ * contains each of them once.
  */
 declare const RELAYSCOPE_DASHBOARD_SCRIPT: string
-declare const RELAYSCOPE_DASHBOARD_SCRIPT_BR: string
-declare const RELAYSCOPE_DASHBOARD_SCRIPT_GZIP: string
 declare const RELAYSCOPE_DASHBOARD_STYLE: string
-declare const RELAYSCOPE_DASHBOARD_STYLE_BR: string
-declare const RELAYSCOPE_DASHBOARD_STYLE_GZIP: string
 
 /** One asset under a name with the digest of its content, so that it can be cached forever. */
 interface Asset {
   readonly name: string
   readonly type: string
-  readonly text: string
-  /** The same in base64, by encoding; the first that a browser accepts is sent. */
-  readonly encoded: readonly (readonly [encoding: string, base64: string])[]
+  readonly bytes: Uint8Array<ArrayBuffer>
+  readonly isCompressed: boolean
 }
 
-function asset(ending: string, type: string, text: string, br = '', gzip = ''): Asset {
-  const encoded = [
-    ['br', br],
-    ['gzip', gzip],
-  ] as const
-  return {
-    name: `dashboard-${digest64(text)}.${ending}`,
-    type: `${type}; charset=utf-8`,
-    text,
-    encoded: encoded.filter(([, base64]) => base64 !== ''),
-  }
+function asset(ending: string, type: string, content: string, bytes: Uint8Array<ArrayBuffer>): Asset {
+  const isCompressed = ending !== 'svg'
+  return { name: `dashboard-${digest64(content)}.${ending}`, type: `${type}; charset=utf-8`, bytes, isCompressed }
 }
 
-const SCRIPT = asset(
-  'js',
-  'text/javascript',
-  RELAYSCOPE_DASHBOARD_SCRIPT,
-  RELAYSCOPE_DASHBOARD_SCRIPT_BR,
-  RELAYSCOPE_DASHBOARD_SCRIPT_GZIP,
-)
-const STYLE = asset(
-  'css',
-  'text/css',
-  RELAYSCOPE_DASHBOARD_STYLE,
-  RELAYSCOPE_DASHBOARD_STYLE_BR,
-  RELAYSCOPE_DASHBOARD_STYLE_GZIP,
-)
+const compressed = (ending: string, type: string, base64: string) =>
+  asset(
+    ending,
+    type,
+    base64,
+    Uint8Array.from(atob(base64), (character) => character.charCodeAt(0)),
+  )
+
+const SCRIPT = compressed('js', 'text/javascript', RELAYSCOPE_DASHBOARD_SCRIPT)
+const STYLE = compressed('css', 'text/css', RELAYSCOPE_DASHBOARD_STYLE)
 
 /** The icon of the tab: a colour and a shape for each state of the page. */
-const icon = (shape: string) =>
-  asset('svg', 'image/svg+xml', `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16">${shape}</svg>`)
+function icon(shape: string): Asset {
+  const text = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16">${shape}</svg>`
+  return asset('svg', 'image/svg+xml', text, new TextEncoder().encode(text))
+}
 const ICONS = {
   unknown: icon('<circle cx="8" cy="8" r="6" fill="none" stroke="#8b9098" stroke-width="3"/>'),
   ok: icon('<circle cx="8" cy="8" r="7" fill="#17a05a"/>'),
   bad: icon('<path d="M8 1l7.5 14H.5z" fill="#d93025"/>'),
-}
-
-function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
-  return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
 }
 
 /** Whether an `Accept-Encoding` header names `encoding` and does not rule it out. */
@@ -96,6 +77,12 @@ const accepts = (header: string, encoding: string) =>
 
 async function* chunksOf(bytes: Uint8Array<ArrayBuffer>): AsyncGenerator<Uint8Array<ArrayBuffer>, undefined> {
   yield bytes
+  return undefined
+}
+
+async function* decompressed(bytes: Uint8Array<ArrayBuffer>): AsyncGenerator<Uint8Array<ArrayBuffer>, undefined> {
+  const plain = new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip')))
+  yield new Uint8Array(await plain.arrayBuffer())
   return undefined
 }
 
@@ -215,26 +202,24 @@ export function createDashboard(options: DashboardOptions): Dashboard {
     return { status: 200, headers: { ...headers, ...cached }, body: shell }
   }
 
-  const show = ({ type, text, encoded }: Asset) => {
+  const show = ({ type, bytes, isCompressed }: Asset) => {
     const cached = {
       'content-type': type,
       'cache-control': 'public, max-age=31536000, immutable',
-      vary: 'accept-encoding',
+      ...(isCompressed && { vary: 'accept-encoding' }),
     }
     return (request: Request): HttpReply => {
-      const header = request.headers.get('accept-encoding') ?? ''
-      const [encoding, base64] = encoded.find(([name]) => accepts(header, name)) ?? []
-      if (!encoding || !base64) return { status: 200, headers: { ...headers, ...cached }, body: text }
-      const bytes = bytesOf(base64)
+      const isPlain = isCompressed && !accepts(request.headers.get('accept-encoding') ?? '', 'gzip')
+      const body = isPlain ? decompressed(bytes) : chunksOf(bytes)
       return {
         status: 200,
         headers: {
           ...headers,
           ...cached,
-          'content-encoding': encoding,
-          'content-length': String(bytes.byteLength),
+          ...(isCompressed && !isPlain && { 'content-encoding': 'gzip' }),
+          ...(!isPlain && { 'content-length': String(bytes.byteLength) }),
         },
-        body: request.method === 'HEAD' ? null : chunksOf(bytes),
+        body: request.method === 'HEAD' ? null : body,
       }
     }
   }

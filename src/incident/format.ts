@@ -136,7 +136,7 @@ export const PART_SCHEMAS: ReadonlyMap<string, z.ZodType<IncidentPart>> = new Ma
   ]),
 )
 
-/** The JSON Schema of a file, as `docs/incident.schema.json` has it. */
+/** The JSON Schema of an incident file. */
 export function incidentJsonSchema(): object {
   const parts = [...PART_SCHEMAS.values()] as [z.ZodType, ...z.ZodType[]]
   const file = z

@@ -23,6 +23,8 @@ export interface Consumer {
   dir: string
   /** The files in the tarball, relative to the package. */
   files: string[]
+  /** Bytes of the tarball. */
+  size: number
   manifest: PackageJson
   /** Every code subpath of the packed manifest. */
   subpaths: string[]
@@ -47,7 +49,7 @@ export async function createConsumer(links: string[] = []): Promise<Consumer> {
   const installed = join(dir, 'node_modules/relayscope')
   await mkdir(installed, { recursive: true })
   const { stdout } = await exec('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', dir], { cwd: ROOT })
-  const [packed] = JSON.parse(stdout) as { filename: string; files: { path: string }[] }[]
+  const [packed] = JSON.parse(stdout) as { filename: string; size: number; files: { path: string }[] }[]
   if (!packed) throw new Error('npm packed nothing')
   await exec('tar', ['-xzf', join(dir, packed.filename), '--strip-components=1', '-C', installed])
   const manifest = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8')) as PackageJson
@@ -60,6 +62,7 @@ export async function createConsumer(links: string[] = []): Promise<Consumer> {
   return {
     dir,
     manifest,
+    size: packed.size,
     files: packed.files.map(({ path }) => path).sort(),
     subpaths: subpathsOf(manifest),
     remove: () => rm(dir, { recursive: true }),

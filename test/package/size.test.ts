@@ -8,15 +8,15 @@ import { type Consumer, createConsumer, SUBPATHS } from './consumer.js'
 const BOUNDS: Record<string, number> = {
   'a minimal router': 93,
   relayscope: 97,
-  'relayscope/memory': 68,
-  'relayscope/redis': 116,
+  'relayscope/memory': 76,
+  'relayscope/redis': 126,
   'relayscope/cooperative-site': 66,
   'relayscope/control-server': 51,
   'relayscope/publisher': 3.2,
   // The contract's own bound is 6.
   'relayscope/browser': 5,
-  // With the page, of which 27 kB are the most.
-  'relayscope/dashboard': 58,
+  // With the page, which is 39 kB of it.
+  'relayscope/dashboard': 76,
   'relayscope/metrics': 56,
   // Without the SDK of the protocol, which a host installs.
   'relayscope/mcp': 46,
@@ -28,7 +28,7 @@ const BOUNDS: Record<string, number> = {
   'relayscope/playwright': 4.5,
   'relayscope/bullmq': 42,
   // With the router that answers from it.
-  'relayscope/incident': 100,
+  'relayscope/incident': 112,
   'relayscope/testing': 60,
 }
 

@@ -5,7 +5,7 @@
  * `defineScript('history.append', { args, constants, answer }, appendLua)`. In the Lua file, a line `--@include
  * ./other.lua` inserts another file (relative path), `stream` is the argument with that name, and `{{LOOSE_MS}}` is the
  * constant with that name: a number, a quoted string, or a list of strings without braces. A number that only Lua needs
- * is a local of the Lua file. The build and Vitest turn these files into modules (docs/contributing.md).
+ * is a local of the Lua file. The build and Vitest turn these files into modules.
  */
 
 type Argument = string | number
