@@ -14,7 +14,7 @@ import { answerFrom, examinedOf, readOnce, type SourceReading, type ViewContext,
 
 /** A page of actions, ordered by name. */
 export const ActionPage = pageSchema(ActionObservation)
-  .extend({ completeness: Completeness.describe('What this answer does not know.') })
+  .extend({ completeness: Completeness.describe('What this response may be missing.') })
   .describe('One page of actions.')
 export type ActionPage = z.infer<typeof ActionPage>
 
@@ -43,7 +43,7 @@ interface Offer {
   types: Set<ClientType>
 }
 
-/** What a walk over the connections finds. */
+/** The result of a walk over the connections. */
 async function readConnections(
   registry: RegistryInspector,
   filter: ActionFilter,

@@ -1,22 +1,22 @@
-/** Whether clients are connected now: asked once for all that a view looks at together. */
+/** Looks up whether clients are connected now, in one call for all clients of a view. */
 import { betweenSlices } from '../async/turns.js'
 import { type ClientOfUser, Connection, type RegistryInspector } from '../contract/connections.js'
 import type { InspectionContext, Page, PageQuery } from '../contract/page.js'
 import { type Budget, parseRecords, readPage, type ViewContext } from './reading.js'
 
-/** Clients that a registry is asked for at once. */
+/** Maximum number of clients per call to a registry. */
 const CLIENTS_MAX = 500
 
-/** Who holds each client now: the instance, or `null` for nobody. */
+/** Returns the instance that holds a client, or `null` if the client is not connected. */
 export type Holders = (client: ClientOfUser) => string | null
 
 const nameOf = ({ user_id, client_id }: ClientOfUser) => JSON.stringify([user_id, client_id])
 
 /**
- * Asks `registry` who holds `clients`. Where it cannot be asked for many it is asked for one after the other, within the
- * budget: for each until there is somebody, or no page goes on.
+ * Reads which instance holds each of `clients`. If the registry has no bulk lookup, it is read client by client within
+ * the budget, each until a connection is found or there is no next page.
  *
- * @throws what the registry throws, and `outOf` where the budget does not suffice.
+ * @throws what the registry throws, and `outOf` if the budget does not suffice.
  */
 export async function readHolders(
   registry: RegistryInspector,
@@ -57,7 +57,7 @@ async function readHolder(
     const page: Page<Connection> = await readPage(list, cursor, 1, budget, view)
     const [held] = parseRecords('registry', Connection, page, view)
     if (held || !page.has_more) return held?.instance_id ?? null
-    // An empty page that goes on says nothing of the client yet. It may have cost no entry.
+    // An empty page with a next cursor does not show that the client is disconnected. It may have cost no entry.
     if (budget.pages <= 0) break
     cursor = page.next_cursor
     await betweenSlices(view.ctx)

@@ -13,12 +13,12 @@ import { type SubscriptionFilter, type SubscriptionInspector, SubscriptionRow } 
 import { Refusal } from '../refusal.js'
 import { answerFrom, type ViewContext, viewForSource, walkEntries } from './reading.js'
 
-/** An answer for each of `keys`, in their order; `null` for unknown. */
+/** Returns a value for each of `keys`, in the same order; `null` for unknown. */
 type FetchAll<Key, Answer> = (keys: readonly Key[], ctx: InspectionContext) => Awaitable<readonly (Answer | null)[]>
 
 /**
- * What `source` says of each of `keys`, asked once; of all of them nothing where it cannot be asked. Where it fails `onError`
- * hears of it and nobody can say: the record itself is still an answer.
+ * Reads the value of each of `keys` in one call. Returns no values if `source` is missing. If it fails, `onError` is
+ * called and the values are unknown: the record itself can still be returned.
  */
 async function answersOf<Key, Answer>(
   source: SourceName,
@@ -42,11 +42,11 @@ async function answersOf<Key, Answer>(
   return answers
 }
 
-/** The records among `items`. What its schema refuses is left out where it would be shown. */
+/** The valid records among `items`. Invalid ones are left out when the response is encoded. */
 const recordsIn = <T>(schema: Parameters<typeof readRecord<T>>[0], items: readonly T[]) =>
   items.map((item, i) => readRecord(schema, item, i))
 
-/** `sites` with the number of their sessions, where they do not say it themselves. */
+/** Adds the number of sessions to `sites` that lack it. */
 export async function withSessions(
   sites: readonly SiteRow[],
   sessions: SessionInspector | undefined,
@@ -67,7 +67,7 @@ export interface SessionSources {
   subscriptions?: SubscriptionInspector | undefined
 }
 
-/** `sessions` with what is known of their connectors and viewers, where they do not say it themselves. */
+/** Adds the status of connectors and the number of viewers to `sessions` that lack them. */
 export async function withLife(
   sessions: readonly SessionRow[],
   { registry, subscriptions }: SessionSources,
@@ -98,19 +98,19 @@ export async function withLife(
   })
 }
 
-// The viewer streams that are furthest behind: the order of a moment, of which there is no next page.
+// The viewer streams that are furthest behind at this moment. There is no next page.
 
 /** A page of viewer streams. */
 export const SubscriptionPage = pageSchema(SubscriptionRow)
   .extend({
     completeness: Completeness.nullable().describe(
-      'With `order=slowest`, what these are the slowest of: not complete where there are more streams than are shown, or than were looked at. `null` otherwise.',
+      'With `order=slowest`, how many streams were compared: not complete if there are more streams than are shown, or than were read. `null` otherwise.',
     ),
   })
   .describe('One page of viewer streams.')
 export type SubscriptionPage = z.infer<typeof SubscriptionPage>
 
-/** Most pending first; of those that wait alike, whoever has lost more, then the older one. */
+/** Most pending first, then most lost, then oldest. */
 function bySlowness(a: SubscriptionRow, b: SubscriptionRow): number {
   if (a.pending !== b.pending) return b.pending - a.pending
   if (a.dropped !== b.dropped) return b.dropped - a.dropped
@@ -119,9 +119,9 @@ function bySlowness(a: SubscriptionRow, b: SubscriptionRow): number {
 }
 
 /**
- * The slowest streams under `filter`, as many as a page holds, of those that a request may look at.
+ * Lists the slowest streams under `filter`, at most one page, among those that one request may read.
  *
- * @throws Refusal `invalid_cursor` for any cursor: while pages are turned the slow have become others.
+ * @throws Refusal `invalid_cursor` for any cursor: the order changes between pages.
  */
 export async function listSlowest(
   subscriptions: SubscriptionInspector,

@@ -1,4 +1,4 @@
-/** Counts: exact where an inspector keeps an index, and otherwise a sample that says so. */
+/** Counts: exact if an inspector keeps an index, otherwise a sample that is marked as one. */
 import * as z from 'zod'
 import { runWithin } from '../async/time-limit.js'
 import { BROWSER_WINDOW_FAMILY } from '../contract/browser-windows.js'
@@ -28,8 +28,8 @@ import {
 
 const Count = z.int().min(0)
 const counts = {
-  total: Count.describe('All of them.'),
-  completeness: Completeness.describe('What this answer does not know.'),
+  total: Count.describe('The total.'),
+  completeness: Completeness.describe('What this response may be missing.'),
   observed_at: Timestamp.describe('When this was counted.'),
 }
 
@@ -38,13 +38,13 @@ export function countsBy<Values extends z.ZodEnum>(values: Values) {
   const shape = Object.fromEntries(
     values.options.map((value) => [
       value,
-      Count.describe(value === UNKNOWN ? 'Those that did not report it.' : `Those that are \`${value}\`.`),
+      Count.describe(value === UNKNOWN ? 'How many did not report it.' : `How many are \`${value}\`.`),
     ]),
   )
   return z.object(shape as Record<z.output<Values>, typeof Count>)
 }
 
-/** The answer of a route that counts by `fields`. */
+/** The response schema of a route that counts by `fields`. */
 function countOf<F extends Readonly<Record<string, z.ZodEnum>>>(fields: F) {
   const by = Object.entries(fields).map(([field, values]) => [
     `by_${field}`,
@@ -52,7 +52,7 @@ function countOf<F extends Readonly<Record<string, z.ZodEnum>>>(fields: F) {
   ])
   return z
     .object({ ...counts, ...(Object.fromEntries(by) as CountShape<F>) })
-    .describe('How many there are: exact where an index is kept, a sample where `completeness` says so.')
+    .describe('Counts: exact if an index is kept, a sample if `completeness` says so.')
 }
 
 type CountShape<F extends Readonly<Record<string, z.ZodEnum>>> = {
@@ -74,7 +74,7 @@ const SILENT_NODES_MAX = 20
 /** How long delivery may take to name its nodes: a count of connections does not depend on it. */
 const NODES_MS = 1_000
 
-/** The ids of all silent nodes, or `null` where delivery does not know them, or does not tell this caller. */
+/** The ids of all silent nodes; `null` if delivery does not know them or does not return them to this caller. */
 async function silentNodes(delivery: DeliveryInspector, view: ViewContext): Promise<string[] | null> {
   let isRefused = false
   const list = async (page: PageQuery, ctx: InspectionContext) => {
@@ -107,7 +107,7 @@ async function silentNodes(delivery: DeliveryInspector, view: ViewContext): Prom
   return value.filter(({ stale }) => stale).map(({ node_id }) => node_id)
 }
 
-/** How many of the connected connections under `filter` belong to a silent node; `null` where that is not known. */
+/** How many of the connected connections under `filter` belong to a silent node; `null` if unknown. */
 export async function countOfSilentNodes(
   { registry, delivery }: Pick<Inspectors, 'registry' | 'delivery'>,
   filter: ConnectionFilter,
@@ -147,9 +147,7 @@ export const countConnections = (registry: RegistryInspector, filter: Connection
     view,
   )
 
-/**
- * Counts by `fields`: what `exact` answers, or else what a walk over `list` finds within the bound.
- */
+/** Counts by `fields`: the result of `exact`, otherwise of a walk over `list` within the bound. */
 export async function count<Entry, F extends CountedFields<Entry>, Exact extends { total: number } & Indexed>(
   source: SourceName,
   fields: F,
@@ -159,7 +157,7 @@ export async function count<Entry, F extends CountedFields<Entry>, Exact extends
   view: ViewContext,
 ): Promise<(Exact | Counted<F>) & { completeness: Completeness; observed_at: string }> {
   const observed_at = toTimestamp(view.now())
-  // A number that is kept was counted before: without a word of its own the source looked at nothing.
+  // A kept number was counted before: the source examined nothing unless it reports otherwise.
   const kept = await readOnce(
     source,
     async () => (await from.exact()) ?? null,

@@ -1,4 +1,4 @@
-/** How a view asks one source: in bounded pages, under the deadline, and with an honest account of how far it came. */
+/** Reads one source for a view: in bounded pages, under the deadline, and reports how far it was read. */
 
 import type * as z from 'zod'
 import { raceAbort } from '../async/abort.js'
@@ -20,34 +20,34 @@ import {
 } from '../contract/page.js'
 import { Refusal } from '../refusal.js'
 
-/** What a view works with: what its inspectors are told, the bound per source, the clock, and where failures go. */
+/** Context of a view: the request context of its inspectors, the bound per source, the clock, and the error hook. */
 export interface ViewContext {
-  /** What every call of an inspector gets, and all that it gets: the signal, and the bounds of the request. */
+  /** Passed to every inspector call: the signal, and the bounds of the request. */
   readonly ctx: InspectionContext
   now(): number
   onError(source: SourceName, error: unknown): void
 }
 
-/** What one source answered, and how far it was read for it. */
+/** The response of one source, and how far it was read. */
 export interface SourceReading<T = unknown> {
   readonly source: SourceName
   /** Entries that the source looked at, those of an index too; 0 where it only read numbers that it keeps. */
   readonly examined: number
-  /** Something in range was left out: a bound, a failure, a deadline. */
+  /** Records in range were left out, because of a bound, a failure or the deadline. */
   readonly truncated: boolean
-  /** `undefined` where nothing at all came of it. */
+  /** `undefined` if the source failed. */
   readonly value: T | undefined
   /** What ended it early, if not a bound. */
   readonly error?: unknown
 }
 
-/** `view` for one of several sources: what an inspector passes over is told under its name. */
+/** `view` for one of several sources: records that an inspector skips are reported with its name. */
 export function viewForSource(view: ViewContext, source: SourceName): ViewContext {
   const onError = (error: unknown) => view.onError(source, error)
   return { ...view, ctx: withOnError(view.ctx, onError) }
 }
 
-/** What is left of what one request may take from one source. */
+/** The remaining budget of one source within one request. */
 export interface Budget {
   entries: number
   pages: number
@@ -60,13 +60,13 @@ export function budgetOf(view: Pick<ViewContext, 'ctx'>): Budget {
 
 type List<T> = (page: PageQuery, ctx: InspectionContext) => Awaitable<Page<T>>
 
-/** Entries that a source looked at: what it says, and never less than the `shown` that it answered. */
+/** Number of entries that a source examined: as reported, and never less than `shown`. */
 export function examinedOf(answer: Examined, shown: number): number {
   const { examined } = answer
   return Number.isSafeInteger(examined) && (examined as number) > shown ? (examined as number) : shown
 }
 
-/** Takes one page of `list` out of the budget. @throws what the list throws, and TypeError for what is not a page. */
+/** Reads one page of `list` and charges the budget. @throws what the list throws, and TypeError for an invalid page. */
 export async function readPage<T>(
   list: List<T>,
   cursor: string | null,
@@ -84,7 +84,7 @@ export async function readPage<T>(
   return page
 }
 
-/** The records of a page as `entry` reads them. One that it refuses is left out, and `onError` hears of it. */
+/** Parses the records of a page with `entry`. Invalid records are left out and reported to `onError`. */
 export function parseRecords<T>(source: SourceName, entry: z.ZodType<T>, page: Page<unknown>, view: ViewContext): T[] {
   const records: T[] = []
   for (const [index, item] of page.items.entries()) {
@@ -95,7 +95,7 @@ export function parseRecords<T>(source: SourceName, entry: z.ZodType<T>, page: P
   return records
 }
 
-/** A list, and what each of its entries must be. */
+/** A list and the schema of its entries. */
 export interface Entries<T> {
   readonly entry: z.ZodType<T>
   readonly list: List<unknown>
@@ -108,8 +108,9 @@ export interface WalkedEntries<T> extends Entries<T> {
 
 /**
  * Walks `list` from its start and adds the records of each page to `value`, until the list or the budget ends. A record
- * whose id was already seen is dropped: a list that changes during the walk can show it again. Where a
- * record was left out the reading is a truncated one. Failing before the first page is a failed reading, failing later a truncated one (`onError` hears why).
+ * whose id was already seen is dropped: a list that changes during the walk can show it twice. If a record is left out,
+ * the reading is truncated. A failure before the first page makes a failed reading, a later one a truncated reading
+ * (`onError` gets the error).
  */
 export async function walkEntries<T, Value>(
   source: SourceName,
@@ -156,9 +157,10 @@ function checkPage(page: Page<unknown>, limit: number): void {
 }
 
 /**
- * Asks `source` once; `null` where that is its answer, for it keeps nothing of the kind. What it throws goes to `onError` and becomes a failed reading.
+ * Calls `source` once; `null` means that it keeps no such value. An error goes to `onError` and becomes a failed
+ * reading.
  *
- * @param examined Entries that it looked at for its answer.
+ * @param examined Number of entries that it examined for its response.
  */
 export async function readOnce<T extends Indexed>(
   source: SourceName,
@@ -169,7 +171,7 @@ export async function readOnce<T extends Indexed>(
   try {
     const value = await raceAbort(work(), view.ctx.signal)
     if (value === undefined)
-      throw new TypeError(`${source} answered undefined; it must answer a value, or null for none`)
+      throw new TypeError(`${source} returned undefined; expected a value, or null if it has none`)
     return value && { source, examined: examined(value), truncated: value.truncated === true, value }
   } catch (error) {
     view.onError(source, error)
@@ -184,17 +186,16 @@ export function joinReadings(first: SourceReading, next: SourceReading) {
 }
 
 /**
- * The completeness of an answer made of `readings`, of which what stems from the sources `cut` was shortened.
+ * The completeness of a response made of `readings`; the data of the sources in `cut` was shortened.
  *
- * @throws the error of the one that says most when every source failed: running out of time before being unavailable
- * before anything else.
+ * @throws the most severe error when every source failed: a timeout before unavailable before anything else.
  */
 export function completenessOf(
   readings: readonly SourceReading[],
   view: ViewContext,
   cut: Iterable<SourceName> = [],
 ): Completeness {
-  // Whoever comes to this point late answers with what there is, and has looked at the deadline that has passed.
+  // After the deadline, the response holds what was read so far.
   const { signal } = view.ctx
   if (readings.length > 0 && readings.every((reading) => reading.value === undefined)) {
     const errors = readings.map((reading) => reading.error)
@@ -210,7 +211,7 @@ export function completenessOf(
   }
 }
 
-/** What the one source of an answer came to, and how complete it is. @throws the error of a reading that failed. */
+/** Returns the value and the completeness of a response with one source. @throws the error of a failed reading. */
 export function answerFrom<T>(reading: SourceReading<T>, view: ViewContext, isTruncated?: (value: T) => boolean) {
   const value = reading.value as T
   const cut = value !== undefined && isTruncated?.(value) ? [reading.source] : []

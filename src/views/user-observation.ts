@@ -45,7 +45,7 @@ export const UserObservation = z
   )
 export type UserObservation = z.infer<typeof UserObservation>
 
-/** One user, source by source: `null` where a source says for certain that it knows no such user, none where it could not say. */
+/** One user, by source: `null` if a source knows for certain that there is no such user, missing if it is unknown. */
 type SourceParts = ReadonlyMap<SourceName, UserPart | null>
 
 export function partsOf(userId: string, readings: readonly UserReading[]): SourceParts {
@@ -57,7 +57,7 @@ export function partsOf(userId: string, readings: readonly UserReading[]): Sourc
   return parts
 }
 
-/** What the sources have of one user, and which of them do not show all of it. */
+/** Combines what the sources have of one user, and lists the sources that do not show all of it. */
 export function observe(userId: string, parts: SourceParts): { user: UserObservation; cut: SourceName[] } {
   const types = namesOf('observed_client_types', parts)
   const actions = namesOf('observed_action_types', parts)
@@ -65,7 +65,7 @@ export function observe(userId: string, parts: SourceParts): { user: UserObserva
     user_id: userId,
     sources: sourcesOf(parts, () => true),
     observed_connections: countOf('observed_connections', parts.get('registry')),
-    // Whatever an index says here, the schema reads.
+    // Validated by the schema when the response is encoded.
     observed_client_types: types.names as ClientType[],
     observed_action_types: actions.names,
     observed_contexts: countOf('observed_contexts', parts.get('context_registry')),
@@ -82,12 +82,12 @@ type CountField =
   | 'observed_streams'
   | 'pending_rpc'
 
-/** The number in a part: 0 where its source knows no such user, `null` where it could not say. */
+/** The number in a part: 0 if its source has no such user, `null` if unknown. */
 export function countOf(field: CountField, part: UserPart | null | undefined): number | null {
   return part === null ? 0 : (part?.[field] ?? null)
 }
 
-/** The union of what the sources list, sorted, and the sources that contributed to one that is cut. */
+/** The sorted union of what the sources list, and the sources whose list was cut. */
 export function namesOf(
   field: 'observed_client_types' | 'observed_action_types' | 'observed_client_ids',
   parts: SourceParts,
@@ -100,7 +100,7 @@ export function namesOf(
 const sourcesOf = (parts: SourceParts, isMeant: (part: UserPart) => boolean) =>
   [...parts].filter(([, part]) => part && isMeant(part)).map(([source]) => source)
 
-// What one source knows of some users: from its own index, or else from its entries.
+// What one source has of some users: from its own index, otherwise from its entries.
 
 type Parts = Map<string, UserPart>
 
@@ -113,7 +113,7 @@ export interface KnownUsers {
 
 export type UserReading = SourceReading<KnownUsers>
 
-/** What `source` knows of these users: from its own index, or else by walking each user's entries. */
+/** Reads these users from the index of `source`, otherwise by walking the entries of each user. */
 export async function readUsers(
   source: UserSource,
   userIds: readonly string[],
@@ -122,7 +122,7 @@ export async function readUsers(
   return (await readIndex(source, userIds, view)) ?? (await readEach(source, userIds, view))
 }
 
-/** What the index of `source` knows of these users; `null` where none answers. */
+/** Reads these users from the index of `source`; `null` if it has no index. */
 export async function readIndex(
   { index, name }: UserSource,
   userIds: readonly string[],
@@ -140,7 +140,7 @@ export async function readIndex(
   return reading && toUserReading({ ...reading, value: reading.value && parts })
 }
 
-/** The users whom `isWanted` accepts, as the entries of `source` say of them. */
+/** Reads the users for which `isWanted` is true from the entries of `source`. */
 export async function readEntries(
   source: UserSource,
   view: ViewContext,
@@ -189,11 +189,11 @@ const toUserReading = (reading: SourceReading<Parts>): UserReading => ({
   value: reading.value && { parts: reading.value, exhaustive: !reading.truncated },
 })
 
-// The sources that know users: the index of each where it keeps one, and what its entries say of their users.
+// The sources that know users: the index of each if it keeps one, and how users are derived from its entries.
 
 type List = (filter: { user_id?: string }, page: PageQuery, ctx: InspectionContext) => Awaitable<Page<unknown>>
 
-/** One source of users: its index where it keeps one, its list, and how an entry adds to what is known of its user. */
+/** One source of users: its index if it keeps one, its list, and how an entry adds to its user. */
 export interface UserSource {
   name: SourceName
   index: UserIndex
@@ -229,10 +229,10 @@ const SOURCES = familyEntries().flatMap(([inspector, family]) => {
   ]
 })
 
-/** Capabilities of which any makes a source of users. */
+/** Capabilities of which each makes a source of users. */
 export const USER_SOURCES: readonly Capability[] = SOURCES.map(({ needs }) => needs)
 
-/** The sources of users among `inspectors`, in the order in which answers name them. */
+/** The sources of users among `inspectors`, in the order of responses. */
 export function userSources(inspectors: Inspectors): UserSource[] {
   return SOURCES.filter(({ needs }) => CAPABILITIES.offers(inspectors, needs)).map(({ inspector, list, source }) => {
     const index = inspectors[inspector] as UserIndex

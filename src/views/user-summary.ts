@@ -32,7 +32,7 @@ export const UserSummary = UserObservation.extend({
   observed_streams: ObservedCount.describe('Streams that retain messages.'),
   pending_rpc: ObservedCount.describe('Calls that wait for their reply.'),
   deduplicator: DeduplicatorUserSummary.nullable().describe("The user's part of the deduplicator; `null` for none."),
-  completeness: Completeness.describe('What this answer does not know.'),
+  completeness: Completeness.describe('What this response may be missing.'),
 }).describe('What all sources together know of one user.')
 export type UserSummary = z.infer<typeof UserSummary>
 
@@ -80,7 +80,7 @@ async function readDeduplicator({ deduplicator }: Inspectors, userId: string, vi
     requireRequested(summary, { user_id: userId })
     return summary
   }
-  // Its numbers are kept, so that it looks at nothing unless it says so.
+  // Kept numbers: the source examined nothing unless it reports otherwise.
   const reading = await readOnce(source, read, view, (summary) => examinedOf(summary, 0))
   return [reading ?? ({ source, examined: 0, truncated: false, value: null } as const)]
 }

@@ -32,17 +32,17 @@ import {
 
 /** A page of users. */
 export const UserPage = pageSchema(UserObservation)
-  .extend({ completeness: Completeness.describe('What this answer does not know.') })
+  .extend({ completeness: Completeness.describe('What this response may be missing.') })
   .describe('One page of users.')
 export type UserPage = z.infer<typeof UserPage>
 
-/** A page of users, of those whose ids begin with `prefix`. */
+/** A page of users whose ids begin with `prefix`. */
 type UserPageQuery = PageQuery & Pick<IdPageQuery, 'prefix'>
 
-/** Users of one source, ordered: at least as many as the page holds, where there are as many. */
+/** Users of one source, sorted: at least a full page if there are enough. */
 interface Candidates extends KnownUsers {
   readonly ids: string[]
-  /** Where the source stopped looking; nobody further on can be on the page. */
+  /** Where the source stopped; no later user can be on the page. */
   readonly reached: string | null
 }
 
@@ -86,7 +86,7 @@ async function list(
   return { ...reading, value: { ids, reached, parts, exhaustive: !reading.truncated } }
 }
 
-/** The users whom a walk over the entries of a source meets, with what the entries say of them. */
+/** Reads users from a walk over the entries of a source. */
 async function sample(
   source: UserSource,
   { cursor, prefix = '' }: UserPageQuery,
@@ -102,8 +102,8 @@ async function sample(
 }
 
 /**
- * A source's candidates with their numbers. Whoever is on the page and known to this source is among its own first
- * `page.limit` users, so no source waits for another, and one that hangs holds up none.
+ * Reads a source's candidates with their numbers. Users on the page that this source knows are among its first
+ * `page.limit` users, so no source waits for another, and one that hangs does not delay others.
  */
 async function find(source: UserSource, page: UserPageQuery, asked: ViewContext): Promise<SourceReading<Candidates>> {
   const view = viewForSource(asked, source.name)
@@ -114,10 +114,10 @@ async function find(source: UserSource, page: UserPageQuery, asked: ViewContext)
   const rest = { ...view, ctx: withScanBudget(view.ctx, Math.max(1, left)) }
   const ids = found.value.ids.slice(0, page.limit)
   const counted = listed ? await readUsers(source, ids, rest) : await readIndex(source, ids, rest)
-  // What a walk found has its numbers, unless an index has better ones.
+  // Users from a walk already have numbers, unless an index has better ones.
   if (counted === null) return found
   const numbers = counted.value?.parts ?? new Map()
-  // Numbers that failed leave the users in hand; a user that left in between is gone.
+  // If the numbers fail, the users stay; a user that left meanwhile is dropped.
   const parts = counted.truncated ? new Map([...found.value.parts, ...numbers]) : numbers
   return { ...joinReadings(found, counted), value: { ...found.value, parts } }
 }
@@ -131,12 +131,13 @@ function* observed(ids: readonly string[], found: readonly UserReading[]): Steps
   return users
 }
 
-/** Users in the order of their ids. `page.cursor` is the last id of the page before, or one that it looked past. */
+/** Lists users in the order of their ids. `page.cursor` is the last id that the page before returned or skipped. */
 export async function listUsers(inspectors: Inspectors, page: UserPageQuery, view: ViewContext): Promise<UserPage> {
   const found = await Promise.all(userSources(inspectors).map((source) => find(source, page, view)))
   const candidates = found.flatMap(({ value }) => value ?? [])
   const merged = [...new Set(candidates.flatMap(({ ids }) => ids))].sort(compareIds)
-  // Beyond where one source stopped, users of its own may come before those of others: they are for the next page.
+  // After the position where one source stopped, its users may come before those of others: they belong to the next
+  // page.
   const [reached = null] = candidates.flatMap(({ reached }) => reached ?? []).sort(compareIds)
   const inReach = reached === null ? merged : merged.filter((id) => compareIds(id, reached) <= 0)
   const ids = inReach.slice(0, page.limit)

@@ -1,4 +1,4 @@
-/** The worker counts of browser windows: live from contexts where there is a context registry, else the snapshot. */
+/** The worker counts of browser windows: live from the context registry if there is one, otherwise the snapshot. */
 import { raceAbort } from '../async/abort.js'
 import { BadRecord, readRecord } from '../contract/bad-record.js'
 import { BrowserWindow } from '../contract/browser-windows.js'
@@ -20,10 +20,10 @@ const NONE = { worker_count: 0, idle_count: 0, busy_count: 0 }
 const UNKNOWN = { worker_count: null, idle_count: null, busy_count: null }
 
 /**
- * `windows` with the counts of `contexts`. Without such a registry they stay the client's snapshot. A window that the
- * bound on examined entries did not reach has `null` counts.
+ * Replaces the counts of `windows` with live ones from `contexts`. Without a context registry they stay the client's
+ * snapshot. A window that the bound on examined entries did not reach has `null` counts.
  *
- * @throws whatever the context registry throws: a registry that is there and fails must not look like one that is not.
+ * @throws what the context registry throws: a failing registry must not look like a missing one.
  */
 export async function withLiveCounts(
   windows: readonly BrowserWindow[],
@@ -31,7 +31,7 @@ export async function withLiveCounts(
   view: ViewContext,
 ): Promise<BrowserWindow[]> {
   if (!contexts) return [...windows]
-  // What its schema refuses is no window; it is left out where it would be shown.
+  // Invalid windows are left out when the response is encoded.
   const read = windows.map((window, i) => readRecord(BrowserWindow, window, i))
   const keys = read.flatMap((one) => (one instanceof BadRecord ? [] : keyOf(one.data)))
   const counts = keys.length === 0 ? new Map() : await countByWindow(keys, contexts, viewForSource(view, SOURCE))
@@ -53,7 +53,7 @@ async function countByWindow(
   if (contexts.countByWindow) {
     const ids = keys.map((key) => key.window_id)
     const counted = await raceAbort(contexts.countByWindow(ids, view.ctx, keys), view.ctx.signal)
-    // One that was not reached must not look like one without workers.
+    // A window that was not reached must not look like one without workers.
     if (!counted.truncated) for (const id of ids) counts.set(id, NONE)
     for (const { window_id, ...found } of counted) counts.set(window_id, found)
     return counts
@@ -80,6 +80,6 @@ async function countByWindow(
   return counts
 }
 
-/** A context counts in a window of its own user only: other users can report contexts with the same window id. */
+/** A context counts only in a window of its own user: other users can report the same window id. */
 const isIn = (key: WindowKey, context: Context) =>
   context.window_id === key.window_id && context.user_id === key.user_id

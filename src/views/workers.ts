@@ -1,4 +1,4 @@
-/** The workers view: worker contexts, told apart by whether they carry a task. It reads; it never assigns. */
+/** The workers view: worker contexts, split by whether they carry a task. Read-only; it never assigns. */
 
 import * as z from 'zod'
 import { betweenSlices } from '../async/turns.js'
@@ -15,10 +15,10 @@ const WorkerCount = z.int().min(0)
 export const WorkerCounts = z
   .object({
     user_id: idField('user_id'),
-    idle_count: WorkerCount.describe('Those that are idle and carry no task.'),
-    assigned_count: WorkerCount.describe('Those that carry a task and are not closed.'),
+    idle_count: WorkerCount.describe('Workers that are idle and carry no task.'),
+    assigned_count: WorkerCount.describe('Workers that carry a task and are not closed.'),
     other_count: WorkerCount.describe('The rest: busy without a task, stale or closed.'),
-    completeness: Completeness.describe('What this answer does not know.'),
+    completeness: Completeness.describe('What this response may be missing.'),
   })
   .describe('How many worker contexts a user has.')
 export type WorkerCounts = z.infer<typeof WorkerCounts>
@@ -105,7 +105,7 @@ export async function pageWorkers(
   while (true) {
     const listed: Page<Context> = await readPage(list, cursor, page.limit, budget, view)
     const contexts = parseRecords(SOURCE, Context, listed, view)
-    // What no schema accepts must not pass for a context of somebody else.
+    // Invalid records must not count as contexts of another user.
     omitted += (listed.omitted ?? 0) + listed.items.length - contexts.length
     const items = contexts.filter((context) => isWorkerOf(filter, context) && accept(context))
     const isSpent = budget.entries <= 0 || budget.pages <= 0 || listed.next_cursor === cursor

@@ -23,7 +23,7 @@ interface Pair<T, K> {
     entry: z.ZodType<K>
     read(inspectors: Present, ctx: InspectionContext): Awaitable<unknown>
     count(kept: K): number
-    /** What would be another one had something come or gone. */
+    /** A value that changes when an entry is added or removed. */
     stamp(kept: K): unknown
   }
   listed: {
@@ -37,13 +37,13 @@ interface Pair<T, K> {
 
 interface Listed {
   sum: number
-  /** A digest of what was listed. */
+  /** A digest of the listed entries. */
   digest: string
 }
 
 /**
- * The sum over a whole list, or `undefined` where it is longer than a request may read, or empty: a system without scopes
- * has none to count by.
+ * The sum over a whole list; `undefined` if the list is longer than one request may read, or empty: a system without
+ * scopes has nothing to count by.
  */
 async function sumOf<T, K>({ source, listed }: Pair<T, K>, scan: ScanContext): Promise<Listed | undefined> {
   const budget = scan.budget(source)
@@ -71,7 +71,7 @@ async function sumOf<T, K>({ source, listed }: Pair<T, K>, scan: ScanContext): P
   return undefined
 }
 
-/** What a source keeps; `undefined` where it cannot be read. */
+/** The number that a source keeps; `undefined` if it cannot be read. */
 async function keptOf<T, K>({ source, kept }: Pair<T, K>, scan: ScanContext): Promise<K | undefined> {
   const list = async (_page: PageQuery, ctx: InspectionContext) => ({
     items: [await kept.read(scan.inspectors, ctx)],
@@ -83,8 +83,8 @@ async function keptOf<T, K>({ source, kept }: Pair<T, K>, scan: ScanContext): Pr
 }
 
 /**
- * Says that the two disagree where nothing has come or gone meanwhile. That the number was the same before and after does
- * not say so: what comes and goes within the time of a reading is in the list and in neither number.
+ * Reports a disagreement if nothing was added or removed meanwhile. An equal number before and after does not prove
+ * that: an entry that is added and removed during one reading is in the list and in neither number.
  */
 function compare<T, K>(pair: Pair<T, K>): Detector {
   const { what, needs, source, kept, listed } = pair

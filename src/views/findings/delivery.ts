@@ -13,10 +13,10 @@ const SOURCE = 'delivery'
 
 const isAlive = (node: DeliveryNode) => node.stale !== true && node.reconciliation_loop_alive !== false
 
-/** When a node last reported; of one that does not say, never. */
+/** When a node last reported; 0 if unknown. */
 const instantOf = ({ updated_at }: DeliveryNode) => (updated_at === null ? 0 : Date.parse(updated_at))
 
-/** The living node that reported last, of the first page that has one among those that `counts`. */
+/** The alive node that reported last and for which `counts` is true, from the first page that has one. */
 async function latestOf(
   scan: ScanContext,
   counts: (node: DeliveryNode) => boolean = () => true,
@@ -50,7 +50,10 @@ function commandEvidence(scan: ScanContext, command: DeliveryCommand): Evidence 
   })
 }
 
-/** What names the command: its scope in the place of what nobody knows of it, which alone tells it from others. */
+/**
+ * The ids that name the command. If its user is unknown, its scope takes their part, because only the scope is unique
+ * then.
+ */
 const subjectOf = ({ user_id, client_id, command_id, admission }: DeliveryCommand): Record<string, string> => ({
   ...(user_id !== null && { user_id }),
   ...(client_id !== null && { client_id }),
@@ -58,11 +61,11 @@ const subjectOf = ({ user_id, client_id, command_id, admission }: DeliveryComman
   command_id,
 })
 
-/** A finding of a command, named as its status is asked for. */
+/** A finding about a command, named by the parameters of its status route. */
 const ofCommand = (kind: FindingKind, command: DeliveryCommand, since: string | null, evidence: Evidence[]): Finding =>
   finding(kind, subjectOf(command), since, evidence, addressOf(command))
 
-/** Of a command that is for no client that anybody knows, none can be missing. */
+/** A command without a known client cannot have a missing client. */
 const isForClient = (command: DeliveryCommand): command is DeliveryCommand & ClientOfUser =>
   command.user_id !== null && command.client_id !== null
 
@@ -83,7 +86,7 @@ export const COMMANDS_OVERDUE = createListDetector<DeliveryCommand>({
   },
 })
 
-/** Clients that have a command in hand, behind which others wait their turn; `null` where there are more than a page. */
+/** Clients with a command being delivered, for which others wait; `null` if there is more than one page of them. */
 async function busyClients(scan: ScanContext): Promise<Set<string> | null> {
   const list = async (page: PageQuery, ctx: InspectionContext) => {
     const listed = await scan.inspectors.delivery.listCommands?.({ state: 'attempted' }, page, ctx)
@@ -205,7 +208,7 @@ async function connectionAt(node_id: string, scan: ScanContext): Promise<Connect
   const list = (page: PageQuery, ctx: InspectionContext) =>
     registry.listConnections({ node_id, status: 'connected' }, page, ctx)
   const { records } = await scan.pageWith('registry', { entry: Connection, list }, 1)
-  // A registry that does not know the filter lists anybody's.
+  // A registry that does not support the filter lists connections of every node.
   return records.find((connection) => connection.node_id === node_id && connection.status === 'connected')
 }
 

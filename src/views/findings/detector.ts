@@ -1,4 +1,4 @@
-/** What looks for findings: one page of one list at a time, held against what other sources say. */
+/** Detectors of findings: each reads one page of one list and compares it with other sources. */
 
 import type * as z from 'zod'
 import { runWithin } from '../../async/time-limit.js'
@@ -22,27 +22,27 @@ import {
 } from '../reading.js'
 import type { Evidence, Finding, FindingKind } from './finding.js'
 
-/** How long one source may take to answer one question: one that hangs must not keep what the others say. */
+/** Timeout of one read of one source, so that a source that hangs does not hide the findings of others. */
 const SOURCE_MS = 1_000
 
-/** Clients of one request of which it is looked up since when they are connected or not. */
+/** Maximum number of clients per request whose last connect or disconnect is looked up. */
 const CHANGES_MAX = 20
-/** Entries that one such lookup may examine. */
+/** Maximum number of entries that one such lookup may examine. */
 const CHANGE_ENTRIES = 100
 
-/** Thrown where what one request may examine of a source is spent. */
+/** Thrown when the entries that one request may examine of a source are used up. */
 export class BudgetExhausted extends Error {}
 
-/** Thrown in the place of what a source threw, which has been told. */
+/** Thrown instead of an error of a source that was already reported. */
 export class SourceFailed extends Error {}
 
-/** What one look has for all that look: inspectors, what it may yet examine of each source, and what came in its way. */
+/** The state of one scan that all detectors share: inspectors, the remaining budget of each source, and failures. */
 export class ScanContext {
   readonly budgets = new Map<SourceName, Budget>()
-  /** Sources of which something was passed over. */
+  /** Sources that were not read completely. */
   readonly cut = new Set<SourceName>()
   readonly failed = new Map<SourceName, unknown>()
-  /** Sources that were asked anything. */
+  /** Sources that were read. */
   readonly asked = new Set<SourceName>()
 
   private readonly changes = new Map<string, Promise<string | null>>()
@@ -77,7 +77,7 @@ export class ScanContext {
     return { ...budget, entries: part(budget.entries), pages: part(budget.pages) }
   }
 
-  /** What `source` answers. @throws SourceFailed, Spent. */
+  /** Reads `source`. @throws SourceFailed, BudgetExhausted. */
   async inspect<T>(source: SourceName, work: (view: ViewContext, budget: Budget) => Promise<T>): Promise<T> {
     const budget = this.budget(source)
     if (budget.entries <= 0 || budget.pages <= 0) throw new BudgetExhausted()
@@ -113,8 +113,9 @@ export class ScanContext {
   }
 
   /**
-   * The first page of a list with a record that is `meant`, or its last: a page without one may go on, and what is not on
-   * it is not away. @throws SourceFailed, and Spent where nobody knows within the bounds.
+   * Returns the first page with a record that satisfies `meant`, or the last page: a page without one may have a next
+   * page, so an absent record is not proof. @throws SourceFailed, and BudgetExhausted if it is unknown within the
+   * bounds.
    */
   async pageWith<T>(
     source: SourceName,
@@ -182,24 +183,24 @@ async function readChange(
   return holder === null ? found.disconnected_at : found.instance_id === holder ? found.connected_at : null
 }
 
-/** What a detector saw of one page of its list. */
+/** The result of scanning one page of a list. */
 export interface ScannedPage {
   findings: Finding[]
-  /** Where its list goes on, if it does. */
+  /** The cursor of the next page; `null` for the last one. */
   next: string | null
 }
 
 /** Looks for findings of some kinds along one list. */
 export interface Detector {
   kinds: readonly FindingKind[]
-  /** All of these are needed. */
+  /** The capabilities that the detector needs, all of them. */
   needs: readonly Capability[]
   /** Whose list it goes along. */
   source: SourceName
   detect(scan: ScanContext, page: PageQuery): Promise<ScannedPage>
 }
 
-/** A detector that goes along `list` and says of each page of records what it finds in them. */
+/** Creates a detector that reads `list` page by page and returns the findings of each page. */
 export function createListDetector<T>(
   definition: Pick<Detector, 'kinds' | 'needs' | 'source'> & {
     entry: z.ZodType<T>
@@ -213,7 +214,7 @@ export function createListDetector<T>(
     needs,
     source,
     async detect(scan, page) {
-      // It is there: what a detector needs is asked for first.
+      // The method exists: the capabilities of a detector are checked first.
       const listed = (query: PageQuery, ctx: InspectionContext) =>
         list(scan.inspectors, query, ctx) as Awaitable<Page<unknown>>
       const { records, next } = await scan.page(source, { entry, list: listed }, page)

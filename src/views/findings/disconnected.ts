@@ -1,4 +1,4 @@
-/** What stands as if its client were connected, and it is not. */
+/** Findings about entries that look active although their client is not connected. */
 import { BrowserWindow } from '../../contract/browser-windows.js'
 import type { SourceName } from '../../contract/completeness.js'
 import type { ClientOfUser } from '../../contract/connections.js'
@@ -8,7 +8,7 @@ import { SessionRow } from '../../contract/sessions.js'
 import { createListDetector, type ScanContext } from './detector.js'
 import { type Evidence, type Finding, type FindingKind, fieldsOf, finding, requestOf } from './finding.js'
 
-/** That nobody, or who else, holds a client. */
+/** Evidence that a client is not connected, or which instance holds it. */
 export function holderEvidence(
   scan: ScanContext,
   { user_id, client_id }: ClientOfUser,
@@ -18,7 +18,7 @@ export function holderEvidence(
   return scan.evidence('registry', route, { connected: current !== null, current_instance_id: current })
 }
 
-/** A finding for each of `records` whose client nobody holds. */
+/** A finding for each of `records` whose client is not connected. */
 async function ofDisconnected<T extends ClientOfUser & { updated_at: string }>(
   records: readonly T[],
   scan: ScanContext,
@@ -174,7 +174,7 @@ export const SESSIONS_WITHOUT_CONNECTOR = createListDetector<SessionRow>({
   async find(sessions, scan) {
     const asked = sessions.filter(hasConnector)
     const unknown = asked.filter(({ connector_connected }) => connector_connected === null)
-    // What the registry of sessions does not say itself, that of connections may.
+    // The connection registry may know what the session registry does not report.
     const canInspect = unknown.length > 0 && Boolean(scan.inspectors.registry)
     const holderOf = canInspect ? await scan.holders(unknown.map(({ connector }) => connector)) : undefined
     const alone = asked.filter(

@@ -1,4 +1,4 @@
-/** What a finding is: two observations that do not agree, or one that is overdue by its own clock, and what that means. */
+/** A finding: two observations that disagree, or one past its own deadline, and what that proves. */
 import * as z from 'zod'
 import { Completeness, SourceName } from '../../contract/completeness.js'
 import { digest64 } from '../../contract/digest.js'
@@ -7,7 +7,7 @@ import { type JsonObject, JsonRecord } from '../../contract/json.js'
 import { ID_BYTES } from '../../contract/limits.js'
 import { pageSchema } from '../../contract/page.js'
 
-/** What contradicts what, or what is overdue by its own clock. */
+/** The kind of a finding. */
 export const FindingKind = z
   .enum([
     'command_overdue',
@@ -24,25 +24,25 @@ export const FindingKind = z
     'window_of_disconnected_client',
     'counts_disagree',
   ])
-  .describe('What contradicts what, or what is overdue by its own clock.')
+  .describe('The kind of a finding: which sources disagree, or what is past its own deadline.')
 export type FindingKind = z.infer<typeof FindingKind>
 
-/** What each kind proves, and what it does not. */
+/** What each kind proves and does not prove. */
 const WORDS: Record<FindingKind, readonly [means: string, doesNotMean: string]> = {
   command_overdue: [
-    'The deadline of the command has passed and no end is recorded, though a loop has passed since or no node is alive.',
-    'It does not mean that the command had no effect, nor that it had one: no end was recorded.',
+    'The deadline of the command has passed and no end is recorded, although a loop has run since or no node is alive.',
+    'It does not prove whether the command had an effect: no end was recorded.',
   ],
   command_waiting_though_listened: [
     'The command was admitted before the last pass of a living node, its client is connected, and it was never attempted.',
-    'It does not mean that the client refuses it: it may never have attached a mailbox.',
+    'It does not mean that the client rejects it: it may never have attached a mailbox.',
   ],
   command_waiting_for_nobody: [
     'The command waits and its client is not connected.',
-    'It does not mean that it is lost: it is delivered when the client attaches before the deadline.',
+    'It does not mean that it is lost: it is delivered if the client attaches before the deadline.',
   ],
   command_not_acknowledged: [
-    'The client is connected, at least one attempt to hand the command over was rejected or timed out, and the client has not acknowledged it.',
+    'The client is connected, at least one delivery attempt was rejected or timed out, and the client has not acknowledged it.',
     'It does not mean that the client did not receive or run it: the acknowledgement may have been lost.',
   ],
   reservation_without_command: [
@@ -50,8 +50,8 @@ const WORDS: Record<FindingKind, readonly [means: string, doesNotMean: string]> 
     'It does not mean that the scope is full: compare its reservations with its capacity.',
   ],
   silent_node_holds: [
-    'The node has stopped reporting, and connections, waiters or drainers are still recorded as its own.',
-    'It does not mean that these clients are gone: they may have moved, or the node may only be slow.',
+    'The node has stopped reporting, and connections, consumers or active deliveries are still recorded as its own.',
+    'It does not mean that these clients are disconnected: they may have moved to another node, or the node may only be slow.',
   ],
   session_without_connector: [
     'The session is active and the client that handles its actions is not connected.',
@@ -59,11 +59,11 @@ const WORDS: Record<FindingKind, readonly [means: string, doesNotMean: string]> 
   ],
   call_overdue: [
     'The call is past its deadline and has not been removed: the node that opened it is silent.',
-    'It does not mean that the action was not run: its reply may have had no caller left to receive it.',
+    'It does not mean that the action was not run: its caller may have stopped waiting before the reply.',
   ],
   call_to_superseded_instance: [
-    'The call went to an instance that does not hold the client any more.',
-    'It does not mean that the call fails: that instance may still answer.',
+    'The call was sent to an instance that no longer holds the client.',
+    'It does not mean that the call fails: that instance may still reply.',
   ],
   worker_of_disconnected_client: [
     'The worker carries a task and its client is not connected.',
@@ -71,24 +71,24 @@ const WORDS: Record<FindingKind, readonly [means: string, doesNotMean: string]> 
   ],
   context_of_disconnected_client: [
     'The context is active and its client is not connected.',
-    'It does not mean that the tab or flow is gone: it was last reported at the time shown.',
+    'It does not mean that the tab or flow is closed: it was last reported at the time shown.',
   ],
   window_of_disconnected_client: [
     'The window is open and its client is not connected.',
     'It does not mean that the window is closed: it was last reported at the time shown.',
   ],
   counts_disagree: [
-    'Two sources count the same things and did not agree in two readings in a row, while neither changed.',
-    'It does not say which of them is right.',
+    'Two sources count the same entries and disagreed in two consecutive readings, while neither changed.',
+    'It does not say which number is right.',
   ],
 }
 
 /** One observation that a finding rests on. */
 export const Evidence = z
   .object({
-    source: SourceName.describe('Who said it.'),
+    source: SourceName.describe('The source that reported it.'),
     route: z.string().describe('The request that shows it, below the prefix.'),
-    fields: JsonRecord.describe('What it said there, as far as it matters.'),
+    fields: JsonRecord.describe('The fields that matter for the finding, with the values read.'),
     observed_at: Timestamp.describe('When it was read.'),
   })
   .describe('One observation that a finding rests on.')
@@ -97,16 +97,16 @@ export type Evidence = z.infer<typeof Evidence>
 /** One finding. It rests on its `evidence` alone; nothing is measured against a threshold of the library. */
 export const Finding = z
   .object({
-    finding_id: z.string().describe('The same for the same finding in every answer.'),
-    kind: FindingKind.describe('What contradicts what, or what is overdue.'),
-    subject: z.record(z.string(), z.string()).describe('The ids of what it is about, by their names.'),
-    evidence: z.array(Evidence).min(1).describe('What it rests on: nothing else.'),
-    since: Timestamp.nullable().describe('Since when it has held at least; `null` where no source says.'),
+    finding_id: z.string().describe('Stable id: the same finding has the same id in every response.'),
+    kind: FindingKind.describe('Which sources disagree, or what is past its own deadline.'),
+    subject: z.record(z.string(), z.string()).describe('The ids that the finding is about, by field name.'),
+    evidence: z.array(Evidence).min(1).describe('All observations that the finding is based on.'),
+    since: Timestamp.nullable().describe('Since when it has been true at the latest; `null` if no source reports it.'),
     means: z.string().describe('What a finding of this kind proves.'),
     does_not_mean: z.string().describe('What it does not prove.'),
     help: z.string().describe('Where the documentation of the package explains this kind.'),
   })
-  .describe('Two observations that do not agree, or one that is overdue by its own clock.')
+  .describe('Two observations that disagree, or one past its own deadline.')
 export type Finding = z.infer<typeof Finding>
 
 /** Filters of `/findings`. */
@@ -117,11 +117,9 @@ export type FindingFilter = z.infer<typeof FindingFilter>
 export const FindingPage = pageSchema(Finding)
   .extend({
     completeness: Completeness.describe('How far the sources were read for this page.'),
-    not_looked_for: z
-      .array(FindingKind)
-      .describe('Kinds that were asked for and that no inspector of this deployment can show.'),
+    not_looked_for: z.array(FindingKind).describe('Requested kinds that no inspector of this deployment can detect.'),
   })
-  .describe('A page of findings, kind by kind. It may be shorter than its limit, or empty, and still go on.')
+  .describe('A page of findings, kind by kind. A page with a next cursor may be shorter than its limit, or empty.')
 export type FindingPage = z.infer<typeof FindingPage>
 
 /** Maximum nodes that a group of findings names. */
@@ -158,9 +156,9 @@ export const FindingSummary = z
 export type FindingSummary = z.infer<typeof FindingSummary>
 
 /**
- * A finding with its words and its id.
+ * Creates a finding with its texts and its id.
  *
- * @param named What its id is made of.
+ * @param named The values that its id is derived from.
  */
 export function finding(
   kind: FindingKind,

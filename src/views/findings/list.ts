@@ -38,7 +38,7 @@ import {
   NODES_SHOWN,
 } from './finding.js'
 
-/** In the order of their places in a walk: what is found by an index before what goes along everything. */
+/** Detectors in the order of a walk: those that use an index come before those that read a whole list. */
 const DETECTORS: readonly Detector[] = [
   COMMANDS_OVERDUE,
   CALLS_OVERDUE,
@@ -55,7 +55,7 @@ const DETECTORS: readonly Detector[] = [
   WINDOWS_OF_DISCONNECTED,
 ]
 
-/** Inspectors of which any can show something: those whose lists are gone along. */
+/** Inspectors of which at least one is needed: those whose lists are read. */
 export const FINDING_NEEDS = [...new Set(DETECTORS.map(({ source }) => source))]
 
 /** Between the two looks: longer than a command or a report is on its way. */
@@ -65,12 +65,12 @@ const FIRST_SHARE = 0.5
 /** A page with less room than this is ended: its list would be read in crumbs. */
 const ROOM_MIN = 25
 
-/** Findings that a summary counts at most: a first look finds no more within its bounds by default. */
+/** Maximum number of findings that a summary counts: with the default limits a first scan finds no more. */
 const COUNTED_MAX = 5_000
-/** After this long, a first look goes on with no further list: the second look needs as long. */
+/** After this long, a first scan starts no further list: the second scan needs as long. */
 const FIRST_LOOK_MS = 1_500
 
-/** Where a walk goes on: the detector, and the token of its list. */
+/** Position of a walk: the detector, and the cursor of its list. */
 interface Place {
   detector: number
   cursor: string | null
@@ -94,18 +94,18 @@ interface Look {
   findings: Finding[]
 }
 
-/** Which of the detectors can look, and whether the filter asks for what they find. */
+/** Whether the filter asks for a kind that the detector finds. */
 const isAsked = ({ kinds }: Detector, { kind }: FindingFilter) => kind === undefined || kinds.includes(kind)
 const sourcesOf = ({ needs }: Detector) => needs.map((need) => CAPABILITIES.inspectorOf(need) as SourceName)
 const canScan = ({ needs }: Detector, inspectors: Inspectors) =>
   needs.every((need) => CAPABILITIES.offers(inspectors, need))
 
 /**
- * Findings, detector by detector. Whoever is read while things change sees them half done, so what is seen once is looked
- * for once more a moment later, and told when it is there both times. `page.cursor` is the place where the page before
- * ended; a page may hold less than its limit.
+ * Lists findings, detector by detector. Sources that change while they are read can look inconsistent, so each
+ * candidate is read a second time a moment later and returned only if it is found both times. `page.cursor` is the
+ * position where the page before ended; a page may hold less than its limit.
  *
- * @throws the error of the source that says most when every source failed.
+ * @throws the most severe error of the sources when every source failed.
  */
 export async function listFindings(
   inspectors: Inspectors,
@@ -217,7 +217,7 @@ async function scanAll(scan: ScanContext, filter: FindingFilter, page: PageQuery
       place = seen.next === null || seen.next === place.cursor ? next : { ...place, cursor: seen.next }
     } catch (error) {
       if (!(error instanceof BudgetExhausted || error instanceof SourceFailed)) throw error
-      // The next request goes on here, unless a whole one is not enough for it.
+      // The next request continues here, unless even a whole request is too small.
       if (error instanceof BudgetExhausted && hasLooked) break
       if (error instanceof BudgetExhausted) scan.cut.add(detector.source)
       place = next
@@ -227,7 +227,7 @@ async function scanAll(scan: ScanContext, filter: FindingFilter, page: PageQuery
   return { looks, place }
 }
 
-/** Those of the findings that a second look shows too, with what it saw. */
+/** The findings that a second scan shows too, with its evidence. */
 async function rescan(scan: ScanContext, looks: readonly Look[]): Promise<Finding[]> {
   if (looks.length === 0) return []
   await sleep(LOOK_AGAIN_MS)
@@ -246,7 +246,7 @@ async function rescan(scan: ScanContext, looks: readonly Look[]): Promise<Findin
   return confirmed
 }
 
-/** What each source was read for in some looks together. */
+/** How far each source was read in these scans together. */
 function readingsOf(looks: readonly ScanContext[]): SourceReading[] {
   const sources = new Set(looks.flatMap(({ asked }) => [...asked]))
   return [...sources].map((source): SourceReading => {

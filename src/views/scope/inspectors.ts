@@ -1,4 +1,4 @@
-/** Inspectors that see some users only: what whoever may not see everybody is answered from. */
+/** Inspectors that are restricted to some users, for callers who may not see everyone's data. */
 
 import type { BrowserWindowRegistryInspector } from '../../contract/browser-windows.js'
 import type { RegistryInspector } from '../../contract/connections.js'
@@ -35,7 +35,7 @@ import {
   type VisibleUsers,
 } from './seen.js'
 
-// Cooperative sites, for those in sight: a site and its sessions are their owner's, a stream its viewer's.
+// Cooperative sites, for visible users: a site and its sessions belong to their owner, a stream to its viewer.
 
 /** `record` where its owner is in sight. */
 const ifOwned = <T extends { owner: string }>(record: T | null, { has }: VisibleUsers): T | null =>
@@ -63,7 +63,7 @@ function scopeSessions(sessions: SessionInspector, seen: VisibleUsers): SessionI
   }
 }
 
-/** Viewers are those in sight: they are counted by walking over their streams, as far as a request may. */
+/** Counts the visible viewers by walking over their streams, within the bound of a request. */
 function scopeSubscriptions(subscriptions: SubscriptionInspector, seen: VisibleUsers): SubscriptionInspector {
   const listSubscriptions = listOfUsers<SubscriptionRow, SubscriptionFilter>(seen.users, (filter, page, ctx) =>
     subscriptions.listSubscriptions(filter, page, ctx),
@@ -93,7 +93,7 @@ function scopeSubscriptions(subscriptions: SubscriptionInspector, seen: VisibleU
   }
 }
 
-// The registries of what clients report, for those in sight: connections, contexts, browser windows.
+// The registries of what clients report, for visible users: connections, contexts, browser windows.
 
 function scopeConnections(registry: RegistryInspector, seen: VisibleUsers): RegistryInspector {
   const {
@@ -140,7 +140,7 @@ function scopeConnections(registry: RegistryInspector, seen: VisibleUsers): Regi
         if (user_id === null) return null
         const listed = await listActions.call(registry, { ...filter, user_id }, page, ctx)
         if (listed === null) return null
-        // Without what it has examined: an index of actions passes over silent connections of others.
+        // Without `examined`: an index of actions skips silent connections of other users.
         const { items, next_cursor, has_more, omitted, truncated } = listed
         return { items, next_cursor, has_more, ...(omitted && { omitted }), ...(truncated && { truncated }) }
       },
@@ -157,7 +157,7 @@ function scopeContexts(contexts: ContextRegistryInspector, seen: VisibleUsers): 
     ...(countContexts && { countContexts: countOfOne(seen, countContexts.bind(contexts)) }),
     ...(countByWindow && {
       async countByWindow(windowIds, ctx, windows = []) {
-        // In a window of which nobody says whose it is, others may have contexts.
+        // Other users may have contexts in a window whose user is unknown.
         const own = windows.filter(({ user_id }) => seen.has(user_id))
         const ids = own.map(({ window_id }) => window_id)
         const counted = own.length === 0 ? [] : await countByWindow.call(contexts, ids, ctx, own)
@@ -180,15 +180,16 @@ function scopeWindows(windows: BrowserWindowRegistryInspector, seen: VisibleUser
 }
 
 /**
- * `inspectors` that see the users of `scope` alone. Anybody else looks like nobody: in no list, no record, no number. What is
- * of all users and cannot be narrowed is refused as `not_narrowable`: the summaries of the deduplicator and of calls, how many connections came and went, and of delivery
- * everything but the commands and mailboxes of users, and the evidence about one command. An operation that this function does not know is not there.
+ * Restricts `inspectors` to the users of `scope`. Data of all other users is absent from lists, records and counts.
+ * Operations that cannot be restricted are refused with `not_narrowable`: the summaries of the deduplicator and of
+ * calls, how many connections came and went, and of delivery everything but the commands and mailboxes of users, and
+ * the evidence about one command. Operations that this function does not know are missing.
  *
- * Lists go one user after the other, in the order of their ids. Where more than one user is asked for, numbers are those of a
- * walk over their entries within the bound of a request, and actions come without descriptions. A stream is that of the user
- * whose name it bears (`users/{user_id}/…`).
+ * Lists are sorted by user id first. If more than one user is visible, counts come from a walk over their entries
+ * within the bound of a request, and actions have no descriptions. A stream belongs to the user in its name
+ * (`users/{user_id}/…`).
  *
- * @throws TypeError for users that are no list of ids, RangeError for more than 500.
+ * @throws TypeError if `user_ids` is not a list of ids, RangeError for more than 500.
  * @example
  * const team = scopeInspectors(inspectors, { user_ids: ['ada', 'olga'] })
  * const router = createDiagnosticsRouter({ inspectors: team, auth: apiKeyAuth(keyOfTheTeam) })
@@ -207,7 +208,7 @@ export function scopeInspectors(inspectors: Inspectors, scope: UserScope): Inspe
     sessions,
     subscriptions,
   } = inspectors
-  // One by one: what is new is closed until somebody has thought about it.
+  // Listed one by one: a new operation stays unavailable until it is added here.
   return {
     history: history && scopeHistory(history, seen),
     registry: registry && scopeConnections(registry, seen),

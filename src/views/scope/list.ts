@@ -5,26 +5,26 @@ import { type Awaitable, type InspectionContext, matcherOf, type Page, type Page
 import { Refusal } from '../../refusal.js'
 import { budgetOf, readPage } from '../reading.js'
 
-/** The field by which an entry is somebody's. */
+/** The field of an entry that names its user. */
 type Whose = 'user_id' | 'owner'
-/** An entry; nobody's where its owner is not known. */
+/** An entry; its owner may be unknown. */
 type OwnedBy<By extends Whose> = { readonly [Name in By]: string | null }
-/** What a source is asked for. */
+/** A filter for one user. */
 type OfOne<By extends Whose> = { readonly [Name in By]: string }
 type FilterBy<By extends Whose> = { readonly [Name in By]?: string | undefined }
 
 type List<T, F> = (filter: F, page: PageQuery, ctx: InspectionContext) => Awaitable<Page<T>>
 
-/** Where a page goes on: at which user, and after what of theirs. */
+/** Position of a page: the user, and the cursor within the entries of that user. */
 interface Place {
   at: number
   cursor: string | null
 }
 
-// Whose users they are, which of them, and the source's own token, which there is none of where a user begins.
+// A digest of the visible users, the index of one of them, and the cursor of the source, absent at the start of a user.
 const TOKEN = /^([0-9a-f]{8})\.(0|[1-9][0-9]{0,2})(?:\.(.*))?$/s
 
-/** `listOwned` of what names its user as such. */
+/** `listOwned` for entries with a `user_id`. */
 export function listOfUsers<T extends OwnedBy<'user_id'>, F extends FilterBy<'user_id'>>(
   users: readonly string[],
   list: List<T, OfOne<'user_id'>>,
@@ -35,14 +35,15 @@ export function listOfUsers<T extends OwnedBy<'user_id'>, F extends FilterBy<'us
 }
 
 /**
- * `list` of the entries of `users`, in the order of these, and of one user in the order of the page; all of it
- * backwards where the newest come first. A source is asked for one user at a time and for all of theirs; other
- * filters are applied to what it answers. Whatever it passes over is then nobody else's, and neither a cost nor an empty page
- * tells of others. A token is up to 13 bytes longer than the source's, and goes on among the same users alone.
+ * Lists the entries of `users` with `list`, user by user, and within one user in the order of the page; all of it
+ * reversed for newest first. The source is called for one user at a time and for all entries of that user; other
+ * filters are applied to the result. So skipped records, costs and empty pages reveal nothing about other users. A
+ * cursor is up to 13 bytes longer than that of the source, and is valid for the same users only.
  *
  * @param by The field of an entry, and of a filter, that names the user.
- * @param isOf Whether an entry that names the user is theirs.
- * @param admits Whether the filter, which names no user, admits an entry. Default: it has the same values under the same names.
+ * @param isOf Whether an entry with that user is visible.
+ * @param admits Whether the filter, without its user, matches an entry. Default: it has the same values under the same
+ * names.
  */
 export function listOwned<By extends Whose, T extends OwnedBy<By>, F extends FilterBy<By>>(
   by: By,
@@ -62,7 +63,7 @@ export function listOwned<By extends Whose, T extends OwnedBy<By>, F extends Fil
   return async (filter, page, ctx) => {
     const { [by]: only, ...others } = filter
     const first = only === undefined ? 0 : users.indexOf(only)
-    // Of somebody who is not in sight there is nothing.
+    // A user who is not visible has no entries.
     const end = only === undefined ? users.length : first < 0 ? first : first + 1
     const isNewest = page.order === 'newest'
     const isWithin = (place: number) => place >= first && place < end
@@ -78,7 +79,7 @@ export function listOwned<By extends Whose, T extends OwnedBy<By>, F extends Fil
       const ofUser = (query: PageQuery, asking: InspectionContext) =>
         list({ [by]: user_id } as OfOne<By>, { ...query, order: page.order }, asking)
       const listed: Page<T> = await readPage(ofUser, cursor, page.limit - items.length, budget, { ctx })
-      // What is no record is nobody's.
+      // Invalid records belong to no user.
       for (const entry of listed.items)
         if (entry?.[by] === user_id && isOf(entry) && admits(others, entry)) items.push(entry)
       omitted += listed.omitted ?? 0

@@ -1,14 +1,14 @@
-/** Who is in sight, and what an inspector of any family is asked for on their behalf. */
+/** Which users are visible, and how inspectors of any family are read for them. */
 import { invalidOption, unknownOption } from '../../contract/checks.js'
 import { checkId, compareIds } from '../../contract/ids.js'
 import type { UserIndex } from '../../contract/observation.js'
 import { type Awaitable, type Indexed, type InspectionContext, scanLimit, withMetadata } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 
-/** Users of one scope: as many as an index of users is asked for at once. */
+/** Maximum number of users of one scope, and per call to an index of users. */
 const SCOPE_MAX = 500
 
-/** The users that somebody may see. */
+/** The users that a caller may see. */
 export interface UserScope {
   /** At most 500. */
   readonly user_ids: readonly string[]
@@ -33,30 +33,30 @@ export function parseVisibleUsers(scope: UserScope): VisibleUsers {
   return { users: [...known].sort(compareIds), has: (userId) => known.has(userId) }
 }
 
-/** What is of all users is not told. */
+/** Refuses operations that cover all users. */
 export function refuseUnscopable(): never {
   throw new Refusal('not_narrowable')
 }
 
-/** `record` where it is that of somebody in sight. */
+/** Returns `record` if its user is visible, otherwise `null`. */
 export const ifVisible = <T extends { user_id: string | null }>(record: T | null, { has }: VisibleUsers): T | null =>
   record && record.user_id !== null && has(record.user_id) ? record : null
 
-/** What a source says of its answer, and nothing else of it. */
+/** Copies the metadata of an indexed response, without its data. */
 export const indexMetadata = ({ examined, truncated }: Indexed): Indexed => ({
   ...(examined === undefined ? {} : { examined }),
   ...(truncated === undefined ? {} : { truncated }),
 })
 
-/** The one user in sight that is asked for. */
+/** The one visible user that is requested. */
 export function onlyUser({ users, has }: VisibleUsers, asked: string | undefined): string | null {
   if (asked !== undefined) return has(asked) ? asked : null
   return users.length === 1 ? (users[0] as string) : null
 }
 
 /**
- * The numbers that an index keeps of one user as a whole; `null` where anything else is asked for. What an index passes over
- * under another filter belongs to others, and shows in what it says it has examined.
+ * The numbers that an index keeps of one whole user; `null` for any other filter. With other filters, the number of
+ * examined entries would reveal records of other users.
  */
 export function countOfOne<Counts>(
   seen: VisibleUsers,
@@ -107,7 +107,7 @@ export function scopeUsers(index: UserIndex, { users, has }: VisibleUsers): User
   }
 }
 
-/** What a source says of each of `keys`, asked only for those of somebody in sight; of others nobody can say. */
+/** Reads a value for each of `keys` of visible users; it is unknown for others. */
 export function eachVisibleUser<Key, Answer>(
   { has }: VisibleUsers,
   userOf: (key: Key) => string,
