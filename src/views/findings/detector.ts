@@ -48,8 +48,8 @@ export class ScanContext {
   private readonly changes = new Map<string, Promise<string | null>>()
 
   /**
-   * @param share The part of the bounds of a request that this look may use.
-   * @param isSecond Whether it confirms what another look saw, and so looks for since when it holds.
+   * @param share The part of the bounds of a request that this scan may use.
+   * @param isSecond Whether it confirms an earlier scan, and therefore looks up since when findings hold.
    */
   constructor(
     readonly inspectors: Present,
