@@ -122,23 +122,23 @@ export const FindingPage = pageSchema(Finding)
   .describe('A page of findings, kind by kind. A page with a next cursor may be shorter than its limit, or empty.')
 export type FindingPage = z.infer<typeof FindingPage>
 
-/** Maximum nodes that a group of findings names. */
+/** Maximum number of nodes that a group of findings names. */
 export const NODES_SHOWN = 16
 
 /** All findings of one kind. */
 export const FindingGroup = z
   .object({
-    kind: FindingKind.describe('What contradicts what, or what is overdue.'),
-    count: z.int().min(0).nullable().describe('How many there are; `null` where a source of this kind failed.'),
-    exact: z.boolean().describe('Whether `count` is all of them; otherwise there are at least that many.'),
-    oldest_since: Timestamp.nullable().describe('`since` of the oldest; `null` where none has one.'),
+    kind: FindingKind.describe('Which sources disagree, or what is past its own deadline.'),
+    count: z.int().min(0).nullable().describe('How many there are; `null` if a source of this kind failed.'),
+    exact: z.boolean().describe('Whether `count` is exact; if not, there are at least that many.'),
+    oldest_since: Timestamp.nullable().describe('`since` of the oldest; `null` if none has one.'),
     nodes: z
       .array(z.string())
       .max(NODES_SHOWN)
       .describe(
-        `Nodes that the findings are about, or that attempted their commands last, in order; at most ${NODES_SHOWN}. Empty where no source names one.`,
+        `Nodes that the findings are about or that made the last delivery attempt, sorted; at most ${NODES_SHOWN}. Empty if no source names one.`,
       ),
-    sample: Finding.nullable().describe('The oldest of them, or any one where none has a `since`.'),
+    sample: Finding.nullable().describe('The oldest of them, or any if none has a `since`.'),
     help: z.string().describe('Where the documentation of the package explains this kind.'),
   })
   .describe('All findings of one kind.')
