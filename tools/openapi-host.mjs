@@ -28,6 +28,7 @@ const WORLD = {
     nodes: [{}, { updated_at: null, stale: null, staleness_ms: null, metadata: { queue: 'reports' } }],
     tenants: [{}],
     mailboxes: [{}],
+    churn: [{}],
     statuses: [{}],
   },
   sites: [{}],

@@ -14,6 +14,7 @@ import {
   type Latency,
   type LatencyHistograms,
   type LatencyStep,
+  TerminalState,
   type WaitsFor,
 } from './delivery.js'
 import { DEADLINE_MAX_MS } from './delivery-dispatch.js'
@@ -147,6 +148,10 @@ export function latencyOf(sample: readonly StepTimes[]): Latency {
   })
   return Object.fromEntries(quantiles) as Latency
 }
+
+/** A count of 0 for each way a command can end. */
+export const noEnds = () =>
+  Object.fromEntries(TerminalState.options.map((state) => [state, 0])) as Record<TerminalState, number>
 
 /** Histograms without a measured time. */
 export function emptyHistograms(): LatencyHistograms {

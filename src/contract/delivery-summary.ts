@@ -177,5 +177,9 @@ export const DeliveryChurn = z
 export type DeliveryChurn = z.infer<typeof DeliveryChurn>
 
 /** Filters of `/delivery/churn`. */
-export const DeliveryChurnFilter = z.object({ node_id: filterBy('node_id') })
+export const DeliveryChurnFilter = z.object({
+  node_id: filterBy('node_id').describe(
+    'Only what this node counted. Minutes in which it did not report are left out.',
+  ),
+})
 export type DeliveryChurnFilter = z.infer<typeof DeliveryChurnFilter>

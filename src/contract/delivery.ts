@@ -11,7 +11,13 @@ import {
   TerminalState,
   WaitsFor,
 } from './delivery-states.js'
-import { type DeliveryChurn, type DeliveryChurnFilter, DeliverySummary, DeploymentMode } from './delivery-summary.js'
+import {
+  DeliveryChurn,
+  type DeliveryChurnFilter,
+  DeliveryMinute,
+  DeliverySummary,
+  DeploymentMode,
+} from './delivery-summary.js'
 import type { Family } from './family.js'
 import { filterBy, idField, idInput, NAMES, Timestamp } from './ids.js'
 import { HostMetadata } from './json.js'
@@ -221,7 +227,7 @@ export interface DeliveryInspector extends Pingable, Versioned {
   listCommands?(filter: CommandFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<DeliveryCommand>>
   /** Mailboxes that a connection is attached to at a living node. Mirrored by the operation `delivery_mailboxes`. */
   listMailboxes?(filter: MailboxFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<DeliveryMailbox>>
-  /** Mirrored by the operation `delivery_churn`. */
+  /** Commands that were admitted and ended in each of the last minutes. Advertised as `delivery_churn`. */
   deliveryChurn?(filter: DeliveryChurnFilter, ctx: InspectionContext): Awaitable<DeliveryChurn>
 }
 
@@ -232,13 +238,16 @@ export const DELIVERY_FAMILY = {
   methods: { summary: true, listNodes: true, listTenants: true, status: true },
   operations: {},
   listed: {
+    delivery_churn: 'deliveryChurn',
     delivery_commands: 'listCommands',
     delivery_mailboxes: 'listMailboxes',
   },
   components: {
     CommandState,
+    DeliveryChurn,
     DeliveryCommand,
     DeliveryMailbox,
+    DeliveryMinute,
     DeliveryNode,
     DeliveryStatus,
     DeliverySummary,

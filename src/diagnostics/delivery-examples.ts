@@ -1,5 +1,6 @@
 /** The records that the examples of delivery's routes are made of. */
 import {
+  type DeliveryChurn,
   type DeliveryMailbox,
   type DeliveryNode,
   type DeliveryStatus,
@@ -7,6 +8,7 @@ import {
   type DeliveryTenant,
   NO_LEGACY,
 } from '../contract/delivery.js'
+import { noEnds } from '../contract/delivery-rules.js'
 import { type DeliveryWhy, verdictOf, whyLink } from '../views/why-links.js'
 import { CLIENT, complete, exampleTime, INSTANCE } from './examples.js'
 
@@ -123,6 +125,19 @@ export const COMMAND: DeliveryStatus = {
   acknowledgement: { state: 'acknowledged', at: exampleTime(20), instance_id: INSTANCE.instance_id },
   recovery: { count: 0, last_at: null, reason: null },
   terminal: { state: 'resulted', at: exampleTime(24), reason: null },
+}
+
+export const DELIVERY_CHURN: DeliveryChurn = {
+  items: [
+    { minute: exampleTime(-101), admitted: 0, ended: noEnds(), open: { waiting: 2, attempted: 0, acknowledged: 0 } },
+    {
+      minute: exampleTime(-41),
+      admitted: 3,
+      ended: { ...noEnds(), resulted: 3, expired: 1 },
+      open: { waiting: 1, attempted: 0, acknowledged: 0 },
+    },
+  ],
+  observed_at: exampleTime(30),
 }
 
 const KEY = { ...CLIENT, command_id: 'open-report-10' }

@@ -3,6 +3,8 @@ import { requireRequested } from '../contract/bad-record.js'
 import {
   CommandFilter,
   CommandKey,
+  DeliveryChurn,
+  DeliveryChurnFilter,
   DeliveryCommand,
   type DeliveryInspector,
   DeliveryMailbox,
@@ -15,7 +17,7 @@ import {
 import { type InspectionContext, type Page, type PageQuery, pageSchema, withItems } from '../contract/page.js'
 import { explainDelivery } from '../views/why.js'
 import { DeliveryWhy } from '../views/why-links.js'
-import { COMMAND, FOREIGN_NODE, MAILBOX, NODE, SUMMARY, TENANT, WHY } from './delivery-examples.js'
+import { COMMAND, DELIVERY_CHURN, FOREIGN_NODE, MAILBOX, NODE, SUMMARY, TENANT, WHY } from './delivery-examples.js'
 import { lastPage } from './examples.js'
 import { diagnosticsRoute, routeSection } from './route.js'
 
@@ -91,6 +93,17 @@ export const DELIVERY_ROUTES = routeSection('delivery', 'Commands on their way t
       action: 'open_report',
     }),
     read: ({ delivery }, { filter, page }, { ctx }) => delivery.listCommands?.(filter, page, ctx),
+  }),
+  diagnosticsRoute({
+    path: '/delivery/churn',
+    unversioned: true,
+    operationId: 'getDeliveryChurn',
+    summary: 'How many commands were admitted and ended, minute by minute',
+    needs: ['delivery_churn'],
+    query: DeliveryChurnFilter,
+    response: DeliveryChurn,
+    example: DELIVERY_CHURN,
+    read: ({ delivery }, { filter }, { ctx }) => delivery.deliveryChurn?.(filter, ctx),
   }),
   diagnosticsRoute({
     path: '/delivery/mailboxes',

@@ -1,7 +1,6 @@
 /** Contract suite of the connection registry's inspector. */
 import {
   ActionObservation,
-  CHURN_MINUTES,
   type ChurnFilter,
   type ChurnMinute,
   ClientEvent,
@@ -12,7 +11,6 @@ import {
   ConnectionChurn,
   ConnectionEvent,
   ConnectionFilter,
-  MINUTE_MS,
   type RegistryInspector,
 } from '../contract/connections.js'
 import { compareIds } from '../contract/ids.js'
@@ -24,6 +22,7 @@ import {
   check,
   checkEnds,
   checkEqual,
+  checkMinutes,
   checkSchema,
   FAKE_TIME,
   fakePage,
@@ -60,18 +59,7 @@ async function checkChurn(make: MakeInspector<RegistryInspector>): Promise<void>
     return churn as ConnectionChurn
   }
   const { items, observed_at } = await churnOf({})
-  check(
-    items.length <= CHURN_MINUTES,
-    `connectionChurn returned ${items.length} minutes, more than the maximum of ${CHURN_MINUTES}`,
-  )
-  for (const [i, { minute }] of items.entries()) {
-    check(
-      Date.parse(minute) % MINUTE_MS === 0,
-      `connectionChurn returned ${minute}, which is not the start of a minute`,
-    )
-    check(minute <= observed_at, `connectionChurn returned ${minute}, which is in the future`)
-    check((items[i - 1]?.minute ?? '') < minute, `connectionChurn is not oldest first, once each: ${minute}`)
-  }
+  checkMinutes({ items, observed_at }, 'connectionChurn')
   const byType = await Promise.all(ClientType.options.map((client_type) => churnOf({ client_type })))
   for (const { minute, ...counts } of items) {
     const parts = byType.flatMap((churn) => churn.items.filter((one) => one.minute === minute))

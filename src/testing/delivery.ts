@@ -3,9 +3,11 @@ import {
   type CommandFilter,
   type CommandKey,
   CommandState,
+  DeliveryChurn,
   DeliveryCommand,
   type DeliveryInspector,
   DeliveryMailbox,
+  type DeliveryMinute,
   DeliveryNode,
   DeliveryStatus,
   DeliverySummary,
@@ -13,6 +15,7 @@ import {
   type MailboxFilter,
   NO_LEGACY,
   NO_REASON,
+  type TerminalState,
   TRACKED_STATES,
   WaitsFor,
 } from '../contract/delivery.js'
@@ -20,6 +23,7 @@ import {
   addressOf,
   admitsCommand,
   latencyOf,
+  noEnds,
   shownAttempts,
   stepTimesOf,
   toDeliveryCommand,
@@ -35,6 +39,7 @@ import {
   checkEntries,
   checkEqual,
   checkExact,
+  checkMinutes,
   FAKE_TIME,
   fakePage,
   fill,
@@ -215,6 +220,10 @@ export function deliveryContract(
     ...commandCases(make),
     ...mailboxCases(make),
     {
+      name: 'deliveryChurn returns each minute once, and nothing of an unknown node',
+      run: () => checkChurn(make),
+    },
+    {
       name: 'status returns the evidence of the requested command, without its payload',
       run: of(async (delivery) => {
         for (const { user_id, client_id, command_id } of commands) {
@@ -246,6 +255,22 @@ export function deliveryContract(
       }),
     },
   ])
+}
+
+async function checkChurn(make: MakeInspector<DeliveryInspector>): Promise<void> {
+  const delivery = await make()
+  if (!delivery?.deliveryChurn) return notTested('deliveryChurn is not implemented')
+  const churnOf = async (node_id?: string) => {
+    const churn = await delivery.deliveryChurn?.({ ...(node_id !== undefined && { node_id }) }, CONTEXT)
+    checkExact(DeliveryChurn, churn, 'deliveryChurn')
+    return churn as DeliveryChurn
+  }
+  checkMinutes(await churnOf(), 'deliveryChurn')
+  for (const { minute, admitted, ended, open } of (await churnOf(UNKNOWN_ID)).items) {
+    checkEqual([admitted, sumOf(ended)], [0, 0], `changes at ${minute} on an unknown node`)
+    checkEqual(open, null, `open commands at ${minute} under a filter`)
+  }
+  await checkEnds((ctx) => delivery.deliveryChurn?.({}, ctx), 'deliveryChurn')
 }
 
 const sumOf = (counts: Readonly<Record<string, number>>) => Object.values(counts).reduce((sum, count) => sum + count, 0)
@@ -283,6 +308,12 @@ export interface FakeCommand extends Partly<DeliveryStatus> {
   action?: string | null
 }
 
+/** Commands that were admitted and ended in one minute, optionally at one node. */
+export interface FakeDeliveryMinute extends Partly<DeliveryMinute> {
+  /** Id of the node. @default none */
+  node_id?: string
+}
+
 /** Data of the fake delivery inspector. */
 export interface DeliveryWorld {
   /** The command dispatcher. */
@@ -295,6 +326,8 @@ export interface DeliveryWorld {
     tenants?: Partly<DeliveryTenant>[]
     /** Makes the inspector list attached mailboxes. */
     mailboxes?: Partly<DeliveryMailbox>[]
+    /** Makes the inspector return what happened minute by minute. */
+    churn?: FakeDeliveryMinute[]
     /** Makes the inspector list its commands. Those with a deadline up to `2026-01-01T00:00:00.000Z` are overdue. */
     statuses?: FakeCommand[]
   }
@@ -425,6 +458,23 @@ function commandsOf({ statuses, mailboxes }: NonNullable<DeliveryWorld['delivery
   })
 }
 
+/** Returns the minutes of a world, or of one node. Equal minutes are merged. */
+function fakeChurn(all: readonly FakeDeliveryMinute[], node_id: string | undefined): DeliveryChurn {
+  const given = all.filter((part) => node_id === undefined || part.node_id === node_id)
+  const minutes = [...new Set(given.map(({ minute = FAKE_TIME }) => minute))].sort()
+  const items = minutes.map((minute): DeliveryMinute => {
+    const item = { minute, admitted: 0, ended: noEnds(), open: null as DeliveryMinute['open'] }
+    for (const part of given) {
+      if ((part.minute ?? FAKE_TIME) !== minute) continue
+      item.admitted += part.admitted ?? 0
+      for (const [state, count] of Object.entries(part.ended ?? {})) item.ended[state as TerminalState] += count
+      if (node_id === undefined && part.open) item.open = { waiting: 0, attempted: 0, acknowledged: 0, ...part.open }
+    }
+    return item
+  })
+  return { items, observed_at: minutes.at(-1) ?? FAKE_TIME }
+}
+
 export function fakeDelivery({ delivery }: DeliveryWorld): DeliveryInspector | undefined {
   if (!delivery) return undefined
   const listed = () => delivery.statuses && commandsOf(delivery)
@@ -442,6 +492,9 @@ export function fakeDelivery({ delivery }: DeliveryWorld): DeliveryInspector | u
           page,
         )
       },
+    }),
+    ...(delivery.churn && {
+      deliveryChurn: ({ node_id }) => fakeChurn(delivery.churn ?? [], node_id),
     }),
     ...(delivery.mailboxes && {
       listMailboxes: (filter, page) => fakePage(toMailbox, delivery.mailboxes, filter, page),

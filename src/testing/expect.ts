@@ -2,7 +2,7 @@
  * Assertions of the contract suites: errors that name the expectation and the actual value. Works with any test runner.
  */
 import { endWithin } from '../async/ending.js'
-import type { Instance } from '../contract/connections.js'
+import { CHURN_MINUTES, type Instance, MINUTE_MS } from '../contract/connections.js'
 import { canonicalJson, type Json } from '../contract/json.js'
 import { type InspectionContext, matcherOf, type Page, type PageQuery, parseSequence } from '../contract/page.js'
 import { hasAll } from '../contract/rows.js'
@@ -276,4 +276,20 @@ export function find<T extends object>(
 ): T | null {
   const wanted = Object.entries(key)
   return wholeRecords(toRecord, given).find((entry) => hasAll(entry, wanted)) ?? null
+}
+
+/** Checks that `items` are distinct minutes up to `observed_at`, oldest first. */
+export function checkMinutes(
+  { items, observed_at }: { items: readonly { minute: string }[]; observed_at: string },
+  name: string,
+): void {
+  check(
+    items.length <= CHURN_MINUTES,
+    `${name} returned ${items.length} minutes, more than the maximum of ${CHURN_MINUTES}`,
+  )
+  for (const [i, { minute }] of items.entries()) {
+    check(Date.parse(minute) % MINUTE_MS === 0, `${name} returned ${minute}, which is not the start of a minute`)
+    check(minute <= observed_at, `${name} returned ${minute}, which is in the future`)
+    check((items[i - 1]?.minute ?? '') < minute, `${name} is not oldest first, once each: ${minute}`)
+  }
 }

@@ -61,7 +61,7 @@ const WORLD: Shape<FakeWorld> = {
   messages: LIST,
   streams: LIST,
   deduplicator: optionsOf({ summary: OBJECT, users: LIST }),
-  delivery: optionsOf({ summary: OBJECT, nodes: LIST, tenants: LIST, mailboxes: LIST, statuses: LIST }),
+  delivery: optionsOf({ summary: OBJECT, nodes: LIST, tenants: LIST, mailboxes: LIST, churn: LIST, statuses: LIST }),
   sites: LIST,
   sessions: LIST,
   subscriptions: LIST,

@@ -1,6 +1,12 @@
 /** What an inspector answers about where commands stand, what they wait for, and how long they took. */
 import { describe, expect, it } from 'vitest'
-import { type DeliveryMailbox, DeliveryMailbox as Mailbox, type MailboxFilter } from '../../src/contract/delivery.js'
+import {
+  DeliveryChurn,
+  type DeliveryChurnFilter,
+  type DeliveryMailbox,
+  DeliveryMailbox as Mailbox,
+  type MailboxFilter,
+} from '../../src/contract/delivery.js'
 import type { Order } from '../../src/contract/page.js'
 import { ASK, at, walk } from './clock.js'
 import { command, connection, eventually, first, key } from './delivery-commands.js'
@@ -218,6 +224,46 @@ export function answersContract({ clock, dispatcher, open, advance, status, summ
       expect([attempts?.count, attempts?.omitted, attempts?.handed_over_at]).toEqual([18, 2, null])
       expect(attempts?.items.map(({ number }) => number)).toEqual(Array.from({ length: 16 }, (_, i) => i + 3))
       expect(new Set(attempts?.items.map(({ reason }) => reason))).toEqual(new Set(['deliver_rejected']))
+    })
+  })
+
+  describe('the churn of commands', () => {
+    const minute = (after: number) => `${at(after * 60_000).slice(0, 16)}:00.000Z`
+    const none = { resulted: 0, failed: 0, expired: 0, cancelled: 0, rejected: 0 }
+    const churn = async (filter: DeliveryChurnFilter = {}) =>
+      DeliveryChurn.strict().parse(await dispatcher.inspector.deliveryChurn?.(filter, ASK)).items
+
+    it('counts what was admitted and how it ended in each minute, at each node', async () => {
+      await dispatcher.dispatch(command('c1', { deadline_ms: 600_000 }))
+      await dispatcher.dispatch(command('c2', { client_id: 'phone', deadline_ms: 90_000 }))
+      await dispatcher.dispatch(command('c3', { client_id: 'phone' }))
+      await dispatcher.dispatch(command('c4', { require_waiter: true }))
+      await dispatcher.cancel({ ...key('c3'), client_id: 'phone' })
+      await advance(60_000)
+      const [before, present] = await churn()
+      expect(before).toMatchObject({ minute: minute(0), admitted: 3, ended: { ...none, cancelled: 1, rejected: 1 } })
+      const open = { waiting: 2, attempted: 0, acknowledged: 0 }
+      expect(present).toEqual({ minute: minute(1), admitted: 0, ended: none, open })
+      await advance(60_000)
+      const items = await churn()
+      expect(items.slice(1)).toEqual([
+        present,
+        { minute: minute(2), admitted: 0, ended: { ...none, expired: 1 }, open: { ...open, waiting: 1 } },
+      ])
+      const { items: nodes } = await dispatcher.inspector.listNodes({ limit: 10, cursor: null }, ASK)
+      expect(await churn({ node_id: nodes[0]?.node_id as string })).toEqual(
+        items.map((item) => ({ ...item, open: null })),
+      )
+      expect(await churn({ node_id: 'elsewhere' })).toEqual([])
+    })
+
+    it('reports the last sixty minutes', async () => {
+      for (let i = 0; i < 70; i++) await advance(60_000)
+      await dispatcher.dispatch(command('c1'))
+      await advance(0)
+      const items = await churn()
+      expect(items.map((one) => one.minute)).toEqual(Array.from({ length: 60 }, (_, i) => minute(i + 11)))
+      expect(items.filter(({ admitted }) => admitted > 0)).toMatchObject([{ minute: minute(70), admitted: 1 }])
     })
   })
 

@@ -156,6 +156,7 @@ describe('a caller limited to some users', () => {
       '/delivery/summary',
       '/delivery/nodes',
       '/delivery/tenants',
+      '/delivery/churn',
     ])
     const capabilities = await scoped('/capabilities')
     const whole = (await get(createSubject(), '/capabilities')).body

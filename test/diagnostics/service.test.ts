@@ -78,6 +78,7 @@ describe('the capabilities', () => {
     [{ browserWindows: [] }, { browser_window_registry: true }, ['findings']],
     [{ delivery: {} }, { delivery: true }, ['delivery_why', 'findings']],
     [{ delivery: { statuses: [] } }, { delivery: true }, ['delivery_commands', 'delivery_why', 'findings']],
+    [{ delivery: { churn: [] } }, { delivery: true }, ['delivery_churn', 'delivery_why', 'findings']],
     [{ delivery: { mailboxes: [] } }, { delivery: true }, ['delivery_mailboxes', 'delivery_why', 'findings']],
   ])('of %j are %j and no more', async (world, flags, operations: string[] = []) => {
     // What is made of any source is there as soon as there is one.

@@ -27,6 +27,7 @@ const OPERATIONS = [
   'rpc_summary',
   'rpc_ended',
   'dedup_per_user',
+  'delivery_churn',
   'delivery_commands',
 ]
 

@@ -329,6 +329,16 @@ export function createWorld(): Required<FakeWorld> {
       },
       nodes: many(3, (i) => node({ node_id: `node-${i}` })),
       tenants: many(3, (i) => tenant({ scope_id: `scope-${i}` })),
+      churn: [
+        {
+          minute: '2026-01-02T03:02:00.000Z',
+          node_id: 'node-1',
+          admitted: 2,
+          ended: { resulted: 1 },
+          open: { waiting: 1, attempted: 0, acknowledged: 0 },
+        },
+        { minute: '2026-01-02T03:03:00.000Z', node_id: 'node-2', admitted: 1 },
+      ],
       mailboxes: many(3, (i) => mailbox({ client_id: `desk-${i}` })),
       statuses: [status(), status({ command_id: 'cmd-2', terminal: null })],
     },

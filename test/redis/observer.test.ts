@@ -52,6 +52,7 @@ const PATHS = [
   '/browser-windows/nope',
   '/delivery/summary',
   '/delivery/nodes',
+  '/delivery/churn',
   '/delivery/mailboxes?limit=2',
   '/delivery/tenants',
   '/delivery/commands?limit=2',

@@ -31,6 +31,7 @@ describeRedis('the documented permissions of a node', () => {
       '/users',
       '/delivery/summary',
       '/delivery/nodes',
+      '/delivery/churn',
       '/rpc/pending',
       '/rpc/summary',
       '/connections/churn',

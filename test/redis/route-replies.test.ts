@@ -39,6 +39,7 @@ const ASKED: Record<string, string[]> = {
   '/contexts/{context_id}': ['/contexts/context-1-0'],
   '/deduplicator/summary': ['/deduplicator/summary'],
   '/deduplicator/users/{user_id}': ['/deduplicator/users/bob'],
+  '/delivery/churn': ['/delivery/churn'],
   '/delivery/commands': ['/delivery/commands', '/delivery/commands?user_id=bob'],
   '/delivery/mailboxes': ['/delivery/mailboxes'],
   '/delivery/nodes': ['/delivery/nodes'],

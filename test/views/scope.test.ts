@@ -61,6 +61,7 @@ describe('scopeInspectors', () => {
       () => registry?.connectionChurn?.({}, ASK),
       () => deduplicator?.summary(ASK),
       () => delivery?.summary(ASK),
+      () => delivery?.deliveryChurn?.({}, ASK),
       () => delivery?.listNodes(FIRST, ASK),
       () => delivery?.listTenants(FIRST, ASK),
     ])

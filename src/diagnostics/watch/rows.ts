@@ -10,6 +10,7 @@ export const ROWS: Readonly<Record<string, readonly string[]>> = {
   '/connections/churn': ['minute'],
   '/connections/events': ['connection_id', 'event'],
   '/contexts': ['context_id'],
+  '/delivery/churn': ['minute'],
   // The scope, which alone tells commands of nobody apart, stands in the admission, and a client reads whole fields.
   '/delivery/commands': ['user_id', 'client_id', 'command_id', 'admission'],
   '/delivery/mailboxes': ['user_id', 'client_id'],

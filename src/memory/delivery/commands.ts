@@ -1,12 +1,19 @@
 /** The commands of the dispatcher and all their transitions; used by the attempts, the loop and the inspector. */
 
 import type { Clock } from '../../async/clock.js'
-import type { CounterKind, CounterName, TerminalState } from '../../contract/delivery.js'
+import {
+  type CounterKind,
+  type CounterName,
+  type DeliveryMinute,
+  type TerminalState,
+  TRACKED_STATES,
+} from '../../contract/delivery.js'
 import { clientKey } from '../../contract/ids.js'
 import { createTally } from '../../fair-share/tally.js'
 import { FieldIndex } from '../table/field-index.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
 import { createVersion } from '../table/version.js'
+import { createDeliveryMinutes } from './churn.js'
 import {
   afterOverdue,
   createMailbox,
@@ -45,6 +52,13 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
   /** Commands in backoff, by when the next attempt may start. */
   const backoff = new OrderedIndex<Scheduled, TrackedCommand>(itself, byWake)
   const lists = createCommandLists()
+  const minutes = createDeliveryMinutes(
+    clock.now,
+    () =>
+      Object.fromEntries(TRACKED_STATES.map((state) => [state, lists.sizeOf(state)])) as NonNullable<
+        DeliveryMinute['open']
+      >,
+  )
   /** Attached connections, in the order in which they attached, and those of each user. */
   const attached = new OrderedIndex<number, Waiter>((waiter) => waiter.sequence, byNumber)
   const attachedOf = new FieldIndex<Waiter>()
@@ -103,6 +117,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
     if (command.phase === 'ready' && mailbox.ready.delete(command.sequence)) countReady(mailbox, -1)
     if (command.phase === 'attempted') attempted.delete(command)
     if (command.phase === 'backoff') backoff.delete(command)
+    minutes.roll()
     command.phase = phase
     command.wakeAt = wakeAt
     lists.move(command)
@@ -130,6 +145,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
     ended,
     rejected,
     lists,
+    minutes,
     attached,
     attachedOf,
     counters,
@@ -191,6 +207,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
       tracked.set(command.key, command)
       trackedOf.add(command.user_id, 1)
       rejected.forget(command.key)
+      minutes.admitted()
       lists.add(command)
       queued.insert(command)
       deadlines.insert(command)
@@ -206,6 +223,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
       command.terminal = { state: 'rejected', at, reason }
       command.payload = null
       count('outcome', 'rejected')
+      minutes.ended('rejected')
       lists.add(command)
       lists.ended(command)
       rejected.keep(command)
@@ -237,6 +255,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
       mailbox.tracked--
       closeIfEmpty(mailbox)
       count('outcome', state)
+      minutes.ended(state)
       ended.keep(command)
     },
   }

@@ -321,6 +321,12 @@ export function createDeliveryInspector(options: DeliveryInspectorOptions): Deli
       return { items, next_cursor: null, has_more: false, examined }
     },
 
+    deliveryChurn({ node_id }) {
+      const isOwn = node_id === undefined || node_id === nodeId
+      const items = isOwn ? store.minutes.read(node_id !== undefined) : []
+      return { items, observed_at: toTimestamp(clock.now()) }
+    },
+
     listMailboxes: (filter, page, ctx) => listMailboxes(store, nodeId, filter, page, ctx),
 
     listTenants({ cursor, limit }, ctx) {

@@ -1,21 +1,18 @@
 /** Reads what the scripts of the connection registry counted in each of the last minutes, shard by shard. */
 import {
   CHURN_COMBINATIONS,
-  CHURN_MINUTES,
   type ChurnFilter,
   type ChurnMinute,
   ClientType,
   type ConnectionChurn,
   MINUTE_MS,
-  minuteOf,
 } from '../../contract/connections.js'
 import { Reason, toTimestamp } from '../../contract/ids.js'
 import type { InspectionContext } from '../../contract/page.js'
-import { count, listOf, scored, sumCounts } from '../store/reply.js'
+import { count, sumCounts } from '../store/reply.js'
 import type { Store } from '../store/store.js'
-import { defineReadScript, readShard } from '../table/read-script.js'
+import { minutesReader } from '../table/minutes.js'
 import { allShards } from '../table/shards.js'
-import readChurnLua from './read-churn.lua'
 
 /**
  * Maximum number of entries per minute: the combinations, a marker that the minute was counted, and the overflow
@@ -23,18 +20,7 @@ import readChurnLua from './read-churn.lua'
  */
 const ENTRIES = CHURN_COMBINATIONS + 1 + 2 * ClientType.options.length
 
-const CHURN = defineReadScript(
-  {
-    args: ['first', 'last'],
-    constants: { ENTRIES },
-    answer: ([minutes]) =>
-      listOf(minutes).map((one) => {
-        const [minute = null, entries = null] = listOf(one)
-        return { minute: count(minute), entries: scored(entries) }
-      }),
-  },
-  readChurnLua,
-)
+const readMinutes = minutesReader('connections', ENTRIES)
 
 const ENTRY = /^(?:opened|ended (\S+)) (\S+)(?: (.*))?$/s
 
@@ -54,9 +40,7 @@ function readEntry(entry: string, filter: ChurnFilter): { reason: string | undef
 export async function readChurn(store: Store, filter: ChurnFilter, ctx: InspectionContext): Promise<ConnectionChurn> {
   const shards = await allShards(store, ctx)
   const now = await store.time(ctx)
-  const last = minuteOf(now)
-  const given = { first: last - CHURN_MINUTES + 1, last }
-  const parts = await Promise.all(shards.map((shard) => readShard(store, CHURN, shard, given, ctx)))
+  const parts = await Promise.all(shards.map((shard) => readMinutes(store, shard, now, ctx)))
   const minutes = new Map<number, Map<string | undefined, number>>()
   for (const { minute, entries } of parts.flat()) {
     const counts = minutes.get(minute) ?? new Map<string | undefined, number>()

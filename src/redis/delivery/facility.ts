@@ -12,6 +12,7 @@ import { defineOptions, type Input, optionsOf } from '../../contract/options.js'
 import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
 import { createAttach } from './attach.js'
 import { createDeliveryAttempts } from './attempts.js'
+import { createChurnWriter } from './churn.js'
 import { createClaims } from './claims.js'
 import { createDispatch } from './dispatch.js'
 import { createEnds } from './ends.js'
@@ -73,7 +74,11 @@ export function commandDispatcherOn(
     nodeId,
     ...bounds,
     onNotice: (notice, shard) => mailboxes.notice(notice, shard),
-    onCount: onChange,
+    onTime: (now) => churn.at(now),
+    onCount(kind, name, times) {
+      churn.count(kind, name, times)
+      onChange()
+    },
   })
   const attempts = createDeliveryAttempts(onChange)
   const nudge = (delayMs: number) => loop.nudge(delayMs)
@@ -84,7 +89,10 @@ export function commandDispatcherOn(
   const claims = createClaims({ ...parts, hasRoom, resume: (waiter) => mailboxes.call(waiter) })
   const outcomes = createOutcomes({ ...parts, claims })
   const mailboxes: Mailboxes = createMailboxes({ ...parts, attempts, claims, outcomes })
-  const onPass = () => void heartbeat.publish().catch(() => {})
+  const onPass = () => {
+    void heartbeat.publish().catch(() => {})
+    void churn.publish()
+  }
   const loop: DeliveryLoop = createDeliveryLoop({
     ...parts,
     incarnation,
@@ -103,14 +111,16 @@ export function commandDispatcherOn(
     ...(metadata && { metadata }),
   })
   const heartbeat = createHeartbeat(store, nodeId, state)
+  const churn = createChurnWriter(store, nodeId)
   const inspector = createDeliveryInspector(store, legacy)
   loop.start()
 
   let closing: Promise<CloseResult> | undefined
   async function close(): Promise<CloseResult> {
     const told = outcomes.close()
+    const counted = told.then(() => churn.publish({ isForced: true }))
     await loop.close()
-    await endWithin([told, waiters.close(CLOSE_TIMEOUT_MS), heartbeat.close()], CLOSE_TIMEOUT_MS)
+    await endWithin([counted, waiters.close(CLOSE_TIMEOUT_MS), heartbeat.close()], CLOSE_TIMEOUT_MS)
     return { aborted: waiters.undetached }
   }
 
@@ -120,7 +130,7 @@ export function commandDispatcherOn(
     attach: createAttach({ ...parts, mailboxes, isClosed: () => loop.closed }),
     async reconcile() {
       await loop.reconcile()
-      await heartbeat.publish()
+      await Promise.all([heartbeat.publish(), churn.publish({ isForced: true })])
     },
     inspector: {
       ...inspector,

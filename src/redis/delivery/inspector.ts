@@ -6,6 +6,7 @@ import type { Store } from '../store/store.js'
 import { readPage } from '../table/pages.js'
 import { BadRow, readIndex } from '../table/rows.js'
 import { versioned } from '../table/version.js'
+import { readDeliveryChurn } from './churn.js'
 import { listCommands } from './commands.js'
 import { RECORD_TEXT_BYTES, readDeliveryStatus } from './format.js'
 import type { LegacyStream } from './legacy.js'
@@ -23,6 +24,8 @@ export function createDeliveryInspector(store: Store, legacy: LegacyStream | und
     summary: (ctx) => readSummary(store, legacy, ctx),
 
     listNodes: (page, ctx) => readPage(store, NODES, {}, page, ctx),
+
+    deliveryChurn: (filter, ctx) => readDeliveryChurn(store, filter, ctx),
 
     listCommands: (filter, page, ctx) => listCommands(store, filter, page, ctx),
 

@@ -30,8 +30,10 @@ interface DeliveryRunOptions {
   maxTrackedPerUser: number
   /** What this node is told about its own mailboxes and attempts. */
   onNotice: (notice: string, shard: number) => void
+  /** Called with the time of each reply of the store, before what it counts. */
+  onTime: (now: number) => void
   /** Something was counted. */
-  onCount: () => void
+  onCount: (kind: CounterKind, name: string, times: number) => void
 }
 
 export type DeliveryRun = ReturnType<typeof createDeliveryRun>
@@ -68,12 +70,12 @@ const nodeArguments = (options: DeliveryRunOptions): NodeArguments => ({
   max_per_user: options.maxTrackedPerUser,
 })
 
-function createCounters(onCount: () => void) {
+function createCounters(onCount: DeliveryRunOptions['onCount']) {
   const counters: Counters = { recovery: {}, outcome: {}, acknowledgement: {}, other: {} }
   function count<Kind extends CounterKind>(kind: Kind, name: CounterName<Kind>, times = 1) {
     const named: Record<string, number> = counters[kind]
     named[name] = (named[name] ?? 0) + times
-    onCount()
+    onCount(kind, name, times)
   }
   return { counters, count }
 }
@@ -84,13 +86,14 @@ const answerOf = (script: AnyScript, reply: NodeReply, call: number): Answered<u
 })
 
 export function createDeliveryRun(options: DeliveryRunOptions) {
-  const { store, onNotice, onCount } = options
+  const { store, onNotice, onTime, onCount } = options
   const { counters, count } = createCounters(onCount)
   const open = new Map<AnyScript, Map<number, Batch>>()
 
   const node = nodeArguments(options)
 
-  function apply({ counted, notices }: NodeReply, shard: number) {
+  function apply({ now, counted, notices }: NodeReply, shard: number) {
+    onTime(now)
     for (const [entry, times] of counted) {
       const [kind, name] = entry.split(' ') as [CounterKind, CounterName<CounterKind>]
       count(kind, name, times)

@@ -20,6 +20,7 @@ function anyPath(stage: Stage, dice: Dice): string {
     '/connections/count?status=connected',
     '/connections?limit=500',
     '/connections/churn',
+    '/delivery/churn',
     '/delivery/summary',
     '/delivery/commands?limit=500',
     '/delivery/tenants',

@@ -1,0 +1,35 @@
+-- Adds what a node counted in some minutes, and the open commands of the current one. `churn:<minute>` is a sorted set:
+-- entries `watched`, `admitted` and `ended:<state>`, each with ` <life> <node>`, and `open:<state>` by how often. The
+-- counts are totals of that life of the node, so a repeated or late write changes nothing. If there are too many entries,
+-- `partial` says that the sums of the minute are unknown.
+local function key_of(minute) return K('delivery', 'churn', string.format('%.0f', minute)) end
+
+local function add(key, score, member)
+  if redis.call('ZCARD', key) >= {{ENTRIES}} and not redis.call('ZSCORE', key, member) then
+    score, member = 0, 'partial'
+  end
+  redis.call('ZADD', key, 'GT', score, member)
+end
+
+-- If another application has written there, nothing is counted, and readers report it.
+local function is_ours(key)
+  local type_of = redis.call('TYPE', key).ok
+  return type_of == 'zset' or type_of == 'none'
+end
+
+for _, one in ipairs(cjson.decode(counted)) do
+  local key = key_of(one.minute)
+  if is_ours(key) then
+    local label = ' ' .. life .. ' ' .. node
+    add(key, 0, 'watched' .. label)
+    for what, times in pairs(one.counts) do add(key, times, what .. label) end
+    redis.call('PEXPIRE', key, {{KEPT_MS}})
+  end
+end
+local present = key_of(math.floor(now / {{MINUTE_MS}}))
+if not is_ours(present) then return 0 end
+if open ~= '' then
+  for state, times in pairs(cjson.decode(open)) do add(present, times, 'open:' .. state) end
+  redis.call('PEXPIRE', present, {{KEPT_MS}})
+end
+return redis.call('ZSCORE', present, 'open:waiting') and 0 or 1
