@@ -1,6 +1,7 @@
 /** What the dashboard says of one command, of one that is not there, and what it leaves out on a narrow screen: nothing. */
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { DeliveryWhy } from '../../src/views/why-links.js'
 import { KEY } from '../diagnostics/subject.js'
 import { createWorld, node } from '../diagnostics/world.js'
 import { inChromium } from './chromium.js'
@@ -61,6 +62,25 @@ inChromium('the words of the dashboard', (open) => {
     await facts(page, 'Not proven').getByText('That it arrived').waitFor()
     await page.goto(`${host.page}#${commandAt('cmd-unconfirmed')}`)
     await facts(page, 'Proven').getByText('5 attempts, no hand-over confirmed').waitFor()
+  })
+
+  it('name the first link of a command that does not hold, with its evidence', async () => {
+    const page = await open(`${host.page}#${commandAt('cmd-tried')}`, { key: KEY })
+    const { verdict, links } = await host.ask<DeliveryWhy>(commandAt('cmd-tried').replace('status', 'why'))
+    expect(verdict).toEqual({ link: 'acknowledged', holds: false })
+    const { means } = links.find(({ link }) => link === verdict?.link) as DeliveryWhy['links'][number]
+    await page.locator('.first-link', { hasText: `Not reached: acknowledged. ${means}` }).waitFor()
+    const chain = page.locator('.chain')
+    await chain.locator('li.first').getByText('acknowledgement.state = none').waitFor()
+    expect(await chain.locator('summary').allTextContents()).toEqual(
+      links.map(({ link, holds }) => {
+        const [glyph, read] = holds === null ? ['?', 'unknown'] : holds ? ['✓', 'holds'] : ['✕', 'broken']
+        return `${glyph} ${link.replaceAll('_', ' ')} ${read}`
+      }),
+    )
+    const evidence = chain.locator('li', { hasText: 'handed over' }).locator('summary')
+    await evidence.click()
+    await chain.getByText('attempts.confirmed = 5').waitFor()
   })
 
   it('do not say of a refusal what is true of an acknowledgement', async () => {

@@ -13,7 +13,6 @@ import { GROUPS, PAGES, type Page, pageForPath } from './pages.js'
 import { curlOf, Tools } from './parts/copy.js'
 import { plainText, Text } from './parts/text.js'
 import { currentTheme, isUtc, nextTheme, setUtc, zoneName } from './preferences.js'
-import { forgetSamples } from './samples.js'
 import { forgetRecent, remember, Search } from './search.js'
 import { forgetHappenings } from './tail.js'
 import { countOf, durationText, timeOf } from './words.js'
@@ -87,7 +86,6 @@ const focus = (field: HTMLElement | null) => field?.focus()
 
 /** Begins anew with another key: what the one before has shown is forgotten. */
 export function startOver(): void {
-  forgetSamples()
   forgetHappenings()
   forgetRecent()
   resetAuth()
@@ -168,6 +166,8 @@ export function App(): JSX.Element {
   const page = url === null ? undefined : pageForPath(address.path)
   // Whatever the page is about: a source that fails concerns it.
   useAnswer(isRefused ? null : '/sources')
+  // The title says how the record stands.
+  useAnswer(isRefused || !page?.id ? null : pathWithQuery(address.path, address.query))
   const [tone] = freshnessOf(pulse)
   const mark = tone === 'late' ? '▲ ' : isPaused ? '⏸ ' : ''
   useTab(`${incident ? 'Incident: ' : ''}${mark}${subjectOf(page, address)} · ${plainText(name)}`, tone)

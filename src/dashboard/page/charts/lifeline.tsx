@@ -1,50 +1,42 @@
-/** The life of one connection as a line: what happened to it, and when it was last heard of. */
+/** The life of one connection on an axis of time: what happened to it, and when it was last seen. */
 import type { JSX } from 'preact'
 import type { Connection, ConnectionEvent } from '../../../contract/connections.js'
 import { Text } from '../parts/text.js'
 import { Term, TONES } from '../parts/value.js'
 import { agoOf, clock, durationText, spacedName, timeOf } from '../words.js'
+import { axisBetween, Lane, Mark, Span, Ticks } from './axis.js'
 
-const WIDTH = 900
-const LEFT = 12
-
-interface Mark {
-  at: number
-  name: string
-  tone: string
-}
-
-export function Lifeline({
-  events,
-  connection,
-}: {
+interface LifelineProps {
   events: readonly ConnectionEvent[]
   connection: Connection | null
-}): JSX.Element {
-  const marks: Mark[] = events.map(({ at, event }) => ({
-    at: new Date(at).getTime(),
-    name: spacedName(event),
-    tone: TONES.get(event) ?? '',
-  }))
+}
+
+export function Lifeline({ events, connection }: LifelineProps): JSX.Element {
+  const marks = events.map(({ at, event }) => ({ at: new Date(at).getTime(), name: event as string }))
   const isLive = connection?.status === 'connected'
-  if (connection && isLive)
-    marks.push({ at: new Date(connection.last_seen_at).getTime(), name: 'last seen', tone: 'run' })
+  if (connection && isLive) marks.push({ at: new Date(connection.last_seen_at).getTime(), name: 'last_seen' })
   if (marks.length === 0) return <p class="empty">Nothing is recorded of it.</p>
-  const from = Math.min(...marks.map(({ at }) => at))
-  const to = isLive ? clock() : Math.max(...marks.map(({ at }) => at))
-  const x = (at: number) => LEFT + ((at - from) / Math.max(1, to - from)) * (WIDTH - 2 * LEFT)
-  const said = marks.map(({ at, name }) => `${name} ${timeOf(at)}`).join(', ')
+  const times = marks.map(({ at }) => at)
+  const from = Math.min(...times)
+  const axis = axisBetween(from, Math.max(from + 1, isLive ? clock() : Math.max(...times)))
   return (
     <>
-      <svg class="lifeline" viewBox={`0 0 ${WIDTH} 34`} role="img" aria-label={said}>
-        <line class="life" x1={x(from)} x2={x(to)} y1="17" y2="17" />
-        {isLive && <line class="live" x1={x(from)} x2={x(to)} y1="17" y2="17" />}
-        {marks.map(({ at, name, tone }) => (
-          <circle key={`${name} ${at}`} class={tone} cx={x(at)} cy="17" r="6">
-            <title>{`${name} ${timeOf(at)}`}</title>
-          </circle>
-        ))}
-      </svg>
+      <section class="score" aria-label="Lifeline">
+        <Ticks axis={axis} said={(ms) => (ms === 0 ? timeOf(from) : `+${durationText(ms)}`)} />
+        <Lane name="connection">
+          {isLive && <Span axis={axis} from={from} to={axis.to} kind="there" said="connected" />}
+          {marks.map(({ at, name }) => (
+            <Mark
+              key={name + at}
+              axis={axis}
+              time={at}
+              glyph="┃"
+              said={spacedName(name)}
+              tone={TONES.get(name) ?? ''}
+            />
+          ))}
+        </Lane>
+      </section>
       <ol class="plain">
         {events.map(({ at, event, reason }, i) => (
           <li key={`${at} ${i}`}>

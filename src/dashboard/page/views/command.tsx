@@ -15,6 +15,7 @@ import { durationText, spacedName } from '../words.js'
 import { CONNECTIONS } from './connections.js'
 import { type Fact, verdictOf } from './evidence.js'
 import { MAILBOXES } from './mailboxes.js'
+import { useWhy, Why, WhyVerdict } from './why.js'
 
 const Facts = ({ title, glyph, facts }: { title: string; glyph: string; facts: readonly Fact[] }): JSX.Element => (
   <div class="facts">
@@ -93,6 +94,7 @@ export function CommandPage({ address: { path, query } }: { address: Address }):
     client && pathWithQuery('/connections', { ...client, limit: '20' }),
     true,
   )
+  const why = useWhy(value && client && { ...client, command_id: value.command_id })
   return (
     <>
       <Card
@@ -112,6 +114,7 @@ export function CommandPage({ address: { path, query } }: { address: Address }):
                 </strong>{' '}
                 {reason !== null && <Term value={reason} />} <span class="dim">{unknown}</span>
               </p>
+              {why?.value && !why.isOld && <WhyVerdict {...why.value} />}
               <p>
                 <code>
                   <Text value={status.command_id} />
@@ -135,6 +138,7 @@ export function CommandPage({ address: { path, query } }: { address: Address }):
           )
         }}
       </Card>
+      {why && <Why answer={why} />}
       {value && client && <Neighbours status={value} query={client} />}
       {client && <Excerpt view={MAILBOXES} query={client} isBrief />}
       {client && <Excerpt view={CONNECTIONS} query={client} isBrief />}

@@ -11,7 +11,6 @@ import { hrefOf } from '../address.js'
 import { isIndexKnown, NOT_SCOPABLE, offers } from '../answers.js'
 import { Churn, recentChurn } from '../charts/churn.js'
 import { ENDS, OPEN_STATES, River } from '../charts/river.js'
-import { Spark } from '../charts/spark.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
 import { Field } from '../parts/field.js'
@@ -19,7 +18,6 @@ import type { Listed } from '../parts/list.js'
 import { Absent, problemName } from '../parts/state.js'
 import { Text, Unknown } from '../parts/text.js'
 import { Hint, Term, Time, TONES } from '../parts/value.js'
-import { sampled } from '../samples.js'
 import { type ClientEvent, commandTold, connectionTold, eventTold, happenings, notice } from '../tail.js'
 import { countOf, durationText, spacedName } from '../words.js'
 import { CALLS } from './calls.js'
@@ -120,7 +118,7 @@ function Commands({ nodes }: { nodes: AnswerState<Listed<DeliveryNode>> }): JSX.
   const summary = useAnswer<DeliverySummary>('/delivery/summary')
   const hasRiver = offers('/delivery/churn')
   const churn = useAnswer<DeliveryChurn>(hasRiver ? '/delivery/churn' : null)
-  const { value, asOf } = summary
+  const { value } = summary
   // Whoever sees some users has their commands, and no sum.
   const isSome = summary.problem?.code === NOT_SCOPABLE
   const lists = OPEN_STATES.map((state) =>
@@ -156,9 +154,6 @@ function Commands({ nodes }: { nodes: AnswerState<Listed<DeliveryNode>> }): JSX.
                 />
               ))}
             </div>
-          )}
-          {value && !churn.value && (
-            <Spark name="in delivery" samples={sampled('in delivery', asOf, value.tracked_commands)} />
           )}
         </>
       )}
