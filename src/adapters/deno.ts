@@ -29,7 +29,7 @@ export function toDenoHandler(handler: FetchHandler, options?: MountOptions): De
   const { guard, onError } = readMountOptions(handler, options)
   return async (request, info) => {
     const path = pathOf(request)
-    if (path === undefined || ownershipOf(handler, path) === 'nobody') return toResponse(BAD_REQUEST)
+    if (path === undefined || ownershipOf(handler, path) === 'none') return toResponse(BAD_REQUEST)
     const refused = guard?.(namesOf(request))
     if (refused !== undefined) return toResponse(NOT_ALLOWED[refused])
     return call(handler, request, { remoteAddress: remoteAddressOf(info, request) ?? undefined }, (error) =>

@@ -81,17 +81,17 @@ export function isHost(host: string): boolean {
   return HOST.test(host) && URL.canParse(`http://${host}`)
 }
 
-/** Who serves a path: the handler, the host, or nobody because the path is not in its canonical spelling. */
-export type Ownership = 'handler' | 'host' | 'nobody'
+/** Who serves a path: the handler, the host, or `none` because the path is not in its canonical spelling. */
+export type Ownership = 'handler' | 'host' | 'none'
 
 /**
  * Decides who serves this undecoded path. A path that parsers resolve differently never reaches the handler: a proxy's
  * access rule may have read another path.
  */
 export function ownershipOf(handler: FetchHandler, path: string): Ownership {
-  if (path.startsWith('//') || hasDotSegment(path)) return 'nobody'
+  if (path.startsWith('//') || hasDotSegment(path)) return 'none'
   if (handler.owns?.(path) !== false) return 'handler'
-  return isRespelled(path) ? 'nobody' : 'host'
+  return isRespelled(path) ? 'none' : 'host'
 }
 
 /**

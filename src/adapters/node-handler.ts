@@ -1,4 +1,4 @@
-/** Carries fetch-style handlers on `node:http`, and on every host that hands over its request and response objects. */
+/** Runs fetch-style handlers on `node:http`, and on hosts that expose its request and response objects. */
 import { valuesOf } from '../http/guard.js'
 import { BAD_REQUEST, type FetchHandler, NOT_ALLOWED, ownershipOf, TOO_MANY_HEADERS } from './handler.js'
 import { sendResponse, writeResponse } from './node-answer.js'
@@ -29,7 +29,7 @@ export function toNodeHandler(handler: FetchHandler, options?: MountOptions): No
     if (target === undefined) return void writeResponse(exchange, BAD_REQUEST)
     const owner = ownershipOf(handler, target.path)
     if (next !== undefined && owner !== 'handler') return next()
-    if (owner === 'nobody') return void writeResponse(exchange, BAD_REQUEST)
+    if (owner === 'none') return void writeResponse(exchange, BAD_REQUEST)
     const { rawHeaders, socket } = req
     const refused = guard?.({
       hosts: valuesOf(rawHeaders, 'host'),

@@ -33,7 +33,7 @@ export interface Owner {
   client_id: string | null
 }
 
-const NOBODY: Owner = { user_id: null, client_id: null }
+const NO_OWNER: Owner = { user_id: null, client_id: null }
 
 function idOf(given: unknown, name: string): string | null {
   if (given === null || given === undefined) return null
@@ -53,7 +53,7 @@ function identityOf(told: unknown): BullmqIdentity {
 
 /** Returns the owner of the job; unknown without `identify`, and when it fails. */
 export async function ownerOf(identify: Identify | undefined, job: BullmqJob, ctx: InspectionContext): Promise<Owner> {
-  if (identify === undefined) return NOBODY
+  if (identify === undefined) return NO_OWNER
   try {
     const told = identityOf(
       await runWithin(() => identify(job), {
@@ -63,10 +63,10 @@ export async function ownerOf(identify: Identify | undefined, job: BullmqJob, ct
       }),
     )
     const user_id = idOf(told.user_id, 'user_id')
-    return user_id === null ? NOBODY : { user_id, client_id: idOf(told.client_id, 'client_id') }
+    return user_id === null ? NO_OWNER : { user_id, client_id: idOf(told.client_id, 'client_id') }
   } catch (error) {
     ctx.signal.throwIfAborted()
     ctx.onError?.(error)
-    return NOBODY
+    return NO_OWNER
   }
 }

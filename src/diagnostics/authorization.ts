@@ -9,7 +9,7 @@ import { parseVisibleUsers, type UserScope } from '../views/scope/seen.js'
 import type { DiagnosticsRoute } from './route.js'
 import type { Service } from './service-index.js'
 
-/** One request that is known to be well-formed, before any inspector hears of it. */
+/** One valid request, before any inspector is called. */
 export interface AccessQuestion<Principal extends AdminPrincipal = AdminPrincipal> {
   /** What the authenticator answered. */
   readonly principal: Principal
@@ -17,14 +17,14 @@ export interface AccessQuestion<Principal extends AdminPrincipal = AdminPrincipa
   readonly route: string
   /** The parameters of the path, decoded. */
   readonly params: Readonly<Record<string, string>>
-  /** The filters that were given, typed; `limit` and `cursor` are none. */
+  /** The filters of the request, parsed; without `limit` and `cursor`. */
   readonly filters: Readonly<Record<string, unknown>>
   readonly request: Request
 }
 
 /**
- * Who may see what: everything (`true`), nothing (`false`), or some users. Anything else, a throw, and no answer within the deadline
- * are no, and `onError` hears of it. Must not read the body.
+ * Decides what a caller may see: everything (`true`), nothing (`false`), or some users. Any other value, an error, or
+ * no answer before the deadline means no, and `onError` is called. Must not read the body.
  */
 export type Authorize<Principal extends AdminPrincipal = AdminPrincipal> = (
   question: AccessQuestion<Principal>,
@@ -34,7 +34,7 @@ export type Authorize<Principal extends AdminPrincipal = AdminPrincipal> = (
 export interface AccessScope {
   readonly inspectors: Present
   readonly service: Service
-  /** Who can be seen, where that is not everybody: a cursor is good for these alone. */
+  /** The users that are visible, if not all: a cursor is valid only for the same users. */
   readonly users?: readonly string[]
 }
 
@@ -45,8 +45,8 @@ interface AccessScopeOptions<Principal extends AdminPrincipal> {
 }
 
 /**
- * @returns what a request is answered from; it throws ProblemError `forbidden` for whoever may not ask, and
- * `not_narrowable` where somebody who may see some users asks for what is of all.
+ * @returns a function that returns the scope of a request. It throws ProblemError `forbidden` for callers without
+ * access, and `not_narrowable` if a caller with access to some users requests data about all users.
  */
 export function createAccessScopes<Principal extends AdminPrincipal>(options: AccessScopeOptions<Principal>) {
   const { authorize, describe } = options

@@ -21,7 +21,10 @@ import { COMMAND, DELIVERY_CHURN, FOREIGN_NODE, MAILBOX, NODE, SUMMARY, TENANT, 
 import { lastPage } from './examples.js'
 import { diagnosticsRoute, routeSection } from './route.js'
 
-/** The list of tenants under a scope: of whoever finds it by its id one page, of whoever does not what a page has of it. */
+/**
+ * The list of tenants under a scope: one page with the tenant if the inspector can get it by id, otherwise the matching
+ * tenants of each page.
+ */
 async function listTenant(
   delivery: DeliveryInspector,
   scope_id: string,

@@ -1,4 +1,4 @@
-/** What a host hears of each request: one access record, and the errors that no client is shown. */
+/** The hooks of the router: one access record per request, and errors that are not sent to the client. */
 import { guardErrorHook, guardHook } from '../async/hook.js'
 import type { RecordFault } from '../contract/bad-record.js'
 import { checkId } from '../contract/ids.js'
@@ -6,7 +6,7 @@ import { defineOptions, func, hook, type Input } from '../contract/options.js'
 
 /** One request, as an audit trail keeps it. Never holds a body, a header or a key. */
 export interface AccessRecord {
-  /** The name that the authenticator gave; `null` for somebody whom it let not in. */
+  /** The name that the authenticator returned; `null` if authentication failed. */
   principal: string | null
   method: string
   /** The route's path, or `null` where none matched. */
@@ -28,7 +28,10 @@ export interface AccessRecord {
   remote_address: string | null
   /** What `requestId` made of the request, where that can be an id; else `null`. */
   request_id: string | null
-  /** Requests of nobody that no record was made of since the one before: of more than 100 in a second. */
+  /**
+   * Unauthenticated requests since the previous record for which no record was made, because there were more than 100
+   * in a second.
+   */
   suppressed: number
 }
 
@@ -56,18 +59,18 @@ export const Hooks = defineOptions({
 })
 export interface Hooks extends Input<typeof Hooks> {}
 
-// What costs its sender nothing must not fill a log.
-const OF_NOBODY_PER_SECOND = 100
+// Unauthenticated requests cost their sender nothing and must not fill a log.
+const UNAUTHENTICATED_PER_SECOND = 100
 
-/** @returns whether one more may be told within this second. */
+/** @returns a function that returns whether the limit of this second allows one more. */
 function createBound() {
   let second = 0
-  let told = 0
+  let admitted = 0
   return () => {
     const now = Math.floor(performance.now() / 1_000)
-    if (now !== second) told = 0
+    if (now !== second) admitted = 0
     second = now
-    return ++told <= OF_NOBODY_PER_SECOND
+    return ++admitted <= UNAUTHENTICATED_PER_SECOND
   }
 }
 
@@ -86,7 +89,7 @@ export function guardHooks({ onAccess, onError }: Hooks) {
     reportError(whole)
   }
 
-  /** Of a request of nobody. */
+  /** Reports an error of an unauthenticated request. */
   function unauthenticatedError(thrown: unknown): void {
     if (admitsError()) error(thrown, { route: null })
   }
@@ -94,7 +97,7 @@ export function guardHooks({ onAccess, onError }: Hooks) {
   return { access, error, unauthenticatedError }
 }
 
-/** What `name`, which is the host's, calls the request; `null` for what is no id, and where it fails. */
+/** Calls the host's `requestId`; `null` if it fails or returns an invalid id. */
 export function requestIdOf(
   name: (request: Request) => unknown,
   request: Request,

@@ -127,7 +127,7 @@ function responsesOf(route: DiagnosticsRoute): JsonObject {
       ...(isCompared(route) && { headers: { ETag: ref('ETag', 'headers') } }),
       content: { 'application/json': content },
     },
-    ...(isCompared(route) && { '304': { description: 'What `If-None-Match` names is what there is now.' } }),
+    ...(isCompared(route) && { '304': { description: 'The current version matches `If-None-Match`.' } }),
     ...problemResponses(problemsOf(route)),
   }
 }

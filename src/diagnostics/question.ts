@@ -1,4 +1,4 @@
-/** How a question is put to the inspectors: with the bounds of one request, once for an answer and again for whoever watches. */
+/** Runs a request against the inspectors, within its limits: once for a GET, repeatedly for a watch. */
 import type { Deadline } from '../async/deadline.js'
 import { CAPABILITIES } from '../contract/capabilities.js'
 import type { FamilyName } from '../contract/families.js'
@@ -41,7 +41,7 @@ export function requestedRoutes(limits: ResolvedOptions['limits']): readonly Pla
   return routes
 }
 
-/** What is asked, by whom, and until when. */
+/** A parsed request: its parameters, what its caller may see, and its deadline. */
 interface Asked {
   params: Record<string, string>
   given: ReturnType<typeof readQuery>
@@ -56,7 +56,7 @@ export interface Question {
   answer(): Promise<RequestOutcome>
 }
 
-/** Where what goes wrong is told: of one source, or of nobody in particular. */
+/** Receives errors, with the name of the source if one caused it. */
 type ReportError = (error: unknown, source?: string) => void
 
 /** @returns what makes questions of one router. */

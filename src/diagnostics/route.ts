@@ -6,7 +6,7 @@ import type { ReadRoute, TypedReadRoute } from '../http/read-route.js'
 import type { ViewContext } from '../views/reading.js'
 import type { Service } from './service-index.js'
 
-/** What a route works with beside its inspectors. */
+/** What a route works with in addition to its inspectors. */
 interface RouteView extends ViewContext {
   readonly service: Service
   /** How long the whole request may take. */
@@ -17,8 +17,8 @@ interface RouteView extends ViewContext {
 export interface DiagnosticsRoute extends ReadRoute<Present, RouteView> {
   needs: readonly Capability[]
   /**
-   * Its answer holds nothing of users whom its inspectors do not see: it is given to whoever may see some users only. Absent:
-   * 403 `not_narrowable` to them.
+   * Whether the response contains only users that the caller may see, so that callers with access to some users may
+   * request it. If absent, they receive 403 `not_narrowable`.
    */
   scopable?: true
   /** Its answer says itself which source failed, and why: none of these failures is its own. */
@@ -36,7 +36,7 @@ export interface DiagnosticsRoute extends ReadRoute<Present, RouteView> {
 
 /** The routes of one family or view. */
 export interface RouteSection {
-  /** What they are filed under, in one word and in one sentence. */
+  /** The OpenAPI tag, and its description. */
   tag: string
   about: string
   routes: readonly DiagnosticsRoute[]

@@ -1,4 +1,4 @@
-/** What a router tells of itself: to whoever sees everybody, and to whoever does not. */
+/** What a router reports about itself, for callers with full access and with access to some users. */
 import { CAPABILITIES, capabilitiesOf } from '../contract/capabilities.js'
 import type { Inspectors } from '../contract/families.js'
 import { deepFreeze, type JsonObject } from '../contract/json.js'
@@ -14,8 +14,8 @@ import { WATCH } from './watch/route.js'
 type Listed = Pick<DiagnosticsRoute, 'path' | 'summary' | 'needs' | 'scopable' | 'operation'>
 
 /**
- * @returns what the router tells of itself over some inspectors, of which each can be answered from on the routes that are
- * open.
+ * @returns a function that returns what the router reports about itself, over some of its inspectors and the routes
+ * that are open.
  */
 export function createServices({
   deployment,

@@ -1,4 +1,4 @@
-/** The diagnostics router: who may ask, what must be there, and what the hooks are told of each request. */
+/** The diagnostics router: authentication, required capabilities, and calls to the hooks. */
 import { Deadline } from '../async/deadline.js'
 import { BadRecord } from '../contract/bad-record.js'
 import { CAPABILITIES } from '../contract/capabilities.js'
@@ -34,7 +34,7 @@ export interface DiagnosticsRouter extends Mountable {
   owns(pathname: string): boolean
 }
 
-// Records of one request that a host is told of one by one; a page has up to a thousand, an aggregate more.
+// Invalid records per request that are reported one by one; a page has up to a thousand, an aggregate more.
 const RECORDS_TOLD = 100
 
 const DEPLOYMENT_HEADER = 'x-expected-deployment-id'
@@ -51,7 +51,10 @@ interface Visit {
   params: Readonly<Record<string, string>>
   filters: Readonly<Record<string, unknown>>
   answer?: RequestOutcome
-  /** Errors of sources that `onError` has heard of: an aggregate that fails with one of them does not repeat it. */
+  /**
+   * Errors of sources that were passed to `onError` already: an aggregate that fails with one of them does not repeat
+   * it.
+   */
   handled: Set<unknown>
   /** Records that were left out. */
   leftOut: number
@@ -80,7 +83,7 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
   })
   const { offers, index } = whole.service
 
-  /** Whoever is nobody pays for no request, and so not for what is told of it. */
+  /** Unauthenticated callers must not be able to flood the error hook. */
   function reportUnplaced({ principal }: Visit, error: unknown): void {
     if (principal === undefined) hooks.unauthenticatedError(error)
     else hooks.error(error, { route: null })
@@ -114,7 +117,7 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
     throw new ProblemError(code, { capability: need })
   }
 
-  /** What is thrown once the client has left says that it was stopped, and that is not a fault: whoever hangs up fills no log. */
+  /** After a client disconnects, the errors only report the abort. They are not logged. */
   function handleError(visit: Visit, error: unknown, source?: string): void {
     const { request, route } = visit
     visit.isPartial = true
@@ -140,7 +143,7 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
     { request, deadline }: Pick<Visit, 'request' | 'deadline'>,
   ): Awaitable<AccessScope> {
     if (!authorize) return whole
-    // Copies: what the host does to them must change neither what is asked nor what `onAccess` is told.
+    // Copies: changes by the host must not affect the request or the access record.
     const copied = { params: { ...params }, filters: { ...filters } }
     return accessScopeOf(route, { principal, route: route.path, ...copied, request }, deadline)
   }
@@ -220,7 +223,7 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
     deadline.clear()
     endErrors(visit)
     const { principal = null, route, params, filters, answer } = visit
-    // Of nobody only what was refused for that; what is none of our paths, or none at all, concerns nobody here.
+    // Log unauthenticated requests only if they were rejected with 403.
     if (principal === null && given.status !== 403) return given
     hooks.access({
       principal,

@@ -16,7 +16,7 @@ import { SUBSCRIPTION_ROUTES } from './subscriptions.js'
 import { ACTION_ROUTES, USER_ROUTES } from './users.js'
 import { WORKER_ROUTES } from './workers.js'
 
-/** All of them, by what they are about. A literal path stands before a parameter in its place. */
+/** All routes by section. A literal path comes before a parameter at the same position. */
 export const SECTIONS: readonly RouteSection[] = [
   SERVICE_ROUTES,
   SOURCE_ROUTES,

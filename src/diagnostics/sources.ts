@@ -71,7 +71,7 @@ async function measure(
 function probe<Name extends FamilyName>(name: Name, inspector: Present[Name], view: ViewContext, ms: number) {
   const work = async (ctx: InspectionContext) => {
     const { ping }: Pingable = inspector
-    // Within a function of its own: a throw must not leave the other one with nobody to hear its failure.
+    // An async function, because a synchronous throw would leave the rejection of the other one unhandled.
     const pinged = async () => ping?.call(inspector, ctx)
     const [answer] = await Promise.all([PROBES[name](inspector, ctx), pinged()])
     if (answer === null || typeof answer !== 'object') throw new TypeError(`${name} answered ${shown(answer)}`)

@@ -34,7 +34,9 @@ export function versionWithin(
   return Promise.resolve(deadline.race(Promise.all(versions))).then(joined, () => null)
 }
 
-/** A throw is none: the question itself will say what is wrong, and others that were asked before are still heard out. */
+/**
+ * An error means no version: the request itself reports the error, and versions of other inspectors are still awaited.
+ */
 function versionOf(source: Versioned, ctx: InspectionContext): unknown {
   try {
     return source.version?.(ctx)

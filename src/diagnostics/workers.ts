@@ -1,4 +1,4 @@
-/** The routes of the workers view: contexts owned by workers, by what they are assigned to. */
+/** The routes of the workers view: contexts owned by workers, by their assigned task. */
 import * as z from 'zod'
 import { ClientType } from '../contract/connections.js'
 import { Context } from '../contract/contexts.js'

@@ -184,7 +184,7 @@ async function checkEvents(make: MakeInspector<RegistryInspector>): Promise<void
     const newer = events[i - 1]
     check(
       newer === undefined || Date.parse(newer.at) + ORDER_MS >= Date.parse(at),
-      `listConnectionEvents is not newest first: ${newer?.at} stands before ${at}`,
+      `listConnectionEvents is not newest first: ${newer?.at} comes before ${at}`,
     )
     if (event === 'connected') continue
     check(!ends.has(connection_id), `listConnectionEvents shows two ends of ${connection_id}`)
@@ -197,8 +197,8 @@ async function checkHolders(make: MakeInspector<RegistryInspector>): Promise<voi
   if (!registry?.currentInstances) return notTested('currentInstances is not implemented')
   const connected = (await connectionsOf(registry)).filter(({ status }) => status === 'connected').slice(0, 20)
   // Alternates connected clients with an unknown one.
-  const nobody = { user_id: UNKNOWN_ID, client_id: UNKNOWN_ID }
-  const clients = connected.flatMap(({ user_id, client_id }) => [{ user_id, client_id }, nobody])
+  const unknown = { user_id: UNKNOWN_ID, client_id: UNKNOWN_ID }
+  const clients = connected.flatMap(({ user_id, client_id }) => [{ user_id, client_id }, unknown])
   const expected = connected.flatMap(({ instance_id }) => [instance_id, null])
   checkEqual(await registry.currentInstances(clients, CONTEXT), expected, 'instances that hold clients')
 }

@@ -303,7 +303,7 @@ function checkSums({ tracked_commands, by_state, by_reason, waits_for, latency }
 
 const NO_COMMAND: CommandKey = { user_id: UNKNOWN_ID, client_id: UNKNOWN_ID, command_id: UNKNOWN_ID }
 
-/** The evidence about one command, and the action that its list shows beside it. */
+/** The evidence about one command, and the action that its list shows with it. */
 export interface FakeCommand extends Partly<DeliveryStatus> {
   action?: string | null
 }

@@ -59,7 +59,7 @@ export function filtersIn<Item extends object>(
 }
 
 const APART_MS = 86_400_000
-// A live inspector may work out a time anew, and differ by that much.
+// A live inspector may compute a time again, and differ by that much.
 const CLEAR_MS = 2_000
 
 /** Filters by a time: before all entries, behind all of them, and between some where none is near. */

@@ -105,8 +105,8 @@ async function checkInstances(make: MakeInspector<RpcInspector>): Promise<void> 
       checkEqual(current, current_instance_id === id, `checkInstance contradicts itself about ${id}`)
       check(id !== UNKNOWN_ID || !current, 'checkInstance must not return current: true for an unknown instance')
     }
-  const nobody = { user_id: UNKNOWN_ID, client_id: UNKNOWN_ID, instance_id: UNKNOWN_ID }
-  await checkEnds((ctx) => rpc.checkInstance?.(nobody, ctx), 'checkInstance')
+  const unknown = { user_id: UNKNOWN_ID, client_id: UNKNOWN_ID, instance_id: UNKNOWN_ID }
+  await checkEnds((ctx) => rpc.checkInstance?.(unknown, ctx), 'checkInstance')
 }
 
 async function checkSummary(make: MakeInspector<RpcInspector>): Promise<void> {

@@ -31,7 +31,7 @@ async function isAllowed(
 }
 
 const EPOCH = new Date(0).toISOString()
-const NOBODYS: Omit<Session, 'session_id'> = Object.freeze({
+const NO_SESSION: Omit<Session, 'session_id'> = Object.freeze({
   site_id: '',
   owner: '',
   state: 'closed',
@@ -54,7 +54,7 @@ export async function findSession(
 ): Promise<Session> {
   const found = await sessions.get(sessionId)
   // The policy is called for missing sessions too, so that timing does not reveal which ids exist.
-  const session = found ?? { ...NOBODYS, session_id: sessionId }
+  const session = found ?? { ...NO_SESSION, session_id: sessionId }
   const mayView = await isAllowed(judge, { viewer, session, right: 'view' })
   if (!found || !mayView) throw new Refusal('session_not_found')
   return found

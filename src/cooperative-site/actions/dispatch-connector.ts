@@ -25,7 +25,7 @@ export const DispatchConnectorOptions = defineOptions({
   connections: having<Pick<ConnectionRegistry, 'currentInstance'>>('currentInstance'),
   /** History that records commands and results. */
   history: having<MessageHistory>('append'),
-  /** Called if a command could not be recorded; the call goes on. `null` disables it. @default console.error */
+  /** Called if a command could not be recorded; the call continues. `null` disables it. @default console.error */
   onError: hook<(error: unknown) => void>(),
 })
 export interface DispatchConnectorOptions extends Input<typeof DispatchConnectorOptions> {}

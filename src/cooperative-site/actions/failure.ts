@@ -11,7 +11,7 @@ const MESSAGE_LENGTH = 1_024
  * message.
  *
  * @example
- * throw new ActionFailure('note_locked', 'Somebody is editing this note')
+ * throw new ActionFailure('note_locked', 'Another user is editing this note')
  */
 export class ActionFailure extends Error {
   override readonly name = 'ActionFailure'

@@ -41,7 +41,10 @@ export interface IngestSiteMessageDeps {
   projectionMs?: number | undefined
   /** Epoch ms. */
   now?: (() => number) | undefined
-  /** Told what kept a projection from the bus; it never reaches the publisher. A hook that throws or rejects changes nothing. `null` for nobody. @default console.error */
+  /**
+   * Called with the error that kept a projection from the bus; the publisher never receives it. Errors that the hook
+   * throws are ignored. `null` disables it. @default console.error
+   */
   onError?: ((error: unknown) => void) | null | undefined
 }
 
@@ -105,7 +108,7 @@ async function publish(
   async function attempt(signal: AbortSignal): Promise<Published> {
     const projection = await project(deps, sent)
     if ('reason' in projection) return notPublished(isDuplicate ? 'duplicate' : projection.reason)
-    // A publisher that was told "not published" must not be contradicted by a site found later.
+    // A publisher that received "not published" must not be contradicted by a site found later.
     signal.throwIfAborted()
     isHandedOver = true
     const topic = siteStream(owner, projection.event.site_id)

@@ -112,7 +112,7 @@ export function createSessionStreams(options: SessionStreamsOptions) {
       return streams.size
     },
     reserve: createReserve(options),
-    /** A bus over several nodes must know the topic's position before a viewer is told that it is ready. */
+    /** A bus over several nodes must know the topic's position before a viewer receives `ready`. */
     prepare: async (topic: string): Promise<void> => bus.prepare?.(topic),
     /** Opens a stream for a viewer whose access was checked. */
     open({ viewer, place, ...asked }: OpenStream): Chunks {

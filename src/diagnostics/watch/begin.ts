@@ -1,4 +1,7 @@
-/** How a request becomes a watch: what it asks for, what is told of that, and who asks each time it may have changed. */
+/**
+ * Turns a request into a watch: its views, its access record, and how its caller is checked again when access may have
+ * changed.
+ */
 import { Deadline } from '../../async/deadline.js'
 import { readQuery } from '../../http/read.js'
 import type { HttpReply } from '../../http/respond.js'
@@ -36,7 +39,7 @@ export function createBeginWatch<P extends { name: string }, Visit extends Visit
   return async (principal: P, search: string, visit: Visit): Promise<HttpReply> => {
     const { request } = visit
     const found = await watches.viewsIn(search)
-    // Copies: what a host does to what it is told must not change what is watched.
+    // Copies: changes by the host must not affect what is watched.
     const view = found.map(({ route: { path }, params, given: { filters } }) => ({
       route: path,
       params: { ...params },

@@ -1,4 +1,7 @@
-/** What one watcher is sent: a snapshot of each view, then what changes; whoever is slow begins anew instead of queueing. */
+/**
+ * The frames of one watcher: a snapshot of each view, then changes. A slow watcher receives a new snapshot instead of a
+ * queue.
+ */
 import { encodeFrame } from '../../http/event-stream.js'
 import type { Chunks } from '../../http/respond.js'
 import type { Frame, Listener, ViewFrame, ViewReader } from './reader.js'
@@ -18,7 +21,10 @@ export interface FeedEnd {
 }
 
 export interface Feed extends Chunks {
-  /** Ends it at once. Whoever takes then is sent what says so, and nothing that waited: that is theirs no more. */
+  /**
+   * Ends the feed at once: pending frames are dropped, because the watcher may no longer see them, and an `end` frame
+   * is sent.
+   */
   end(why: FeedEnd): void
 }
 

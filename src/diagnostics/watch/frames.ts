@@ -1,4 +1,4 @@
-/** The frames of a watch, as its document tells of them. */
+/** Schemas of the frames of a watch, for its OpenAPI description. */
 import * as z from 'zod'
 import { Timestamp } from '../../contract/ids.js'
 import { JsonRecord } from '../../contract/json.js'
@@ -14,7 +14,7 @@ const refresh_ms = z
   )
 const rows = z.array(JsonRecord)
 
-/** What there is. It stands in place of whatever was there before. */
+/** The current state. Replaces the previous state. */
 export const WatchSnapshot = z
   .object({
     view,
@@ -24,13 +24,16 @@ export const WatchSnapshot = z
     row_id: z.array(z.string()).describe('The fields that name a row: the value of one, or the JSON list of several.'),
     page: JsonRecord.describe('The page that a GET of the view answers.'),
   })
-  .describe('What there is. It stands in place of whatever was there before.')
+  .describe('The current state of the view. Replaces any previous state.')
 
 /** What has changed. A client refuses one whose `from` is not its own version. */
 export const WatchDelta = z
   .object({
     view,
-    from: z.int().min(1).describe('The version that it goes on from. A client refuses one that is not its own.'),
+    from: z
+      .int()
+      .min(1)
+      .describe('The version that the change applies to. Clients reject a change to a version other than their own.'),
     version,
     observed_at,
     refresh_ms,
@@ -66,7 +69,7 @@ export const WatchEnd = z
   .object({
     reason: z
       .enum(['forbidden', 'scope_changed'])
-      .describe('Whoever watches may not any more, or may see other users now.'),
+      .describe('`forbidden`: the caller no longer has access. `scope_changed`: the caller may see other users now.'),
     retry: z.int().min(0).nullable().describe('Milliseconds after which to come back; `null` for not at all.'),
   })
   .describe('The last frame.')

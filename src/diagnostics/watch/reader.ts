@@ -37,7 +37,7 @@ export class ViewFrame {
     readonly members: readonly string[],
   ) {}
 
-  /** The frame for whoever calls the view `name`. */
+  /** The frame for watchers that spell the view as `name`. */
   as(name: string): Frame {
     if (this.#bytes && this.#name === name) return this.#bytes
     const json = `{${[`"view":${JSON.stringify(name)}`, ...this.members].join(',')}}`
@@ -71,7 +71,7 @@ export class ViewReader {
   #interval = READ_MS
   #looking: Promise<void> | undefined
   #reading: ListSnapshot | undefined
-  /** Of whoever looked last, nobody knows what there is now. */
+  /** Whether the latest read failed, so that the current state is unknown. */
   #hasFailed = false
   /** `null` where a part of what was read is left out, too: no version says when that is back. */
   #sourceVersion: string | null = null
@@ -114,7 +114,7 @@ export class ViewReader {
     this.leaveIdle()
   }
 
-  /** Is left to itself where nobody listens. */
+  /** Stops reading if there are no listeners. */
   leaveIdle(): void {
     if (this.#listeners.size > 0) return
     clearTimeout(this.#timer)
@@ -143,7 +143,7 @@ export class ViewReader {
 
   async #wake(): Promise<void> {
     if (this.#dueIn > 0) {
-      // Nobody has looked: `sync` keeps its instant, and says how long to wait.
+      // Nothing was read: `sync` keeps its `observed_at` and contains how long to wait.
       for (const listener of this.#listeners) listener.unchanged(this)
       return this.#wait()
     }
@@ -153,7 +153,7 @@ export class ViewReader {
     if (this.#timer === timer && this.#listeners.size > 0) this.#schedule()
   }
 
-  /** What there is, for whoever has nothing. */
+  /** The current state, for watchers that have none. */
   get snapshot(): ViewFrame {
     if (this.#snapshot) return this.#snapshot
     const { page, rows } = this.#reading as ListSnapshot
@@ -217,7 +217,7 @@ export class ViewReader {
     this.#costMs = this.#costMs !== null && ms < this.#costMs ? (this.#costMs + ms) / 2 : ms
   }
 
-  /** As `detect`, where the last one did not say what there is: whoever begins is shown nothing older as if it were now. */
+  /** Reads the view unless the latest read succeeded, so that a new watcher is never sent an outdated state. */
   async begin(): Promise<void> {
     if (!this.#reading || this.#hasFailed) await this.detect()
   }

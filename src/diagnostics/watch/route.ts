@@ -1,4 +1,4 @@
-/** The route of watches, which answers no JSON and so stands beside the table of those that do. */
+/** The route of watches. It returns no JSON and is therefore not part of the table of routes that do. */
 import { SourceName } from '../../contract/completeness.js'
 import type { JsonObject } from '../../contract/json.js'
 import { eventContent, problemResponses, ref } from '../../http/openapi.js'

@@ -44,7 +44,7 @@ interface Row {
 export interface ListSnapshot {
   /** In the order of the page. */
   rows: Map<string, Row>
-  /** The same rows by what they were read from: what is there again needs no reading. */
+  /** The same rows by the records that they were read from: an unchanged record is not parsed again. */
   known: Map<RecordText, Row>
   /** The page without its rows, member by member, and as it is compared. */
   page: string[]

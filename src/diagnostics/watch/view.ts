@@ -1,4 +1,4 @@
-/** How a view is read for whoever watches it: each time as a request of its own, with its own deadline and bounds. */
+/** Reads a view for its watchers: each time as a request of its own, with its own deadline and limits. */
 import { Deadline } from '../../async/deadline.js'
 import type { Awaitable } from '../../contract/page.js'
 import { isWhole } from '../../http/etag.js'
@@ -7,8 +7,8 @@ import type { ErrorPlace } from '../hooks.js'
 import type { createQuestions, Question, RequestedRoute } from '../question.js'
 import type { FoundView, OpenView, Watcher } from './watches.js'
 
-/** For what no client waits for. */
-const NOBODY = { signal: new AbortController().signal }
+/** A request without a client that can disconnect. */
+const NO_CLIENT = { signal: new AbortController().signal }
 
 export interface OpenViewOptions<P> {
   question: ReturnType<typeof createQuestions>
@@ -23,7 +23,7 @@ export interface OpenViewOptions<P> {
   reportError(error: unknown, place: ErrorPlace): void
 }
 
-/** @returns what a watcher may see of a view, or a throw that says why it is none. */
+/** @returns a function that opens a view for a watcher. It throws if the watcher has no access. */
 export function createOpenView<P>(options: OpenViewOptions<P>) {
   const { question, deadlineMs, now, accessScopeFor, reportError } = options
   return async (
@@ -53,7 +53,7 @@ export function createOpenView<P>(options: OpenViewOptions<P>) {
       scope: JSON.stringify(accessScope.users ?? null),
       compared: route.compared,
       async read() {
-        const deadline = new Deadline(deadlineMs, NOBODY)
+        const deadline = new Deadline(deadlineMs, NO_CLIENT)
         let hasFailed = false
         const failed = () => {
           hasFailed = true
@@ -66,7 +66,7 @@ export function createOpenView<P>(options: OpenViewOptions<P>) {
         }
       },
       version() {
-        const deadline = new Deadline(deadlineMs, NOBODY)
+        const deadline = new Deadline(deadlineMs, NO_CLIENT)
         const version = put(deadline).version(true)
         if (version instanceof Promise) return version.finally(() => deadline.clear())
         deadline.clear()

@@ -36,7 +36,7 @@ export interface FoundView<R> {
 
 /** A view that a principal may look at, and who may share its reader. */
 export interface OpenView extends Omit<View, 'fields'> {
-  /** Equal for whoever sees the same. */
+  /** Identifies the visible users: equal for callers that may see the same ones. */
   scope: string
 }
 
@@ -47,7 +47,7 @@ export interface Watcher<P> {
 
 export interface WatchesOptions<R, P> {
   routes: readonly R[]
-  /** What the query of a view asks for. Throws why it is no question, or why nobody can answer it. */
+  /** Parses the query of a view. Throws if it is invalid or no inspector can answer it. */
   givenOf(route: R, search: string): Given
   /** What a watcher sees of a view. Throws why it may not. */
   open(view: FoundView<R>, watcher: Watcher<P>): Promise<OpenView>
@@ -144,7 +144,7 @@ export function createWatches<R extends { path: string }, P extends { name: stri
     get size() {
       return watches.size
     },
-    /** The views that a query names. Throws why one is none. */
+    /** The views that a query names. Throws if one is invalid. */
     async viewsIn(search: string): Promise<FoundView<R>[]> {
       const found = await Promise.all(namesIn(search).map(find))
       if (new Set(found.map(({ canonical }) => canonical)).size < found.length)
@@ -152,9 +152,10 @@ export function createWatches<R extends { path: string }, P extends { name: stri
       return found
     },
     /**
-     * Begins a watch. Every view is read before it does, so that what cannot be read is a problem and no stream.
+     * Begins a watch. Every view is read first, so that a failure is a problem document and not a stream.
      *
-     * @param whoNow Who asks by now. What that one may see is asked anew, which a name alone does not say.
+     * @param whoNow Authenticates the caller again. Its access is evaluated again too, because the name alone does not
+     * determine it.
      */
     async begin(found: FoundView<R>[], watcher: Watcher<P>, whoNow: () => Promise<P>): Promise<HttpReply> {
       const { principal, request } = watcher
@@ -168,7 +169,7 @@ export function createWatches<R extends { path: string }, P extends { name: stri
         opened = await Promise.all(found.map((view) => open(view, watcher)))
         shared = found.map((view, i) => readerOf(view, opened[i] as OpenView))
         await Promise.all(shared.map((reader) => reader.begin()))
-        // Nobody would tell of whoever has left by now.
+        // The client has disconnected: its `abort` event would never arrive.
         if (request.signal.aborted) throw new ProblemError('inspector_timeout')
       } catch (error) {
         for (const reader of shared) reader.leaveIdle()

@@ -43,19 +43,19 @@ export function createActionIndex() {
       if (own.size === 0) byUser.set(user_id, own)
       for (const latest of descriptors) {
         const { name } = latest
-        const everybody = byName.get(name) ?? { name, latest, connections: none(), users: none(), user_count: 0 }
-        if (everybody.user_count === 0) {
-          common.insert(everybody)
-          byName.set(name, everybody)
+        const total = byName.get(name) ?? { name, latest, connections: none(), users: none(), user_count: 0 }
+        if (total.user_count === 0) {
+          common.insert(total)
+          byName.set(name, total)
         }
         const ownOffer = own.get(name) ?? { name, latest, connections: none() }
         if (sum(ownOffer.connections) === 0) {
           own.insert(ownOffer)
-          everybody.user_count++
+          total.user_count++
         }
-        everybody.latest = ownOffer.latest = latest
-        everybody.connections[client_type]++
-        if (ownOffer.connections[client_type]++ === 0) everybody.users[client_type]++
+        total.latest = ownOffer.latest = latest
+        total.connections[client_type]++
+        if (ownOffer.connections[client_type]++ === 0) total.users[client_type]++
       }
     },
 
@@ -63,18 +63,18 @@ export function createActionIndex() {
       const own = byUser.get(user_id)
       if (!own) return
       for (const name of actions) {
-        const everybody = byName.get(name)
+        const total = byName.get(name)
         const ownOffer = own.get(name)
-        if (!everybody || !ownOffer) continue
-        if (--everybody.connections[client_type] === 0 && sum(everybody.connections) === 0) {
+        if (!total || !ownOffer) continue
+        if (--total.connections[client_type] === 0 && sum(total.connections) === 0) {
           common.delete(name)
           byName.delete(name)
         }
         if (--ownOffer.connections[client_type] > 0) continue
-        everybody.users[client_type]--
+        total.users[client_type]--
         if (sum(ownOffer.connections) > 0) continue
         own.delete(name)
-        everybody.user_count--
+        total.user_count--
       }
       if (own.size === 0) byUser.delete(user_id)
     },

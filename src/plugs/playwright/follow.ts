@@ -25,8 +25,8 @@ export interface FollowBrowserOptions<C, P> extends FollowOptions {
 export interface BrowserFollower<C, P> extends Follower {
   /**
    * Calls `identify` again for a browser context or a page, e.g. after its task changed. Ids stay the same for the same
-   * user and client; for another owner the record is closed and reported anew. `null` closes it for good. The latest
-   * call wins.
+   * user and client; for another owner the record is closed and reported again. `null` closes it permanently. The
+   * latest call wins.
    */
   identifyAgain(peer: C | P): Promise<void>
 }

@@ -86,7 +86,7 @@ export function toRecord<R extends object, S extends object>(
   table: TableReader<R, S>,
   shown: Shown | null,
 ): R {
-  // A row keeps fields from before the report, whoever wrote them.
+  // A row keeps fields that were stored before the report.
   const row = shown && table.schema.safeParse({ ...JSON.parse(shown.state), ...JSON.parse(shown.body) })
   if (!row) throw toUnavailable(store, new BadRow(`no row in the reply of a write to ${table.name}`))
   if (!row.success)

@@ -69,7 +69,7 @@ function createListener(client: RedisClient): Listener {
     client,
     onMessage(channel, message) {
       echoes.get(channel)?.hear(message)
-      for (const hear of [...(channels.get(channel)?.hears.values() ?? [])]) hear(message)
+      for (const receive of [...(channels.get(channel)?.hears.values() ?? [])]) receive(message)
     },
     onLink(isUp) {
       if (!isUp) for (const echo of echoes.values()) echo.forget()

@@ -140,8 +140,8 @@ export class ScanContext {
   }
 
   /**
-   * When a client was connected last if `holder` holds it, or when it was disconnected if nobody does; `null` where that
-   * is not known. It is looked up for some clients of a second look only.
+   * When a client was connected last if `holder` holds it, or when it was disconnected if `holder` is `null`; `null` if
+   * unknown. It is looked up only for some clients, and only in a second scan.
    */
   async changedAt(client: ClientOfUser, holder: string | null): Promise<string | null> {
     if (!this.isSecond || !this.inspectors.registry) return null
