@@ -10,7 +10,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { connect } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import { report } from './report.mjs'
+import { check, report } from './report.mjs'
 
 const LIST = '/ops/diagnostics/connections?limit=50'
 const SOCKETS = 16
@@ -179,9 +179,14 @@ async function usage(child) {
 
 async function main() {
   const running = []
+  const wanted = JSON.parse((await fixedAnswer()).body.toString())
   for (const name of Object.keys(variants)) {
     const child = fork(fileURLToPath(import.meta.url), [name])
     const [port] = await once(child, 'message')
+    const response = await fetch(`http://127.0.0.1:${port}${LIST}`, {
+      headers: { 'x-admin-key': 'a-key-of-the-bench' },
+    })
+    check(`${name}: the page is whole`, await response.json(), wanted, 50)
     await load(port, WARMUP)
     running.push({ name, child, port, rounds: [] })
   }

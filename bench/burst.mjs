@@ -10,7 +10,7 @@ import { once } from 'node:events'
 import { createServer, get } from 'node:http'
 import { connect } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import { report } from './report.mjs'
+import { check, report } from './report.mjs'
 
 const PATH = '/ops/diagnostics/capabilities'
 const PATIENCE_MS = 120_000
@@ -79,10 +79,10 @@ function ask(port) {
   return new Promise((resolve) => {
     const request = get({ port, host: '127.0.0.1', path: PATH, agent: false, timeout: PATIENCE_MS }, (response) => {
       response.resume()
-      response.on('end', () => resolve(performance.now() - start))
+      response.on('end', () => resolve({ ms: performance.now() - start, status: response.statusCode }))
     })
     request.on('timeout', () => request.destroy(new Error('no answer')))
-    request.on('error', () => resolve(Number.NaN))
+    request.on('error', () => resolve({ ms: Number.NaN, status: null }))
   })
 }
 
@@ -90,11 +90,15 @@ async function measure(name, sockets, requests) {
   const file = fileURLToPath(import.meta.url)
   const server = fork(file, ['serve', name])
   const [port] = await once(server, 'message')
-  await ask(port)
+  const { status } = await ask(port)
   const attacker = fork(file, ['attack', port, sockets, requests])
   await once(attacker, 'message')
   const waits = []
-  while (waits.length < NEWCOMERS) waits.push(await ask(port))
+  while (waits.length < NEWCOMERS) {
+    const newcomer = await ask(port)
+    check(`${name} answers a newcomer behind a burst as before it`, newcomer.status, status)
+    waits.push(newcomer.ms)
+  }
   server.send('memory')
   const [memory] = await once(server, 'message')
   for (const child of [attacker, server]) child.disconnect()

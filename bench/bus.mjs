@@ -2,7 +2,7 @@
 // Run: npm run build && node --expose-gc bench/bus.mjs. Quote the ratios; absolute numbers are this machine's.
 import { EventEmitter } from 'node:events'
 import { createCooperativeSiteEventBus } from 'relayscope/cooperative-site'
-import { report } from './report.mjs'
+import { check, report } from './report.mjs'
 
 const SUBSCRIBERS = 10_000
 const QUEUE = 100
@@ -153,6 +153,28 @@ function publishing(make) {
   const ns = ((performance.now() - start) * 1e6) / count
   return subscriptions.length > 0 ? ns : 0
 }
+
+/** Every subscriber receives every event of a burst once and in order. */
+async function checkDelivery(name, make) {
+  const { publish, subscribe } = make()
+  const subscriptions = Array.from({ length: 1_000 }, subscribe)
+  const received = subscriptions.map(async (subscription) => {
+    const ids = []
+    for await (const { type, event } of subscription)
+      if (type === 'event' && ids.push(event.seq) === QUEUE) return ids
+      else if (type !== 'event') return [type]
+    return ids
+  })
+  for (let n = 0; n < QUEUE; n++) publish()
+  const [first, ...others] = await Promise.all(received)
+  const inOrder = Array.from({ length: QUEUE }, (_, i) => i + 1)
+  check(`${name}: a subscriber receives each event once, in order`, first, inOrder, QUEUE)
+  const same = others.filter((ids) => JSON.stringify(ids) === JSON.stringify(inOrder)).length
+  check(`${name}: so do all others`, same, others.length, others.length * QUEUE)
+  for (const subscription of subscriptions) subscription.close()
+}
+
+for (const [name, make] of Object.entries(peers)) await checkDelivery(name, make)
 
 // Memory first: what the rates leave behind would be counted.
 const memory = []

@@ -8,7 +8,7 @@ import { createDiagnosticsRouter, noopAuth } from 'relayscope'
 import { createDashboard } from 'relayscope/dashboard'
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
 import { startNodeServer } from 'relayscope/node'
-import { report } from './report.mjs'
+import { check, report } from './report.mjs'
 
 const ROWS = 500
 const SECONDS = 10
@@ -118,7 +118,8 @@ async function open(browser, url) {
       await sleep(20)
     }
   }
-  return { spent, drawnAt, readAt: () => page.evaluate(() => window.readAt), close: () => context.close() }
+  const clients = () => page.evaluate(() => new Set(document.body.textContent.match(/client-\d+/g)).size)
+  return { spent, drawnAt, clients, readAt: () => page.evaluate(() => window.readAt), close: () => context.close() }
 }
 
 async function measureDraws(browser, url) {
@@ -161,6 +162,10 @@ for (const url of Object.values(pages)) await measureDraws(browser, url)
 const figures = {}
 for (const [name, url] of Object.entries(pages)) {
   const { read, drawn, script, layout } = await measureDraws(browser, url)
+  const page = await open(browser, url)
+  await page.drawnAt()
+  check(`${name}: every row is drawn`, await page.clients(), ROWS, ROWS)
+  await page.close()
   const quiet = await measureSeconds(browser, url, async () => {})
   const busy = await measureSeconds(browser, url, host.change)
   figures[name] = { read, drawn, busy: busy.script }

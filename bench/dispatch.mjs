@@ -5,7 +5,7 @@
 import { Hono } from 'hono'
 import { apiKeyAuth, createDiagnosticsRouter } from 'relayscope'
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
-import { report } from './report.mjs'
+import { check, report } from './report.mjs'
 
 const KEY = 'a-key-for-this-benchmark'
 const HEADERS = {
@@ -33,7 +33,8 @@ const composition = memoryComposition(facilities)
 const router = createDiagnosticsRouter({ ...composition, auth: apiKeyAuth(KEY), prefix: '/ops/diagnostics' })
 const small = await (await router(request('/capabilities'))).json()
 const { signal } = new AbortController()
-const page = (limit) => composition.inspectors.registry.listConnections({}, { limit, cursor: null }, { signal })
+const page = (limit) =>
+  composition.inspectors.registry.listConnections({}, { limit, cursor: null, order: 'newest' }, { signal })
 
 function request(path) {
   return new Request(`http://localhost/ops/diagnostics${path}`, { headers: { 'x-admin-key': KEY } })
@@ -69,6 +70,13 @@ async function time(handler, path) {
 
 const peers = { limit, relayscope: router, hono: (req) => hono.fetch(req) }
 for (const path of Object.keys(GOALS)) {
+  // The cursor of the router is a token of its own.
+  const shownBy = async (handler) => {
+    const body = await (await handler(request(path))).json()
+    return body.items ?? body
+  }
+  for (const [name, handler] of Object.entries(peers))
+    check(`${name} answers GET ${path} as the handler by hand`, await shownBy(handler), await shownBy(limit))
   const times = Object.fromEntries(Object.keys(peers).map((name) => [name, []]))
   for (let round = 0; round <= ROUNDS; round++)
     for (const [name, handler] of Object.entries(peers)) {
@@ -123,6 +131,8 @@ function cpuUs(from) {
 for (const [what, path, paid, plain] of extras) {
   const tags = new Map()
   for (const handler of [paid, plain]) tags.set(handler, (await handler(request(path))).headers.get('etag'))
+  const bodyOf = async (handler) => (await handler(request(path))).json()
+  check(`both routers give the same answer with and without ${what}`, await bodyOf(paid), await bodyOf(plain))
   const asked = (handler) => {
     const asking = request(path)
     if (what.startsWith('tags')) asking.headers.set('if-none-match', tags.get(handler))

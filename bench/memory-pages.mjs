@@ -4,7 +4,7 @@
  */
 import { createConnectionRegistry } from 'relayscope/memory'
 import * as z from 'zod'
-import { report } from './report.mjs'
+import { check, report } from './report.mjs'
 
 const SIZES = process.argv.length > 2 ? process.argv.slice(2).map(Number) : [1_000, 100_000, 1_000_000]
 /** Minimum registrations in turn: a thousand in a new process would measure its compiler. */
@@ -197,6 +197,17 @@ for (const size of SIZES) {
 
   const { inspector } = registry
   const page = (cursor) => () => inspector.listConnections({}, { limit: 50, cursor }, ASK)
+  for (const from of [0, size / 2, size - 50]) {
+    const { items } = await page(from === 0 ? null : String(from))()
+    const wanted = ids.slice(from, from + 50)
+    check(
+      `the page of 50 of ${size} from ${from} has the right rows`,
+      items.map(({ connection_id }) => connection_id),
+      wanted,
+      50,
+    )
+  }
+  check(`the count of ${size} is exact`, (await inspector.countConnections({}, ASK)).total, size)
   const pages = await times(page(null), page(String(size / 2)), page(String(size - 50)))
   for (const [i, name] of ['first', 'middle', 'last'].entries()) row(`page of 50, ${name}`, pages[i], first)
   console.log(`  flat within ${(Math.max(...pages) / Math.min(...pages)).toFixed(2)} ×`)

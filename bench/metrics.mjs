@@ -10,7 +10,7 @@ import { noopAuth } from 'relayscope'
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
 import { createMetrics } from 'relayscope/metrics'
 import { toNodeHandler } from 'relayscope/node'
-import { report } from './report.mjs'
+import { check, report } from './report.mjs'
 
 const ROUNDS = 9
 const SCRAPES = 300
@@ -63,6 +63,13 @@ async function main() {
   const [few, many] = await Promise.all([100, 10_000].map(metricsOf))
   const bytes = Buffer.from(
     await (await many(new Request('http://localhost/metrics', { headers: { accept: ACCEPT } }))).text(),
+  )
+  const counted = [...bytes.toString().matchAll(/^relayscope_connections\{[^}]*status="connected"[^}]*\} (\d+)/gm)]
+  check(
+    'a scrape counts every connection',
+    counted.reduce((sum, [, count]) => sum + Number(count), 0),
+    10_000,
+    10_000,
   )
   const servers = {
     'the same bytes, fixed': await listen((_, res) => {

@@ -11,7 +11,7 @@ import { createClient } from 'redis'
 import { createDiagnosticsRouter } from 'relayscope'
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
 import { createRedisFacilities, redisComposition } from 'relayscope/redis'
-import { report } from './report.mjs'
+import { check, report } from './report.mjs'
 import { measureWatches, namedAuth } from './watch.mjs'
 
 const IN_REDIS = process.argv[2] === '--redis'
@@ -148,6 +148,12 @@ async function bestOf(hosts, path) {
   return best
 }
 
+/** The router counts what was added. */
+async function checkCounts(host, size) {
+  const { body } = await host.router.reply(request('/connections/count?status=disconnected'))
+  check(`of ${size} connections a tenth is disconnected`, JSON.parse(body).total, size / 10, size)
+}
+
 async function saidBy({ router }, path) {
   const { items, has_more } = JSON.parse((await router.reply(request(path))).body)
   return items ? `${items.length} items${has_more ? ', and more' : ''}` : ''
@@ -157,6 +163,7 @@ async function saidBy({ router }, path) {
 const GOAL = 1.5
 const [least = 0, ...greater] = SIZES
 const small = await createHost(least)
+await checkCounts(small, least)
 if (!IN_REDIS) {
   const { items } = JSON.parse((await small.router.reply(request('/connections?limit=500'))).body)
   const ids = items.slice(10, 15).map(({ connection_id }) => connection_id)
@@ -164,6 +171,7 @@ if (!IN_REDIS) {
 }
 for (const size of greater) {
   const large = await createHost(size)
+  await checkCounts(large, size)
   globalThis.gc?.()
   console.log(`${size} connections, calls and commands, compared with ${least} in the same process, alternating`)
   let worst = { path: '', ratio: 0 }

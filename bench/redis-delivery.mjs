@@ -10,7 +10,7 @@ import { Queue, Worker } from 'bullmq'
 import { Redis } from 'ioredis'
 import { createRedisCommandDispatcher } from 'relayscope/redis'
 import { limit } from './delivery-limit.mjs'
-import { report } from './report.mjs'
+import { check, report } from './report.mjs'
 
 const COMMANDS = Number(process.argv[2] ?? 20_000)
 const CLIENTS = 50
@@ -122,11 +122,19 @@ async function rateOf(kind, { isDelivered, isJoined, isRemote, payload }) {
     finish = resolve
   })
   const onEnd = () => --left === 0 && finish()
-  const under = await kind(isDelivered ? { onStart: none, onEnd, isJoined, isRemote, payload } : { payload })
+  const started = new Uint8Array(COMMANDS)
+  const onStart = (n) => void started[n]++
+  const under = await kind(isDelivered ? { onStart, onEnd, isJoined, isRemote, payload } : { payload })
   await connection.config('RESETSTAT')
   const rate = await perSecond(under.add, isDelivered ? done : undefined)
   const time = await storeTime()
   await under.close()
+  // The one written by hand tells nothing of single commands.
+  if (isDelivered && kind !== kept) {
+    const [never, twice] = [started.indexOf(0), started.findIndex((times) => times > 1)]
+    check(`${kind.name}: every command reaches its client once`, { never, twice }, { never: -1, twice: -1 }, COMMANDS)
+    check(`${kind.name}: every command ends once`, left, 0, COMMANDS)
+  }
   return { rate, time }
 }
 

@@ -8,7 +8,7 @@ import { createServer } from 'node:net'
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { createRedisFacilities, redisComposition } from 'relayscope/redis'
-import { report } from './report.mjs'
+import { check, report } from './report.mjs'
 
 const ENTRIES = Number(process.argv[2] ?? 1_000_000)
 const KIND = process.argv[3] ?? 'node-redis'
@@ -113,7 +113,22 @@ const [plain, parsed, byHand, first, middle, last] = await times([
   page(ENTRIES / 2),
   page(ENTRIES - 50),
 ])
-if ((await page(ENTRIES - 50)()).items.length !== 50) throw new Error('the last page is short')
+for (const [name, from] of Object.entries({ first: 0, middle: ENTRIES / 2, last: ENTRIES - 50 })) {
+  const wanted = Array.from({ length: 50 }, (_, i) => `ctx-${from + i}`)
+  const { items } = await page(from)()
+  check(
+    `the ${name} page of 50 of ${ENTRIES} has the right rows`,
+    items.map(({ context_id }) => context_id),
+    wanted,
+    50,
+  )
+}
+check(
+  'the page by hand has the right rows',
+  (await pageByHand()).map(({ context_id }) => context_id),
+  Array.from({ length: 50 }, (_, i) => `ctx-${ENTRIES / 2 + i}`),
+  50,
+)
 const line = (name, each) =>
   console.log(
     `${name.padEnd(24)} ${median([...each]).toFixed(3)} ms   ${ratio(each, plain).toFixed(2)} × MGET   ${ratio(each, parsed).toFixed(2)} × MGET and JSON.parse`,

@@ -1,9 +1,12 @@
 /** How a benchmark says what it has found: figures with their goals, in words for a reader and as data for `bench/run.mjs`. */
+import { isDeepStrictEqual } from 'node:util'
 
 /** The environment variable that asks for machine-readable output. */
 export const AS_DATA = 'RELAYSCOPE_BENCH_DATA'
 /** What a line of data begins with. */
 export const MARK = '@found '
+/** What a line about something checked begins with. */
+export const CHECKED = '@checked '
 
 /**
  * @typedef {object} Finding
@@ -37,4 +40,21 @@ export function report(findings) {
     const wanted = goal === null ? 'no goal' : `goal ${better === 'lower' ? '≤' : '≥'} ${shown(goal, unit)}`
     console.log(`→ ${what}: ${shown(found, unit)} (${wanted}${word && `,${word}`})`)
   }
+}
+
+/**
+ * Verifies an answer of what is measured, so that no benchmark times something wrong.
+ *
+ * @param {string} what Names what holds, as a sentence without a full stop.
+ * @param {unknown} found
+ * @param {unknown} wanted
+ * @param {number} count How many answers, rows or deliveries that covers.
+ * @throws Error if they differ.
+ */
+export function check(what, found, wanted, count = 1) {
+  if (!isDeepStrictEqual(found, wanted)) {
+    const text = (value) => JSON.stringify(value)?.slice(0, 300)
+    throw new Error(`wrong: ${what}: found ${text(found)}, expected ${text(wanted)}`)
+  }
+  if (process.env[AS_DATA]) console.log(`${CHECKED}${JSON.stringify({ what, count })}`)
 }

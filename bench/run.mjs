@@ -1,15 +1,18 @@
 /**
  * Runs the benchmarks one after the other, each in a process of its own and within a time, and prints one table of what they
- * have found, which it writes as Markdown too. `npm run bench` takes up to ten minutes; `npm run bench -- delivery` runs those
- * whose name holds the text, `--long` the sizes for the record, `--write <file>` says where the table goes, `--list` names them.
+ * have found. `npm run bench` takes up to ten minutes; `npm run bench -- delivery` runs those whose name holds the text,
+ * `--long` the sizes for the record, `--runs N` each N times for a range, `--list` names them. `--write` keeps the results in
+ * `bench/results.json` and `docs/benchmarks.md`; rows of benchmarks that were not run stay. `--note` says what else the
+ * machine did.
  */
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism, cpus } from 'node:os'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { AS_DATA, isMet, MARK, shown } from './report.mjs'
+import { AS_DATA, CHECKED, MARK } from './report.mjs'
+import { benchmarksDocument, HEAD, mergeRuns, rowsOf, tableOf } from './results.mjs'
 
 /** Seconds that all of them may take together, whatever each may; for the record an hour each. */
 const TOGETHER_S = 600
@@ -33,6 +36,21 @@ const BENCHES = [
   { name: 'dashboard', needs: ['chromium'], seconds: 180 },
 ]
 
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    long: { type: 'boolean', default: false },
+    runs: { type: 'string', default: '1' },
+    write: { type: 'boolean', default: false },
+    note: { type: 'string' },
+    list: { type: 'boolean', default: false },
+  },
+})
+const RUNS = Number(values.runs)
+/** Results that are kept may take longer: they are measured rarely, and the machine may be busy. */
+const PATIENCE = values.write ? 4 : 1
+if (!Number.isInteger(RUNS) || RUNS < 1 || RUNS > 100) throw new RangeError('--runs must be a number from 1 to 100')
+
 const isThere = (program) =>
   program === 'chromium'
     ? existsSync(process.env.CHROMIUM ?? '/usr/bin/chromium')
@@ -47,14 +65,14 @@ function end(child) {
   }
 }
 
-/** What a benchmark has found, and why it found no more. */
+/** What a benchmark has found and checked, and why it found no more. */
 async function measure({ name, node = [], args = [], long = args, seconds, needs = [] }, isLong) {
   const missing = needs.filter((program) => !isThere(program))
-  if (missing.length > 0) return { findings: [], failed: `needs ${missing.join(', ')}` }
+  if (missing.length > 0) return { findings: [], checks: [], failed: `needs ${missing.join(', ')}` }
   const file = fileURLToPath(new URL(`${name}.mjs`, import.meta.url))
-  const left = Math.round(TOGETHER_S - performance.now() / 1_000)
-  if (!isLong && left <= 0) return { findings: [], failed: `${TOGETHER_S} s were over` }
-  const most = isLong ? LONG_S : Math.min(seconds, left)
+  const left = Math.round(TOGETHER_S * RUNS * PATIENCE - performance.now() / 1_000)
+  if (!isLong && left <= 0) return { findings: [], checks: [], failed: `${TOGETHER_S} s were over` }
+  const most = isLong ? LONG_S : Math.min(seconds * PATIENCE, left)
   const child = spawn(process.execPath, [...node, file, ...(isLong ? long : args)], {
     env: { ...process.env, [AS_DATA]: '1' },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -70,50 +88,19 @@ async function measure({ name, node = [], args = [], long = args, seconds, needs
   }, most * 1_000)
   const ended = new Promise((resolve) => child.once('close', resolve))
   const findings = []
+  const checks = []
   for await (const line of createInterface({ input: child.stdout }))
     if (line.startsWith(MARK)) findings.push(JSON.parse(line.slice(MARK.length)))
+    else if (line.startsWith(CHECKED)) checks.push(JSON.parse(line.slice(CHECKED.length)))
     else console.error(`  ${line}`)
   const code = await ended
   clearTimeout(timer)
   process.off('exit', stop)
   stop()
-  if (isLate) return { findings, failed: `had not ended after ${most} s` }
-  return { findings, failed: code === 0 ? null : `ended with ${code}` }
+  if (isLate) return { findings, checks, failed: `had not ended after ${most} s` }
+  return { findings, checks, failed: code === 0 ? null : `ended with ${code}` }
 }
 
-const VERDICTS = new Map([
-  [true, 'met'],
-  [false, '**missed**'],
-  [null, '–'],
-])
-
-function rowsOf(name, { findings, failed }) {
-  const rows = findings.map(({ what, goal, found, unit, better }) => {
-    const wanted = goal === null ? '–' : `${better === 'lower' ? '≤' : '≥'} ${shown(goal, unit)}`
-    // How much of its goal a figure is: above 1 is too much of what should be low.
-    const ratio = goal === null || !Number.isFinite(found) ? '–' : (found / goal).toFixed(2)
-    return [name, what, wanted, shown(found, unit), ratio, VERDICTS.get(isMet({ found, goal, better }))]
-  })
-  return failed === null ? rows : [...rows, [name, failed, '–', '–', '–', '**not measured**']]
-}
-
-function tableOf(rows) {
-  const all = [['benchmark', 'what', 'goal', 'found', 'found / goal', 'verdict'], ...rows]
-  const widths = all[0].map((_, i) => Math.max(...all.map((row) => row[i].length)))
-  const line = (row) => `| ${row.map((cell, i) => cell.padEnd(widths[i])).join(' | ')} |`
-  return [line(all[0]), `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`, ...all.slice(1).map(line)].join(
-    '\n',
-  )
-}
-
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    long: { type: 'boolean', default: false },
-    write: { type: 'string', default: 'bench/results.md' },
-    list: { type: 'boolean', default: false },
-  },
-})
 const chosen = BENCHES.filter(({ name }) => positionals.length === 0 || positionals.some((text) => name.includes(text)))
 if (chosen.length === 0)
   throw new RangeError(
@@ -126,18 +113,32 @@ if (values.list) {
 process.on('SIGINT', () => process.exit(130))
 process.on('SIGTERM', () => process.exit(143))
 
-const rows = []
-for (const bench of chosen) {
-  console.error(`${bench.name} …`)
-  rows.push(...rowsOf(bench.name, await measure(bench, values.long)))
-}
-const table = tableOf(rows)
 const [{ model }] = cpus()
-const place = `${new Date().toISOString().slice(0, 10)}, Node ${process.versions.node}, ${availableParallelism()} × ${model.trim()}${values.long ? ', the sizes for the record' : ', short sizes'}`
-console.log(table)
-writeFileSync(
-  values.write,
-  `# What the benchmarks have found\n\n${place}. A ratio (×) is to a peer of the same run; absolute figures are this machine's.\n\n${table}\n`,
-)
-console.error(`written: ${values.write}`)
-process.exitCode = rows.some((row) => row[5] === '**not measured**') ? 1 : 0
+const sizes = values.long ? 'the sizes for the record' : 'short sizes'
+const runs = RUNS === 1 ? 'one run' : `${RUNS} runs`
+const host = `Node ${process.versions.node}, ${availableParallelism()} × ${model.trim()}`
+const place = [new Date().toISOString().slice(0, 10), host, sizes, runs, values.note].filter(Boolean).join(', ')
+const results = {}
+for (const bench of chosen) {
+  const each = []
+  for (let run = 1; run <= RUNS; run++) {
+    console.error(RUNS === 1 ? `${bench.name} …` : `${bench.name}, run ${run} of ${RUNS} …`)
+    each.push(await measure(bench, values.long))
+  }
+  results[bench.name] = { place, ...mergeRuns(each) }
+}
+const rows = Object.entries(results).flatMap(([name, result]) => rowsOf(name, result))
+console.log(tableOf(HEAD, rows))
+console.log(place)
+if (values.write) {
+  const path = (name) => new URL(name, import.meta.url)
+  const kept = JSON.parse(readFileSync(path('results.json'), 'utf8'))
+  // What could not be measured replaces no figures.
+  const measured = Object.fromEntries(Object.entries(results).filter(([, { failed }]) => failed === null))
+  const all = { ...kept, ...measured }
+  const ordered = Object.fromEntries(BENCHES.flatMap(({ name }) => (all[name] ? [[name, all[name]]] : [])))
+  writeFileSync(path('results.json'), `${JSON.stringify(ordered, null, 1)}\n`)
+  writeFileSync(path('../docs/benchmarks.md'), benchmarksDocument(ordered))
+  console.error('written: bench/results.json, docs/benchmarks.md')
+}
+process.exitCode = rows.some((row) => row.at(-1) === '**not measured**') ? 1 : 0

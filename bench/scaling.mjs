@@ -10,7 +10,7 @@ import { Redis } from 'ioredis'
 import { createCooperativeSiteEventBus } from 'relayscope/cooperative-site'
 import { createConnectionRegistry } from 'relayscope/memory'
 import { createRedisCommandDispatcher, createRedisFacilities, redisComposition } from 'relayscope/redis'
-import { report } from './report.mjs'
+import { check, report } from './report.mjs'
 
 const LARGEST = Number(process.argv[2] ?? 100_000)
 const ASK = { signal: new AbortController().signal }
@@ -105,6 +105,12 @@ async function ofMemory() {
     if (isLast) tellBytes('a connection in a node', (heap() - before) / size)
     const more = (i) => registry.connect(connecting(size + i, Math.max(100, size / 4)))
     const registering = (await costOf(SAMPLE, more)).node
+    check(
+      'the registry has every connection',
+      (await registry.inspector.countConnections({}, ASK)).total,
+      size + SAMPLE,
+      size,
+    )
     const page = { limit: 50, cursor: String(Math.floor(size / 2)) }
     return [registering, (await costOf(SAMPLE, async () => registry.inspector.listConnections({}, page, ASK))).node]
   })
@@ -240,6 +246,7 @@ async function ofViewers() {
     const { user, system } = process.cpuUsage(from)
     for (const reader of readers) reader.close()
     await Promise.all(ended)
+    check('every viewer receives every event once', read, events * size, events * size)
     await bus.close()
     return (user + system) / (events * size)
   })

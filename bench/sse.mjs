@@ -14,7 +14,7 @@ import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { requirePeers } from './peers.mjs'
-import { report } from './report.mjs'
+import { check, report } from './report.mjs'
 
 const CONNECTIONS = 1_000
 const IDLE = 10_000
@@ -239,11 +239,16 @@ const rssKb = (pid) => (Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(
 /** Counts the frames of all connections: each ends with an empty line. */
 function createAudience(port, path) {
   let frames = 0
+  let published = 0
   let target = Number.POSITIVE_INFINITY
   let reached = () => {}
   const sockets = []
-  function count(chunk) {
+  /** Frames of each connection since all had joined. */
+  let own = []
+  function count(chunk, index) {
+    const before = frames
     for (let at = chunk.indexOf('\n\n'); at >= 0; at = chunk.indexOf('\n\n', at + 2)) frames++
+    own[index] += frames - before
     if (frames >= target) reached()
   }
   return {
@@ -251,10 +256,11 @@ function createAudience(port, path) {
       const one = () =>
         new Promise((resolve, reject) => {
           const socket = connect(port, '127.0.0.1')
+          const index = sockets.length
           let first = true
           socket.on('error', reject)
           socket.on('data', (chunk) => {
-            count(chunk)
+            count(chunk, index)
             if (first && chunk.includes('\n\n')) {
               first = false
               resolve()
@@ -266,7 +272,11 @@ function createAudience(port, path) {
       for (let left = connections; left > 0; left -= JOINING)
         await Promise.all(Array.from({ length: Math.min(left, JOINING) }, one))
       frames = 0
+      published = 0
+      own = sockets.map(() => 0)
     },
+    /** How many connections have another number of frames than were published since all had joined. */
+    wrong: () => own.filter((each) => each !== published).length,
     /** Resolves when `more` frames have come since the last time. */
     async receive(more) {
       target = more
@@ -280,6 +290,7 @@ function createAudience(port, path) {
         })
       target = Number.POSITIVE_INFINITY
       frames -= more
+      published += more / sockets.length
     },
     leave() {
       for (const socket of sockets) socket.destroy()
@@ -323,7 +334,10 @@ async function measure({ audience, join, publish, pid }) {
   }
   await run(20, 1)
   await run(10, BURST)
-  return { rss, single: await run(SINGLES, 1), burst: await run(BURSTS, BURST) }
+  const result = { rss, single: await run(SINGLES, 1), burst: await run(BURSTS, BURST) }
+  const each = 20 + 10 * BURST + SINGLES + BURSTS * BURST
+  check('every connection receives every event once', audience.wrong(), 0, each * CONNECTIONS)
+  return result
 }
 
 /** The time of the one event is that of the slower of the server and this process, which reads it. */

@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import { Queue, Worker } from 'bullmq'
 import { Redis } from 'ioredis'
 import { createRedisCommandDispatcher } from 'relayscope/redis'
-import { report } from './report.mjs'
+import { check, report } from './report.mjs'
 
 const COMMANDS = Number(process.argv[2] ?? 1_000)
 /** Commands of the shorter run: scripts are known by then, and lists have some length. */
@@ -84,6 +84,8 @@ const relayscope = (life) => async (connection, count, together) => {
     await delivered
     const commands = arrived
     arrived = []
+    const wanted = ids.map((id) => `c${id}`).sort()
+    check('each command reaches its client once', commands.map(({ command_id }) => command_id).sort(), wanted, together)
     if (life === 'apart') await Promise.all(commands.map((command) => dispatcher.acknowledge(command)))
     const end = (command) => dispatcher.settle({ ...command, state: 'resulted', acknowledge: life === 'joined' })
     await Promise.all(commands.map(end))

@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url'
 import { createDiagnosticsRouter } from 'relayscope'
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
 import { toNodeHandler } from 'relayscope/node'
-import { report } from './report.mjs'
+import { check, report } from './report.mjs'
 
 const SECONDS = 6
 const ROWS = 500
@@ -85,6 +85,8 @@ export async function measureWatches(router, { connections }, connection_ids) {
   await change()
   const bytes = Buffer.from((await body.next()).value)
   await body.return()
+  const changed = connection_ids.filter((id) => bytes.includes(id))
+  check('a watch is told of every row that changed', changed, [...connection_ids], connection_ids.length)
   const write = () => {
     for (const res of held) res.write(bytes)
   }

@@ -1,11 +1,12 @@
 /**
- * Brings the generated parts of the documents up to date: the tables of routes and options, the JSON Schema of incidents, and
- * the code cut from examples.
+ * Brings the generated parts of the documents up to date: the tables of routes and options, the JSON Schema of incidents, the
+ * results of the benchmarks, and the code cut from examples.
  * With `--check` it writes nothing, names what is not up to date, and exits 1. Needs the built package.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { openApiDocument } from 'relayscope'
 import { incidentJsonSchema } from 'relayscope/incident'
+import { benchmarksDocument } from '../bench/results.mjs'
 import { optionsDocuments } from './options-doc.mjs'
 import { routesDocuments } from './routes-doc.mjs'
 import { fillSnippets } from './snippets.mjs'
@@ -17,6 +18,7 @@ const whole = new Map([
   ...routesDocuments(openApiDocument()),
   ...optionsDocuments(ROOT),
   ['docs/incident.schema.json', schema],
+  ['docs/benchmarks.md', benchmarksDocument(JSON.parse(readFileSync(new URL('bench/results.json', ROOT), 'utf8')))],
 ])
 
 const names = readdirSync(new URL('docs/', ROOT)).filter((name) => name.endsWith('.md'))

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { Queue, Worker } from 'bullmq'
 import { createBullmqInspectors } from 'relayscope/bullmq'
-import { report } from '../report.mjs'
+import { check, report } from '../report.mjs'
 
 const SIZES = { small: 1_000, large: 100_000 }
 const ROUNDS = 30
@@ -85,6 +85,12 @@ export async function run() {
     const queue = await fill(name, count, connection)
     queues.push(queue)
     questions[name] = questionsTo(queue, count)
+    const { items } = await questions[name]['commands, the first page']()
+    check(`a page of ${count} jobs has each job once`, new Set(items.map((item) => item.command_id)).size, PAGE, PAGE)
+    const { waiting, delayed, prioritized } = await queue.getJobCounts()
+    const { state } = await questions[name]['status of one that has ended']()
+    check(`of ${count} jobs all but the done ones wait`, waiting + delayed + prioritized, (count * 9) / 10, count)
+    check('a job that was done has ended', state, 'resulted')
   }
   console.log(`answers about ${SIZES.large} jobs against ${SIZES.small}, median of ${ROUNDS} interleaved rounds`)
   for (const what of Object.keys(questions.small)) {

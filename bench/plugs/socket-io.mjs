@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { createMemoryFacilities } from 'relayscope/memory'
 import { followSocketIo } from 'relayscope/socket.io'
 import { Server } from 'socket.io'
-import { report } from '../report.mjs'
+import { check, report } from '../report.mjs'
 
 const CLIENTS = 1_000
 const MESSAGES_PER_SECOND = 10_000
@@ -16,6 +16,7 @@ const WINDOW_MS = 1_500
 /** Before the first: what has just begun is being compiled. */
 const WARM_UP_MS = 4_000
 const GOALS = { cpu: 1.02, bytes: 1_000 }
+const ASK = { signal: new AbortController().signal }
 const FILE = fileURLToPath(import.meta.url)
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
@@ -89,6 +90,8 @@ export async function run() {
     const follower = follow(connections)
     await pause(500)
     const followed = await measure()
+    const { total } = await connections.inspector.countConnections({ status: 'connected' }, ASK)
+    check('the plug has every socket', total, CLIENTS, CLIENTS)
     await follower.close()
     without.push(bare.perMessage)
     withPlug.push(followed.perMessage)
