@@ -8,48 +8,48 @@ import { checkDeploymentId } from '../redis/store/keys.js'
 
 export const COMMANDS = ['observe', 'get', 'why', 'top', 'mcp', 'capture', 'open', 'diff', 'record'] as const
 
-export const HELP = `relayscope: looks at a relay, read-only
+export const HELP = `relayscope: read-only diagnostics of a relay
 
-  relayscope observe  the diagnostics of one deployment, from outside of it, over its store
-  relayscope get      one answer of a router
-  relayscope why      why a command has not arrived, link by link
-  relayscope top      the state of a relay in the terminal
-  relayscope mcp      the diagnostics of a router for an agent, over stdio
-  relayscope capture  what a router answers now, as one file
-  relayscope open     such a file behind the router and the dashboard, offline
-  relayscope diff     what is new, gone and changed between two of them
-  relayscope record   what a router answers over time, as a directory
+  relayscope observe  serves the diagnostics of one deployment from its Redis
+  relayscope get      prints one response of a router
+  relayscope why      explains why a command has not arrived
+  relayscope top      shows the state of a relay in the terminal
+  relayscope mcp      serves the diagnostics of a router to an agent over stdio
+  relayscope capture  writes the current state of a relay to a file
+  relayscope open     serves such a file with the dashboard, offline
+  relayscope diff     shows what changed between two such files
+  relayscope record   records the state of a relay over time to a directory
 
---help of each says how to call it; --version.
+Each command has --help. --version prints the version.
 `
 
-export const OBSERVE_HELP = `relayscope observe: the diagnostics of one deployment, read-only, from outside of it
+export const OBSERVE_HELP = `relayscope observe: serves the read-only diagnostics of one deployment from a separate process
 
   npx relayscope observe --redis redis://127.0.0.1:6379 --deployment prod
 
   --redis URL         the store, single or Cluster; also from RELAYSCOPE_REDIS_URL, which
                       keeps a password out of the list of processes
-  --deployment ID     which deployment of that store (A-Z a-z 0-9 _ -, at most 64)
+  --deployment ID     a deployment in that store (A-Z a-z 0-9 _ -, at most 64)
   --host ADDRESS      where to listen (default 127.0.0.1)
   --port NUMBER       default 4780; 0 takes a free one
-  --prefix PATH       in front of every route (default none)
+  --prefix PATH       the path before every route (default none)
   --spill DIRECTORY   where the nodes put large payloads, if it is a shared directory
-  --no-dashboard      serve the routes alone, and no page at /dashboard
-  --metrics           serve /metrics too, for Prometheus; the key goes as a bearer token there
-  --mcp               serve /mcp too, for agents, to whoever names this machine or --host
-  --allow-host NAME   a name by which agents of other machines reach /mcp; several times
+  --no-dashboard      serve the routes only, without /dashboard
+  --metrics           also serve /metrics for Prometheus; send the key as a bearer token
+  --mcp               also serve /mcp for agents on this machine or at --host
+  --allow-host NAME   a host name by which agents on other machines reach /mcp; repeatable
   --legacy NAME,GROUP an older command stream to report on, and its consumer group
   --help, --version
 
-SERVICE_ADMIN_KEY is the key that callers send as X-Admin-Key. Without one it serves this
-machine only: any other --host is refused before anything is opened.
+SERVICE_ADMIN_KEY is the key that callers send as X-Admin-Key. Without it only this machine
+is served, and any other --host is an error.
 
 Exit codes: 0 ended by SIGINT or SIGTERM; 1 the store or the port cannot be used; 2 wrong usage.
 `
 
 const DEFAULT_PORT = 4_780
 
-/** Where what is served beside the routes is, as each of them has it by default. */
+/** The default paths of what is served in addition to the routes. */
 export const MOUNT_PATHS = { dashboard: '/dashboard', metrics: '/metrics', mcp: '/mcp' } as const
 
 /** A command line that cannot be carried out. */
@@ -106,7 +106,7 @@ export function readArguments(
   if (command !== 'observe' || rest.length > 0)
     throw new UsageError(
       command === undefined
-        ? `a command is missing: say one of ${COMMANDS.join(', ')}`
+        ? `missing command: expected one of ${COMMANDS.join(', ')}`
         : `${shown(positionals.join(' '))} is unknown: the commands are ${COMMANDS.join(', ')}, one at a time`,
     )
   const served = { dashboard: !values['no-dashboard'], metrics: values.metrics, mcp: values.mcp }
@@ -134,25 +134,23 @@ export function parse<const T extends NonNullable<ParseArgsConfig['options']>>(a
 }
 
 function readUrl(text: string | undefined): string {
-  if (text === undefined || text === '')
-    throw new UsageError('--redis is missing: say where the store is, as redis://host:6379')
+  if (text === undefined || text === '') throw new UsageError('Missing required option --redis, e.g. redis://host:6379')
   const protocol = URL.canParse(text) ? new URL(text).protocol : ''
   if (protocol !== 'redis:' && protocol !== 'rediss:')
     throw new UsageError('--redis must be a redis:// or rediss:// URL')
   const { username, password, pathname } = new URL(text)
-  if (!/^\/?\d*$/.test(pathname))
-    throw new UsageError('--redis may have the number of a database behind its host, and no path')
+  if (!/^\/?\d*$/.test(pathname)) throw new UsageError('--redis may only have a database number after the host')
   if (decodeSegment(`${username}:${password}`) === null)
     throw new UsageError('--redis must have its user and password percent-encoded: % is %25')
   return text
 }
 
-/** @throws UsageError for a prefix below which another part would be asked in the place of the routes. */
+/** @throws UsageError for a prefix that another mounted part already covers. */
 function readPrefix(text: string, served: Record<keyof typeof MOUNT_PATHS, boolean>): string {
   const path = parsePath(text)
   for (const part of ['dashboard', 'metrics', 'mcp'] as const)
     if (served[part] && parsePrefix(MOUNT_PATHS[part]).covers(path))
-      throw new UsageError(`--prefix must not be in ${MOUNT_PATHS[part]}, which is there already`)
+      throw new UsageError(`--prefix must not be below ${MOUNT_PATHS[part]}, which is already served`)
   return path
 }
 
@@ -165,7 +163,7 @@ function parsePath(text: string): string {
 }
 
 function readDeployment(text: string | undefined): string {
-  if (text === undefined) throw new UsageError('--deployment is missing: say which one of the store')
+  if (text === undefined) throw new UsageError('Missing required option --deployment')
   try {
     return checkDeploymentId(text)
   } catch {
@@ -173,7 +171,7 @@ function readDeployment(text: string | undefined): string {
   }
 }
 
-/** @throws UsageError for what is no port. */
+/** @throws UsageError for an invalid port. */
 export function readPort(text: string): number {
   const port = Number(text)
   if (!/^[0-9]{1,5}$/.test(text) || port > 65_535)

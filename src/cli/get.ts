@@ -4,13 +4,13 @@ import { createReader, type Reader, readKey, readTarget } from './reader/reader.
 import { cellOf, columnsOf, print, recordLines, safeJson, tableOf } from './text/table.js'
 import { TABLES } from './top/tables.js'
 
-export const GET_HELP = `relayscope get: one answer of a diagnostics router
+export const GET_HELP = `relayscope get: prints one response of a diagnostics router
 
   npx relayscope get http://127.0.0.1:8080/ops/diagnostics '/connections?status=connected'
 
   --all            follow the cursor to the end of a list, at most 100 pages
-  --json           JSON lines; also where the output is no terminal
-  --key-file FILE  the administrator's key; else SERVICE_ADMIN_KEY
+  --json           print JSON lines; the default if the output is not a terminal
+  --key-file FILE  the admin key (default SERVICE_ADMIN_KEY)
 
 Exit codes: 0 answered; 1 refused or unreachable; 2 wrong usage.
 `
@@ -49,15 +49,15 @@ function onwards(route: string, cursor: string): string {
 /** What says of a page that it is no whole. */
 type Cut = Pick<Page, 'has_more' | 'omitted' | 'completeness'>
 
-/** What of all pages is no whole: said beside them, so that a table can be piped on. */
+/** What is missing from the pages. It is printed to stderr, so that a table can be piped. */
 function* cuts(pages: readonly Cut[], isAll: boolean): Generator<string> {
   const samples = pages.flatMap(({ completeness }) => (completeness?.complete === false ? [completeness] : []))
   const sources = new Set(samples.flatMap(({ truncated_sources }) => truncated_sources ?? []).map(cellOf))
-  if (samples.length > 0) yield `a sample: cut short in ${[...sources].join(', ') || 'some source'}`
+  if (samples.length > 0) yield `a sample: incomplete in ${[...sources].join(', ') || 'some source'}`
   const left = pages.reduce((sum, { omitted }) => sum + (typeof omitted === 'number' ? omitted : 0), 0)
-  if (left > 0) yield `${left} left out, which cannot be shown`
+  if (left > 0) yield `${left} invalid records omitted`
   if (pages.at(-1)?.has_more === true)
-    yield isAll ? `more than ${PAGES} pages: this is not all` : 'more follow: --all asks for them'
+    yield isAll ? `more than ${PAGES} pages: this is not all` : 'there are more: use --all'
 }
 
 /** The pages of a list, or the one answer. @throws the problem, as a text. */
@@ -89,7 +89,7 @@ function printAnswer({ route, items, page }: Gotten, out: Output, err: Output): 
   if (!Array.isArray(page.items)) return void print(out, recordLines(page).join('\n'))
   const { lines, left } = tableOf(items, columnsOf(out), firstOf(route))
   print(out, items.length === 0 ? 'none' : lines.join('\n'))
-  if (left.length > 0) print(err, `relayscope: no place for ${left.join(', ')}: --json has them`)
+  if (left.length > 0) print(err, `relayscope: columns not shown: ${left.join(', ')}. Use --json to see them`)
 }
 
 /**
@@ -110,9 +110,9 @@ export async function get(
   }
   const [target, route = '/', ...rest] = positionals
   if (rest.length > 0 || !route.startsWith('/'))
-    throw new UsageError('say one address and one route, which begins with /')
-  if (route.includes('#')) throw new UsageError('write # in a route as %23: what stands behind it would not be sent')
-  if (/^\/watch(?:\?|$)/.test(route)) throw new UsageError('a watch does not end: curl -N reads it')
+    throw new UsageError('expected one URL and one route that begins with /')
+  if (route.includes('#')) throw new UsageError('write # in a route as %23: the part after # would not be sent')
+  if (/^\/watch(?:\?|$)/.test(route)) throw new UsageError('/watch is an endless stream: read it with curl -N')
   const reader = createReader(readTarget(target), await readKey(values['key-file'], env))
   const isTable = out.isTTY === true && !values.json
   const items: object[] = []

@@ -71,7 +71,7 @@ export const MCP_HELP = `relayscope mcp: the diagnostics of a router for an agen
   npx -p relayscope -p @modelcontextprotocol/server relayscope mcp --url http://127.0.0.1:8080/ops/diagnostics
 
   --url URL        where the router is, its prefix included
-  --key-file FILE  the administrator's key; else SERVICE_ADMIN_KEY
+  --key-file FILE  the admin key (default SERVICE_ADMIN_KEY)
   --payloads       show payloads of messages too
 
 Exit codes: 0 ended, by the end of its input or a signal; 1 a message was too long; 2 wrong usage.
@@ -96,7 +96,10 @@ interface Io {
   readonly stderr: NodeJS.WriteStream
 }
 
-/** Says why nobody answers, each reason once: its code alone, for the words of an error may hold an address or a header. */
+/**
+ * Logs why no router answers, each reason once. Only the code is logged, because an error message may contain an
+ * address or a header.
+ */
 function createLossNote(stderr: NodeJS.WriteStream) {
   const said = new Set<string>()
   return (error: unknown): void => {
@@ -126,7 +129,7 @@ export async function mcp(args: readonly string[], { env, stdin, stdout, stderr 
     print(stdout, MCP_HELP.trimEnd())
     return 0
   }
-  if (positionals.length > 0) throw new UsageError('say the address as --url')
+  if (positionals.length > 0) throw new UsageError('pass the URL as --url')
   const url = readTarget(values.url)
   const key = await readKey(values['key-file'], env)
   const { createStdioTools, serveStdio, StdioServerTransport } = await loadStdio()
@@ -138,7 +141,7 @@ export async function mcp(args: readonly string[], { env, stdin, stdout, stderr 
   })
   const ended = new Promise<number>((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve(0))
-    // By itself, before its input has ended: nothing else would be heard of that.
+    // The transport closed before its input ended: no other event reports that.
     transport.close = async () => {
       await close()
       resolve(1)

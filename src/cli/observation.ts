@@ -1,4 +1,4 @@
-/** The observation service: a router over one deployment of a store, served until it is told to end. */
+/** The observation service: a router over one deployment of a store, served until it receives a signal. */
 import { runWithin } from '../async/time-limit.js'
 import { createDashboard } from '../dashboard/dashboard.js'
 import { createDiagnosticsRouter } from '../diagnostics/router.js'
@@ -16,7 +16,7 @@ import { PortError, reasonOf, serve, underOneRoof } from './serve.js'
 
 // The client of the command line: whatever `redis` package the host has installed, connected within a bound.
 
-/** Long enough for a handshake across a continent, short enough for somebody who waits. */
+/** Timeout of a connect: enough for a handshake between continents. */
 const CONNECT_MS = 5_000
 
 /** The store cannot be used now; the message says why, and names no password. */
@@ -29,7 +29,7 @@ interface ConnectedClient {
   close(): void
 }
 
-/** `connecting`, unless the client says first what is wrong: left alone it would try again for ever. */
+/** Rejects with the client's first error: by default the client would retry indefinitely. */
 async function connected(
   client: { on(event: 'error', listener: (error: unknown) => void): unknown },
   connecting: () => Promise<unknown>,
@@ -41,7 +41,7 @@ async function connected(
   await runWithin(connecting, { ms: CONNECT_MS, late, signal: broken.signal })
 }
 
-/** The store of `url` without what nobody should read over a shoulder. */
+/** The URL of the store without credentials and query. */
 function publicUrl(url: string): string {
   const { protocol, host } = new URL(url)
   return `${protocol}//${host}`
@@ -50,11 +50,11 @@ function publicUrl(url: string): string {
 /**
  * Connects to a single server, or to the Cluster that it is part of.
  *
- * @param beside Packages that the same command line needs, too.
- * @throws StoreError, UsageError where there is no client to connect with.
+ * @param extra Other packages that the same command line needs.
+ * @throws StoreError if the connect fails, UsageError if the client package is not installed.
  */
-export async function connectStore(url: string, beside: readonly string[] = []): Promise<ConnectedClient> {
-  const needs = { command: beside.length > 0 ? 'observe --mcp' : 'observe', packages: ['redis', ...beside] }
+export async function connectStore(url: string, extra: readonly string[] = []): Promise<ConnectedClient> {
+  const needs = { command: extra.length > 0 ? 'observe --mcp' : 'observe', packages: ['redis', ...extra] }
   const { createClient, createCluster } = await load('redis', needs, () => import('redis'))
   const single = createClient({ url })
   try {
@@ -96,7 +96,7 @@ interface Observation {
   metrics: string | null
   /** Where an agent finds its tools; `null` for nowhere. */
   mcp: string | null
-  /** What whoever started it should know; one sentence each. */
+  /** Warnings for the operator; one sentence each. */
   warnings: string[]
   /** Ends within 5 s, whatever clients and the store do. @returns how many connections were cut off. */
   close(): Promise<{ aborted: number }>

@@ -1,5 +1,7 @@
 #!/usr/bin/env node
-/** The command `relayscope`: asks a router, shows it in the terminal, or observes a store until it is told to end. */
+/**
+ * The command `relayscope`: queries a router, shows it in the terminal, or observes a store until it receives a signal.
+ */
 import { format, inspect } from 'node:util'
 import { VERSION } from '../version.js'
 import { COMMANDS, HELP, OBSERVE_HELP, readArguments, UsageError } from './arguments.js'
@@ -40,28 +42,28 @@ async function main(): Promise<number> {
       for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
     })
     const started = await Promise.race([startObservation(options, process.env), signalled])
-    // Told to end before it began: there is nobody to say goodbye to.
+    // A signal arrived before the start: there are no connections to close.
     if (started === undefined) return process.exit(0)
     const { url, dashboard, metrics, mcp, warnings, close } = started
     for (const warning of warnings) print(process.stderr, `relayscope: ${warning}`)
     print(process.stdout, `observing deployment "${options.deployment}" at ${url}`)
-    if (dashboard !== null) print(process.stdout, `look at it in a browser: ${dashboard}`)
-    if (metrics !== null) print(process.stdout, `scrape it, the key as a bearer token: ${metrics}`)
-    if (mcp !== null) print(process.stdout, `let an agent look, over streamable HTTP: ${mcp}`)
+    if (dashboard !== null) print(process.stdout, `dashboard: ${dashboard}`)
+    if (metrics !== null) print(process.stdout, `metrics (key as a bearer token): ${metrics}`)
+    if (mcp !== null) print(process.stdout, `MCP over streamable HTTP: ${mcp}`)
     await signalled
     const { aborted } = await close()
-    if (aborted > 0) print(process.stderr, `relayscope: cut off ${aborted} connections that did not end`)
+    if (aborted > 0) print(process.stderr, `relayscope: aborted ${aborted} connections that did not close in time`)
     return 0
   } catch (error) {
     print(process.stderr, `relayscope: ${error instanceof Error ? error.message : String(error)}`)
     if (!(error instanceof UsageError)) return 1
     const known = COMMANDS.find((name) => name === command)
-    print(process.stderr, `relayscope ${known ? `${known} ` : ''}--help says how to call it`)
+    print(process.stderr, `relayscope ${known ? `${known} ` : ''}--help shows its usage`)
     return 2
   }
 }
 
-// Whoever reads the output may have read enough: `| head`.
+// The reader of the output may close it early: `| head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit()
   print(process.stderr, `relayscope: the output cannot be written: ${error.message}`)
@@ -75,5 +77,5 @@ process.on('uncaughtException', (error) => {
   process.exit(1)
 })
 process.exitCode = await main()
-// What a client of the store leaves behind must not keep a process that has been told to end.
+// Handles that a Redis client leaves open must not keep the process alive.
 setTimeout(() => process.exit(), EXIT_MS).unref()

@@ -1,4 +1,4 @@
-/** Serves a router and what stands beside it on one port. */
+/** Serves a router, and the parts mounted next to it, on one port. */
 import { type FetchHandler, type NodeServer, type NodeServerOptions, startNodeServer } from '../adapters/node.js'
 
 /** The reason of a failure, in words that help the person who started the command. */

@@ -12,7 +12,7 @@ export const WHY_HELP = `relayscope why: why a command has not arrived, link by 
   --client ID      the client of the command. Without both, the command is looked up in
                    the list of retained commands
   --json           JSON; also if the output is not a terminal
-  --key-file FILE  the administrator's key; else SERVICE_ADMIN_KEY
+  --key-file FILE  the admin key (default SERVICE_ADMIN_KEY)
 
 Exit codes: 0 answered; 1 refused, unreachable or not found; 2 wrong usage.
 `
@@ -105,7 +105,7 @@ function linesOf({
   }
   for (const { link, source, reason } of not_looked_at)
     lines.push(`not read for ${link.replaceAll('_', ' ')}: ${source} (${reason.replaceAll('_', ' ')})`)
-  if (!completeness.complete) lines.push(`a sample: cut short in ${completeness.truncated_sources.join(', ')}`)
+  if (!completeness.complete) lines.push(`a sample: incomplete in ${completeness.truncated_sources.join(', ')}`)
   lines.push(
     verdict
       ? `${verdict.holds === false ? 'broken at' : 'unknown from'}: ${verdict.link.replaceAll('_', ' ')}`

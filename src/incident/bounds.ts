@@ -50,7 +50,7 @@ export function fitted(incident: Incident, maxBytes: number): Incident {
     const largest = sizes.indexOf(Math.max(...sizes))
     const { route, rows } = parts[largest] ?? { route: '', rows: undefined }
     if (!rows?.length)
-      throw new CaptureFailed(`nothing was captured: what is beside the rows takes more than ${maxBytes} bytes`)
+      throw new CaptureFailed(`nothing was captured: the file without rows takes more than ${maxBytes} bytes`)
     const half = Math.floor(rows.length / 2)
     const kept = PART_BY_ROUTE.get(route)?.ordered ? rows.slice(rows.length - half) : rows.slice(0, half)
     const cut = missingOf(route, 'cut', 'the bound on the bytes of the file was reached')

@@ -42,7 +42,7 @@ export interface CapturedRouter {
 export const CaptureOptions = defineOptions({
   /** Headers of every request, with the key of the caller. Never written to the incident. @default none */
   headers: custom<Readonly<Record<string, string>>>('an object of header fields', isObject).optional(),
-  /** Captures the rows of this user only. @default all users */
+  /** Captures only rows of this user. @default all users */
   user: text().optional(),
   /** Leaves out what ended before this instant (epoch ms): ended connections, commands and sessions, and older messages. @default nothing */
   since: whole().optional(),
@@ -61,7 +61,7 @@ export interface CaptureOptions extends Input<typeof CaptureOptions> {}
 const REQUEST_MS = 10_000
 /** An answer of a router has at most 16 MiB. */
 const ANSWER_BYTES = 16_777_216
-/** What the file may take beside its rows, before rows are dropped for it. */
+/** Bytes reserved for everything but rows, before rows are dropped. */
 const HEADER_BYTES = 65_536
 const PAGES_MAX = 10_000
 /** Requests for one route that is asked for key by key. */
@@ -236,7 +236,7 @@ function differing(part: Part, before: Captured, after: Captured): number {
 
 const OVER = /^(?:disconnected|closed|expired)$/
 
-/** Whether what a row tells of ended before `since`, or is a record of something that happened before. */
+/** Whether a row describes something that ended, or happened, before `since`. */
 function isOlder(row: Row, since: number): boolean {
   const isOver = row.terminal ? true : OVER.test(String(row.status ?? row.state))
   const isRecord =

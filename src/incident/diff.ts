@@ -1,4 +1,4 @@
-/** What is new, gone and changed between two incidents, and what cannot be told because one of them lacks it. */
+/** Compares two incidents: what is new, gone and changed, and what is unknown because one of them lacks it. */
 import type { Json } from '../contract/json.js'
 import { createDiagnosticsRouter } from '../diagnostics/router.js'
 import { noopAuth } from '../http/auth.js'
@@ -25,7 +25,7 @@ export interface RouteDiff {
   readonly gone: readonly string[]
   readonly changed: readonly { readonly id: string; readonly fields: readonly FieldChange[] }[]
   readonly unchanged: number
-  /** Why it cannot be told whether more is new or gone; empty where both are complete. */
+  /** Why it is unknown whether more rows are new or gone; empty if both incidents are complete. */
   readonly unknown: readonly { readonly in: 'a' | 'b'; readonly ids: readonly string[]; readonly why: string }[]
 }
 

@@ -124,7 +124,7 @@ function methodOf(kept: Kept, part: Part) {
     if (kind === 'answer' && keys.length > 0) return findRow(kept, part, filter as Row)
     if (kind === 'answer') {
       const answer = kept.answers.get(route)
-      // What a filter would leave of it nobody asked then.
+      // The filtered answer was not captured.
       if (!answer || Object.values(filter as Row).some((value) => value !== undefined)) throw notKept(route)
       return answer
     }

@@ -1,4 +1,4 @@
-/** Reads a file that may come from anybody: bounded, checked row by row, refused by name. */
+/** Reads an untrusted file: size limits, a check of each row, and errors that name the fault. */
 import { faultsOf, textOfFaults } from '../contract/bad-record.js'
 import { isDeeperThan, type Json } from '../contract/json.js'
 import { JSON_DEPTH } from '../contract/limits.js'

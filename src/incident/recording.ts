@@ -11,7 +11,7 @@ import type { ReplaySource } from './replay.js'
 export const SEGMENT_BYTES = 2 * INCIDENT_BYTES
 /** Most segments of one recording that are opened; the oldest are left out. */
 const SEGMENTS_MAX = 1_000
-/** A recorder writes a line every few seconds. Between two that are further apart nobody watched. */
+/** A recorder writes a line every few seconds. A longer gap means that nothing was recorded in between. */
 const SILENCE_MS = 45_000
 
 const Rows = z.array(z.record(z.string(), z.unknown()))
@@ -75,7 +75,7 @@ function* linesOf(text: string): Generator<string> {
   }
 }
 
-/** The changes after the snapshot, up to the first line that is none. */
+/** The changes after the snapshot, up to the first invalid line. */
 function* changesOf(text: string): Generator<RecordedLine> {
   let isFirst = true
   for (const line of linesOf(text)) {
@@ -108,7 +108,7 @@ interface Indexed {
   readonly from: number
   readonly to: number
   readonly continues: boolean
-  /** When nobody watched within the segment. */
+  /** The gaps within the segment in which nothing was recorded. */
   readonly silences: readonly (readonly [from: number, to: number])[]
 }
 

@@ -7,7 +7,7 @@ import { ProblemCode } from '../http/problem.js'
 import type { Incident, IncidentPart, Missing } from './format.js'
 import { PART_BY_ROUTE, type Row } from './parts.js'
 
-/** Words of the library itself, which say nothing of anybody. A word of the host's own becomes `other`. */
+/** Constants of the library, which identify no user. Any other value becomes `other`. */
 const WORDS: ReadonlySet<string> = new Set([
   ...LifecycleReason.options,
   ...TERMINAL_REASONS,
@@ -114,7 +114,7 @@ function redactValue(schema: z.ZodType, value: unknown, field: string, pseudonym
       (format ?? (schema as { format?: unknown }).format) === 'datetime' && schema.safeParse(value).success
     return isInstant ? value : redactText(value, field, pseudonym)
   }
-  // Whatever JSON it is, it is somebody's own.
+  // Arbitrary JSON of the host may identify a user.
   return null
 }
 

@@ -17,7 +17,7 @@ export interface ReplaySource {
   at(instant: number | null): Incident
 }
 
-/** A router that answers from files. Whoever reaches it may ask: it is meant for the loopback interface or a browser tab. */
+/** A router that serves files. It requires no key: it is meant for the loopback interface or a browser tab. */
 export interface Replay extends Mountable {
   readonly prefix: string
   owns(pathname: string): boolean

@@ -86,7 +86,7 @@ describe('relayscope get', () => {
     // Three characters, six columns.
     expect(second).toMatch(/^日本語 {3}\["registry"/)
     expect(head.length).toBeLessThanOrEqual(60)
-    expect(err).toMatch(/no place for .*last_seen_at.*--json has them/)
+    expect(err).toMatch(/columns not shown: .*last_seen_at.*--json/)
   })
 
   it('shows in eighty columns the first columns of top', async () => {
@@ -95,7 +95,7 @@ describe('relayscope get', () => {
     const [head = '', first = ''] = out.split('\n')
     expect(head).toMatch(/^connection_id +status +user_id +client_id +client_type$/)
     expect(first).toMatch(/^[\w-]{36} {2}connected {2}ann +c +web$/)
-    expect(err).toMatch(/no place for last_seen_at, connected_at, .*instance_id/)
+    expect(err).toMatch(/columns not shown: last_seen_at, connected_at, .*instance_id/)
   })
 
   it('uses the default width for a terminal that reports 0', async () => {
@@ -118,7 +118,7 @@ describe('relayscope get', () => {
     const url = await startRouter(users)
     const first = await call([url, '/users?limit=3'])
     expect(first.out.trim().split('\n')).toHaveLength(3)
-    expect(first.err).toMatch(/more follow: --all/)
+    expect(first.err).toMatch(/there are more: use --all/)
     const all = await call([url, '/users?limit=3', '--all'])
     expect(
       all.out
@@ -143,7 +143,7 @@ describe('relayscope get', () => {
     onTestFinished(async () => {
       await server.close()
     })
-    expect((await call([server.url, '/users'])).err).toMatch(/a sample: cut short in registry/)
+    expect((await call([server.url, '/users'])).err).toMatch(/a sample: incomplete in registry/)
   })
 
   describe('of an untrusted router', () => {
@@ -170,8 +170,8 @@ describe('relayscope get', () => {
     it('lists the truncated sources of all pages, each once', async () => {
       const url = await startPages(sample('registry', 'rpc'), sample('rpc', 'delivery'), {})
       const { code, err } = await call([url, '/users', '--all'])
-      expect([code, err]).toEqual([0, 'relayscope: a sample: cut short in registry, rpc, delivery\n'])
-      expect((await call([await startPages({}, sample()), '/users', '--all'])).err).toMatch(/cut short in some source/)
+      expect([code, err]).toEqual([0, 'relayscope: a sample: incomplete in registry, rpc, delivery\n'])
+      expect((await call([await startPages({}, sample()), '/users', '--all'])).err).toMatch(/incomplete in some source/)
     })
 
     it('requests each page with the whole query, including a question mark in it', async () => {
@@ -194,17 +194,17 @@ describe('relayscope get', () => {
 
     it('prints how many records of all pages were omitted', async () => {
       const url = await startPages({ omitted: 3 }, {}, { omitted: 4 })
-      expect((await call([url, '/users', '--all'])).err).toBe('relayscope: 7 left out, which cannot be shown\n')
+      expect((await call([url, '/users', '--all'])).err).toBe('relayscope: 7 invalid records omitted\n')
       expect((await call([url, '/users'], { columns: 80 })).err).toMatch(/3 left out/)
     })
 
     it('sends no control characters of it to a terminal', async () => {
       const steering = '\u001b[2J\u001b]0;owned\u0007'
       const { err } = await call([await startPages(sample(steering)), '/users'])
-      expect(err).toContain('cut short in <U+001B>[2J')
+      expect(err).toContain('incomplete in <U+001B>[2J')
       const fields = await startPages({ items: [{ user_id: 'u'.repeat(40), [`x${steering}`]: 'y' }] })
       const { err: left } = await call([fields, '/users'], { columns: 40 })
-      expect(left).toContain('no place for x<U+001B>[2J')
+      expect(left).toContain('columns not shown: x<U+001B>[2J')
       expect(err + left).not.toMatch(/[\u0000-\u0009\u000b-\u001f]/)
     })
   })

@@ -91,8 +91,8 @@ describe('relayscope capture and open', () => {
   })
 
   it.each<[string[], RegExp]>([
-    [['capture'], /say where the router is/],
-    [['capture', 'http://127.0.0.1:1/'], /missing required option --output FILE/],
+    [['capture'], /expected the URL of the router/],
+    [['capture', 'http://127.0.0.1:1/'], /Missing required option --output FILE/],
     [
       ['capture', 'http://127.0.0.1:1/', '-o', 'x', '--since', 'noon'],
       /--since must be a time such as 30m, 6h or 2d, not "noon"/,

@@ -53,13 +53,13 @@ describe('the arguments of observe', () => {
   })
 
   it.each([
-    [[], /say one of observe, get, why, top, mcp/],
+    [[], /expected one of observe, get, why, top, mcp/],
     [['watch', ...store], /the commands are observe, get, why, top, mcp/],
-    [['observe', '--deployment', 'prod'], /--redis is missing/],
+    [['observe', '--deployment', 'prod'], /Missing required option --redis/],
     [['observe', '--redis', 'http://u:secret@h', '--deployment', 'prod'], /redis:\/\/ or rediss:\/\//],
-    [['observe', '--redis', 'redis://h'], /--deployment is missing/],
+    [['observe', '--redis', 'redis://h'], /Missing required option --deployment/],
     [['observe', '--redis', 'redis://h', '--deployment', 'a:b'], /--deployment must be/],
-    [['observe', '--redis', 'redis://h/abc', '--deployment', 'prod'], /--redis may have the number of a database/],
+    [['observe', '--redis', 'redis://h/abc', '--deployment', 'prod'], /--redis may only have a database number/],
     [['observe', '--redis', 'redis://u:secret%ZZ@h', '--deployment', 'prod'], /--redis must have .* percent-encoded/],
     [
       ['observe', ...store, '--prefix', 'ops'],
@@ -69,10 +69,10 @@ describe('the arguments of observe', () => {
       ['observe', ...store, '--prefix', '/a//b'],
       /"--prefix": expected a path without empty or dot segments, got "\/a\/\/b"/,
     ],
-    [['observe', ...store, '--prefix', '/dashboard'], /--prefix must not be in \/dashboard/],
-    [['observe', ...store, '--prefix', '/%64ashboard/api/'], /--prefix must not be in \/dashboard/],
-    [['observe', ...store, '--metrics', '--prefix', '/metrics'], /--prefix must not be in \/metrics/],
-    [['observe', ...store, '--mcp', '--prefix', '/mcp/ops'], /--prefix must not be in \/mcp/],
+    [['observe', ...store, '--prefix', '/dashboard'], /--prefix must not be below \/dashboard/],
+    [['observe', ...store, '--prefix', '/%64ashboard/api/'], /--prefix must not be below \/dashboard/],
+    [['observe', ...store, '--metrics', '--prefix', '/metrics'], /--prefix must not be below \/metrics/],
+    [['observe', ...store, '--mcp', '--prefix', '/mcp/ops'], /--prefix must not be below \/mcp/],
     [['observe', ...store, '--port', '65536'], /--port/],
     [['observe', ...store, '--port', '0x10'], /--port/],
     [['observe', ...store, '--legacy', 'stream'], /--legacy/],
@@ -189,7 +189,7 @@ describeRedis('relayscope observe', () => {
     expect((await fetch(`${origin}/elsewhere`)).status).toBe(404)
     expect((await fetch(`${await bare.ready()}dashboard/`)).status).toBe(404)
     for (const each of [command, bare]) each.signal('SIGTERM')
-    expect((await command.ended).out).toContain(`look at it in a browser: ${origin}/dashboard/`)
+    expect((await command.ended).out).toContain(`dashboard: ${origin}/dashboard/`)
     expect((await bare.ended).out).not.toContain('dashboard')
   })
 
@@ -210,7 +210,7 @@ describeRedis('relayscope observe', () => {
       404,
     )
     for (const each of [command, bare]) each.signal('SIGTERM')
-    expect((await command.ended).out).toContain(`scrape it, the key as a bearer token: ${new URL('/metrics', url)}\n`)
+    expect((await command.ended).out).toContain(`metrics (key as a bearer token): ${new URL('/metrics', url)}\n`)
     expect((await bare.ended).out).not.toContain('/metrics')
   })
 
@@ -242,7 +242,7 @@ describeRedis('relayscope observe', () => {
     })
     expect((await fetch(new URL('/mcp', await bare.ready()), { headers: { 'x-admin-key': 'k-2' } })).status).toBe(404)
     for (const each of [command, bare]) each.signal('SIGTERM')
-    expect((await command.ended).out).toContain(`let an agent look, over streamable HTTP: ${address}\n`)
+    expect((await command.ended).out).toContain(`MCP over streamable HTTP: ${address}\n`)
     expect((await bare.ended).out).not.toContain('/mcp')
   })
 
@@ -408,7 +408,7 @@ describeRedis('relayscope observe', () => {
     const all = await startCommand(['--help']).ended
     expect(all).toMatchObject({ code: 0, err: '' })
     for (const command of ['observe', 'get', 'top', 'mcp']) expect(all.out).toContain(`relayscope ${command} `)
-    expect((await startCommand(['watch']).ended).err).toMatch(/\nrelayscope --help says how to call it\n$/)
+    expect((await startCommand(['watch']).ended).err).toMatch(/\nrelayscope --help shows its usage\n$/)
     const help = await startCommand(['observe', '--help']).ended
     expect(help).toMatchObject({ code: 0, err: '' })
     for (const word of ['--redis', '--deployment', '--host', '--port', '--prefix', 'SERVICE_ADMIN_KEY'])

@@ -110,7 +110,7 @@ describe('what an incident lacks', () => {
     // The oldest rows go first.
     expect(rowsOf(incident, '/connections').at(-1)).toEqual(rowsOf(whole, '/connections').at(-1))
     await expect(captureIncident(router, { headers, maxBytes: 50_000 })).rejects.toThrow(
-      'nothing was captured: what is beside the rows takes more than 50000 bytes',
+      'nothing was captured: the file without rows takes more than 50000 bytes',
     )
   })
 

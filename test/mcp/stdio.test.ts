@@ -64,15 +64,15 @@ describe('relayscope mcp', () => {
   })
 
   it.each([
-    [[], 'say where the router is'],
-    [['http://localhost/'], 'say the address as --url'],
+    [[], 'expected the URL of the router'],
+    [['http://localhost/'], 'pass the URL as --url'],
     [['--url', 'http://a:b@localhost/'], 'a key does not belong into an address'],
     [['--url', 'http://localhost/', '--key-file', '/nowhere'], '--key-file cannot be read'],
   ])('%j is wrong usage', async (args, words) => {
     const { code, out, err } = await startCommand(['mcp', ...args]).ended
     expect([code, out]).toEqual([2, ''])
     expect(err).toContain(words)
-    expect(err).toContain('relayscope mcp --help says how to call it')
+    expect(err).toContain('relayscope mcp --help shows its usage')
   })
 
   it('exits after a message that is too long, and on a signal', async () => {

@@ -9,18 +9,18 @@ import { print, visible } from '../text/table.js'
 import { writeWhole } from './files.js'
 import { readSince } from './instants.js'
 
-const CAPTURE_HELP = `relayscope capture: what a diagnostics router answers now, as one file
+const CAPTURE_HELP = `relayscope capture: writes the current state of a relay to a file
 
   npx relayscope capture http://127.0.0.1:8080/ops/diagnostics -o incident.json
 
-  -o, --output FILE  where to write it; - for the standard output
-  --user ID          the rows of this user only
-  --since TIME       leave out what ended before: 30m, 2h, 1d, or an ISO 8601 instant
+  -o, --output FILE  output file; - for standard output
+  --user ID          only rows of this user
+  --since TIME       omit rows that ended before: 30m, 2h, 1d, or an ISO 8601 instant
   --redact           replace every id by a pseudonym; drop metadata, payloads and free text
-  --max-bytes N      most bytes of the file (default and most 67108864)
-  --key-file FILE    the administrator's key; else SERVICE_ADMIN_KEY. It is never in the file
+  --max-bytes N      maximum size of the file (default and maximum 67108864)
+  --key-file FILE    the admin key (default SERVICE_ADMIN_KEY); never written to the file
 
-The file says what is missing and why. Open it with: npx relayscope open incident.json
+The file lists what is missing and why. Open it with: npx relayscope open incident.json
 
 Exit codes: 0 captured; 1 refused or unreachable; 2 wrong usage.
 `
@@ -97,7 +97,7 @@ export async function capture(
   if (rest.length > 0) throw new UsageError('capture takes one URL')
   const url = readTarget(target)
   const { output, user, since, redact } = values
-  if (output === undefined) throw new UsageError('missing required option --output FILE, or -o FILE')
+  if (output === undefined) throw new UsageError('Missing required option --output FILE, or -o FILE')
   const maxBytes = readNumber('max-bytes', values['max-bytes'], 67_108_864)
   const key = await readKey(values['key-file'], env)
   try {

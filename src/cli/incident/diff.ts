@@ -7,16 +7,16 @@ import { print, safeJson, visible } from '../text/table.js'
 import { captureFrom, type Output } from './capture.js'
 import { readIncidentFile } from './files.js'
 
-const DIFF_HELP = `relayscope diff: what is new, gone and changed between two incidents
+const DIFF_HELP = `relayscope diff: shows what changed between two incidents
 
   npx relayscope diff before.json after.json
   npx relayscope diff before.json http://127.0.0.1:8080/ops/diagnostics
 
-Each is a file, or the URL of a router, which is captured now. What one of them may lack is
-"cannot tell", and neither new nor gone.
+Each is a file, or the URL of a router, which is captured now. Rows that one of them may lack
+are reported as "cannot tell", not as new or gone.
 
   --json           the difference as one JSON object
-  --key-file FILE  the administrator's key of a URL; else SERVICE_ADMIN_KEY
+  --key-file FILE  the admin key for a URL (default SERVICE_ADMIN_KEY)
 
 Exit codes: 0 compared; 1 a file or a router cannot be read; 2 wrong usage.
 `

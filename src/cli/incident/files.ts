@@ -29,14 +29,14 @@ export async function readIncidentFile(path: string): Promise<Incident> {
   }
 }
 
-/** Writes `text` in place of what is there, for this user alone: nobody ever reads half of it. */
+/** Replaces a file atomically, readable only by its owner. */
 export async function writeWhole(path: string, text: string): Promise<void> {
-  const beside = `${path}.${process.pid}.tmp`
+  const temporary = `${path}.${process.pid}.tmp`
   try {
-    await writeFile(beside, text, { mode: 0o600, flag: 'wx' })
-    await rename(beside, path)
+    await writeFile(temporary, text, { mode: 0o600, flag: 'wx' })
+    await rename(temporary, path)
   } catch (error) {
-    await rm(beside, { force: true })
+    await rm(temporary, { force: true })
     throw new Error(`cannot write ${path}: ${reasonOf(error)}`, { cause: error })
   }
 }

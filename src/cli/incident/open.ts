@@ -12,15 +12,15 @@ import { isDirectory, readIncidentFile } from './files.js'
 import { readAt } from './instants.js'
 import { segmentsIn } from './recorder.js'
 
-const OPEN_HELP = `relayscope open: an incident or a recording behind the router and the dashboard, offline
+const OPEN_HELP = `relayscope open: serves an incident or a recording with the dashboard, offline
 
   npx relayscope open incident.json
   npx relayscope open recording --at 03:00
 
-  --port NUMBER  default 0, which takes a free one; it listens on 127.0.0.1 only
-  --at TIME      the instant of a recording: 03:00 (the last one), or ISO 8601 (default its end)
+  --port NUMBER  port on 127.0.0.1 (default 0: a free one)
+  --at TIME      instant of a recording: 03:00 (the latest one), or ISO 8601 (default its end)
 
-The clock stands still at the capture. What the file does not hold answers 503, never 0.
+The clock stays at the time of the capture. Routes that were not captured return 503.
 
 Exit codes: 0 ended by SIGINT or SIGTERM; 1 the file or the port cannot be used; 2 wrong usage.
 `
@@ -48,7 +48,7 @@ async function sourceOf(path: string, at: string | undefined): Promise<ReplaySou
   return { at: () => incident }
 }
 
-/** Serves until it is told to end. @returns the exit code. @throws UsageError for what cannot be opened. */
+/** Serves until it receives a signal. @returns the exit code. @throws UsageError for files that cannot be opened. */
 export async function open(
   args: readonly string[],
   signalled: Promise<unknown>,
@@ -74,8 +74,8 @@ export async function open(
       closeTimeoutMs: CLOSE_TIMEOUT_MS,
     })
     for (const line of summaryOf(source.at(null))) print(err, `relayscope: ${visible(line)}`)
-    print(out, `nothing here is live: the incident is open at ${server.url}/`)
-    print(out, `look at it in a browser: ${server.url}${dashboard.prefix}/`)
+    print(out, `serving the incident (not live) at ${server.url}/`)
+    print(out, `dashboard: ${server.url}${dashboard.prefix}/`)
     await signalled
     await server.close()
     return 0
@@ -86,6 +86,6 @@ export async function open(
   }
 }
 
-/** Resolves when the process is told to end. */
+/** Resolves on SIGINT or SIGTERM. */
 export const untilSignalled = (): Promise<unknown> =>
   Promise.race((['SIGINT', 'SIGTERM'] as const).map((signal) => once(process, signal)))

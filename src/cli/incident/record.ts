@@ -6,19 +6,19 @@ import { type Output, readNumber } from './capture.js'
 import { readSpan } from './instants.js'
 import { record as startRecording } from './recorder.js'
 
-const RECORD_HELP = `relayscope record: what a router answers over time, as a directory of segments
+const RECORD_HELP = `relayscope record: records the state of a relay over time to a directory
 
   npx relayscope record http://127.0.0.1:8080/ops/diagnostics --keep 6h -o recording
   npx relayscope open recording --at 03:00
 
-  -o, --output DIRECTORY  where to write; created if it is not there
-  --keep TIME             how far back it reaches: 30m, 6h, 2d (default 6h)
-  --max-bytes N           most bytes of all segments (default 268435456)
-  --key-file FILE         the administrator's key; else SERVICE_ADMIN_KEY. It is never written
+  -o, --output DIRECTORY  output directory; created if missing
+  --keep TIME             how much to keep: 30m, 6h, 2d (default 6h)
+  --max-bytes N           maximum size of all segments (default 268435456)
+  --key-file FILE         the admin key (default SERVICE_ADMIN_KEY); never written
 
-When it is killed or the router cannot be reached, that time is a gap of the recording.
+While it does not run or the router is unreachable, the recording has a gap.
 
-Exit codes: 0 ended by SIGINT or SIGTERM; 1 refused, unreachable, or it cannot write; 2 wrong usage.
+Exit codes: 0 ended by SIGINT or SIGTERM; 1 refused, unreachable, or write failed; 2 wrong usage.
 `
 
 const OPTIONS = {
@@ -31,7 +31,7 @@ const OPTIONS = {
 
 const BYTES_MAX = 1_099_511_627_776
 
-/** Records until it is told to end. @returns the exit code. @throws UsageError for what cannot be recorded. */
+/** Records until it receives a signal. @returns the exit code. @throws UsageError for invalid arguments. */
 export async function record(
   args: readonly string[],
   { env, signalled }: { env: Record<string, string | undefined>; signalled: Promise<unknown> },
@@ -46,7 +46,7 @@ export async function record(
   const [target, ...rest] = positionals
   if (rest.length > 0) throw new UsageError('record takes one URL')
   const url = readTarget(target)
-  if (values.output === undefined) throw new UsageError('missing required option --output DIRECTORY, or -o DIRECTORY')
+  if (values.output === undefined) throw new UsageError('Missing required option --output DIRECTORY, or -o DIRECTORY')
   const keepMs = readSpan('keep', values.keep)
   const maxBytes = readNumber('max-bytes', values['max-bytes'], BYTES_MAX) as number
   const key = await readKey(values['key-file'], env)

@@ -30,7 +30,7 @@ const SEGMENT_MS = 600_000
 const CHANGES_BYTES = 8_388_608
 /** Lists of one watch. */
 const VIEWS = 8
-/** Between two readings of the sums, and two lines that say that somebody watched. */
+/** Interval at which the sums are read, and at which a line confirms that the recorder is running. */
 const EVERY_MS = 5_000
 const RETRY_MS = 2_000
 
@@ -221,7 +221,7 @@ export async function record(options: RecorderOptions): Promise<void> {
   while (!options.signal.aborted) {
     try {
       await session(options)
-      if (!options.signal.aborted) options.tell('the connection was lost: recording goes on with a new snapshot')
+      if (!options.signal.aborted) options.tell('the connection was lost: recording continues with a new snapshot')
     } catch (error) {
       if (options.signal.aborted) return
       if (isFirst) throw error

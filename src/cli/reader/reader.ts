@@ -17,14 +17,16 @@ export interface Reader {
   fetchRoute(route: string, signal?: AbortSignal): Promise<FetchResult>
 }
 
-/** @throws UsageError for what is no address of a router. */
+/** @throws UsageError for an invalid router URL. */
 export function readTarget(text: string | undefined): string {
   const url = text !== undefined && URL.canParse(text) ? new URL(text) : null
   if (!url || !/^https?:$/.test(url.protocol))
-    throw new UsageError('say where the router is, as http://host:port/prefix')
-  if (url.username || url.password) throw new UsageError('a key does not belong into an address: others see it')
+    throw new UsageError('expected the URL of the router, e.g. http://host:port/prefix')
+  if (url.username || url.password)
+    throw new UsageError('do not put credentials in the URL: use SERVICE_ADMIN_KEY or --key-file')
   // A mark alone is no search, and cuts off all the same what is put behind it.
-  if (/[?#]/.test(url.href)) throw new UsageError('say a route as a second argument: /connections?status=connected')
+  if (/[?#]/.test(url.href))
+    throw new UsageError('pass the route as a second argument, e.g. /connections?status=connected')
   return url.href.replace(/\/+$/, '')
 }
 
@@ -39,7 +41,7 @@ export async function readKey(
   return checkKey(text.trim(), '--key-file')
 }
 
-/** @throws UsageError for what no router can have as its key: each question with it would fail on the way, whoever answers. */
+/** @throws UsageError for a key that cannot be sent as a header. */
 function checkKey(key: string | null, from: string): string | null {
   if (key !== null && !/^[\x20-\x7e]+$/.test(key))
     throw new UsageError(`the key of ${from} must be one line of printable ASCII: a header carries nothing else`)

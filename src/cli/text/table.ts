@@ -131,6 +131,6 @@ interface Sized {
   readonly rows?: number
 }
 
-/** One that nobody has told its size says 0. */
+/** A terminal of unknown size reports 0. */
 export const columnsOf = ({ columns }: Sized): number => columns || 80
 export const rowsOf = ({ rows }: Sized): number => rows || 24

@@ -26,9 +26,9 @@ export const COLOURS: Paint = {
   bold: sgr('1'),
   chosen: sgr('7'),
 }
-/** For NO_COLOR: weight and inversion are none. */
+/** For NO_COLOR: bold and inverse text are not colours. */
 export const NO_COLOURS: Paint = { ...COLOURS, bad: sgr('1'), warn: plain, ok: plain }
-/** For what is no terminal. */
+/** For output that is not a terminal. */
 export const PLAIN: Paint = { bad: plain, warn: plain, ok: plain, dim: plain, bold: plain, chosen: plain }
 
 export interface Frame {
@@ -64,15 +64,15 @@ function line(width: number, spans: readonly Span[]): string {
   return drawn
 }
 
-// The lines of `top` above its tables: whether anybody answers, what is under way, what contradicts what.
+// The lines of `top` above its tables: connection status, commands in progress, findings.
 
 /** What has not been confirmed for so long is shown as old. */
 const LATE_MS = 5_000
 
-/** Whether nobody has confirmed it, for a reason or for too long. */
+/** Whether the latest read failed or is too long ago. */
 const isLate = ({ at, problem }: Known, now: number) => problem !== null || (at !== null && now - at > LATE_MS)
 
-/** `said` of an answer; of one that nobody has confirmed with its time in front, and behind it why. */
+/** `said`, with the time before it and the problem after it if the answer is late. */
 function dated(answer: Known, said: Span, { paint, now }: Frame): Span[] {
   const { at, problem } = answer
   if (at === null || !isLate(answer, now)) return [said]
@@ -129,7 +129,7 @@ function flow(state: TopState, { width, paint }: Frame): string[] {
     const sum = nodes?.items.reduce((total, { counters }) => total + (counters.outcome?.[name] ?? 0), 0)
     return `${sum ?? '?'} ${name}`
   })
-  // Of one moment with the sum beside them, where the summary has them.
+  // Read at the same moment as the sum next to them, if the summary has them.
   const byState = summary?.by_state as Record<string, number> | null | undefined
   const [waiting, attempted, acknowledged] = ['waiting', 'attempted', 'acknowledged'].map((name) =>
     known(byState?.[name]),
@@ -251,11 +251,11 @@ function extent(state: TopState, rows: number, { paint, width }: Frame): string 
 }
 
 const HELP = [
-  `1-${TABLES.length}, Tab, < >   which table`,
-  'j k, arrows     which row; PgUp, PgDn, Home, End',
-  'Enter           the record, in which j and k scroll; Esc goes back',
-  's, r            sort by the next field; the other way round',
-  '/               only rows with these letters; Esc takes them away',
+  `1-${TABLES.length}, Tab, < >   switch table`,
+  'j k, arrows     select a row; PgUp, PgDn, Home, End',
+  'Enter           show the record, scroll with j and k; Esc goes back',
+  's, r            sort by the next field; reverse the order',
+  '/               filter rows; Esc clears the filter',
   'p               pause, resume',
   'q, Ctrl-C       end',
 ]
@@ -278,7 +278,7 @@ function body(state: TopState, frame: Frame, height: number | null): string[] {
   const selected = Math.min(state.selected, rows.length - 1)
   if (state.open) {
     const lines = recordLines(state.open.row)
-    // The last line stays at the foot, however far somebody goes on.
+    // Scrolling stops when the last line is at the bottom.
     return lines.slice(Math.min(state.scrolled, Math.max(0, lines.length - (height ?? lines.length))))
   }
   const table = tableOfState(state)

@@ -21,7 +21,7 @@ export interface TopState {
   /** Whether keys are letters of the filter. */
   isTyping: boolean
   selected: number
-  /** The record that is shown alone, as it was last heard of, and whether it has left its list since. */
+  /** The record that is shown alone, as last received, and whether it has left its list since. */
   open: { readonly row: object; readonly isGone: boolean } | null
   /** Lines of the open record that are above the screen. */
   scrolled: number
@@ -47,7 +47,7 @@ const UNKNOWN: Known = { value: null, at: null, problem: null }
 
 export const lastKnown = ({ known }: TopState, route: string): Known => known.get(route) ?? UNKNOWN
 
-/** What stays when nobody answers is the last that was said, with its time. */
+/** Stores a result. If the request failed, the last value stays, with its time. */
 export function withResult(state: TopState, route: string, asked: FetchResult, now: number): TopState {
   const known = new Map(state.known)
   const before = lastKnown(state, route)

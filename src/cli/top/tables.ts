@@ -140,5 +140,5 @@ export const TABLES: readonly TopTable[] = [
   },
 ]
 
-/** Fetched beside the table, each time. */
+/** Fetched together with the table, each time. */
 export const HEADER_ROUTES = ['/capabilities', '/sources', '/delivery/summary', FINDINGS_ROUTE] as const

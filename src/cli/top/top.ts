@@ -51,7 +51,7 @@ export const TOP_HELP = `relayscope top: the state of a relay in the terminal
   npx relayscope top http://127.0.0.1:8080/ops/diagnostics
 
   --once           prints one frame and ends
-  --key-file FILE  the administrator's key; else SERVICE_ADMIN_KEY
+  --key-file FILE  the admin key (default SERVICE_ADMIN_KEY)
 
 Keys: ? lists them. Exit codes: 0 ended; 1 with --once: refused or unreachable; 2 wrong usage.
 `
@@ -93,7 +93,7 @@ async function once(reader: Reader, { stdout, stderr }: Io): Promise<number> {
   return 0
 }
 
-/** Resolves once somebody ends it. Whatever happens, the terminal is given back. */
+/** Runs `top` until the user quits, then restores the terminal. */
 function live(reader: Reader, { stdin, stdout, env }: Io): Promise<number> {
   const paint = env.NO_COLOR ? NO_COLOURS : stdout.hasColors?.() === false ? NO_COLOURS : COLOURS
   const screen = openScreen(stdout)
@@ -168,7 +168,7 @@ export async function top(args: readonly string[], io: Io): Promise<number> {
     print(io.stdout, TOP_HELP.trimEnd())
     return 0
   }
-  if (positionals.length > 1) throw new UsageError('say one address')
+  if (positionals.length > 1) throw new UsageError('expected one URL')
   const reader = createReader(readTarget(positionals[0]), await readKey(values['key-file'], io.env))
   if (values.once) return once(reader, io)
   if (!io.stdin.isTTY || !io.stdout.isTTY) throw new UsageError('top needs a terminal: --once prints one frame')

@@ -11,7 +11,7 @@ export const ROWS: Readonly<Record<string, readonly string[]>> = {
   '/connections/events': ['connection_id', 'event'],
   '/contexts': ['context_id'],
   '/delivery/churn': ['minute'],
-  // The scope, which alone tells commands of nobody apart, stands in the admission, and a client reads whole fields.
+  // Commands without a user differ only in `scope_id`, which is part of `admission`; clients read whole fields.
   '/delivery/commands': ['user_id', 'client_id', 'command_id', 'admission'],
   '/delivery/mailboxes': ['user_id', 'client_id'],
   '/delivery/nodes': ['node_id'],
