@@ -43,7 +43,7 @@ inChromium('the words of the dashboard', (open) => {
     const page = await open(`${host.page}#/`, { key: KEY })
     const proofs = {
       'cmd-tried': 'The attempts were used up.',
-      'cmd-said': 'Someone entitled reported a failure.',
+      'cmd-said': 'An authorized caller reported a failure.',
       'cmd-refused': 'The client refused it.',
     }
     for (const [id, proof] of Object.entries(proofs)) {
@@ -55,13 +55,13 @@ inChromium('the words of the dashboard', (open) => {
     }
   })
 
-  it('tell how often nobody knows that it ran, and claim no write that nobody confirmed', async () => {
+  it('show how often a command may have run, and claim no unconfirmed write', async () => {
     const page = await open(`${host.page}#${commandAt('cmd-tried')}`, { key: KEY })
-    await page.locator('.verdict', { hasText: 'Nobody knows whether the client ran it: 0 to 5 times.' }).waitFor()
-    await facts(page, 'Proven').getByText('A connection took the write on this side 5 of 5 times.').waitFor()
+    await page.locator('.verdict', { hasText: 'It is unknown whether the client ran it: 0 to 5 times.' }).waitFor()
+    await facts(page, 'Proven').getByText('The write to a connection succeeded 5 of 5 times.').waitFor()
     await facts(page, 'Not proven').getByText('That it arrived').waitFor()
     await page.goto(`${host.page}#${commandAt('cmd-unconfirmed')}`)
-    await facts(page, 'Proven').getByText('5 attempts, no hand-over confirmed').waitFor()
+    await facts(page, 'Proven').getByText('5 attempts, no delivery confirmed').waitFor()
   })
 
   it('name the first link of a command that does not hold, with its evidence', async () => {
@@ -78,14 +78,14 @@ inChromium('the words of the dashboard', (open) => {
         return `${glyph} ${link.replaceAll('_', ' ')} ${read}`
       }),
     )
-    const evidence = chain.locator('li', { hasText: 'handed over' }).locator('summary')
+    const evidence = chain.locator('li', { hasText: /handed.over/ }).locator('summary')
     await evidence.click()
     await chain.getByText('attempts.confirmed = 5').waitFor()
   })
 
   it('do not say of a refusal what is true of an acknowledgement', async () => {
     const page = await open(`${host.page}#${commandAt('cmd-refused')}`, { key: KEY })
-    await facts(page, 'Proven').getByText('The client said that it will not run it.').waitFor()
+    await facts(page, 'Proven').getByText('The client refused to run it.').waitFor()
     await facts(page, 'Not proven').getByText('That the client ran none of it before it refused.').waitFor()
     expect(await page.getByText('That the client began it').count()).toBe(0)
   })

@@ -1,6 +1,6 @@
 /**
- * What the page knows: one entry per question that somebody on the page asks, asked again while somebody does. Lists come by
- * the one watch of this tab where the router has it, everything else and whatever the watch does not bring by asking.
+ * The data of the page: one entry per route that the page shows, polled while it is shown. Lists are updated by the one
+ * watch of this tab if the router offers it; everything else is polled.
  */
 import type { Capabilities } from '../../contract/capabilities.js'
 import type { Completeness } from '../../contract/completeness.js'
@@ -10,7 +10,7 @@ import { fetchRoute, type Problem } from './fetch-route.js'
 import { dropKey } from './key.js'
 import { createWatching } from './watching.js'
 
-/** What is known of one question. The last value stays while nobody answers, and grows old. */
+/** The latest state of one request. After a failure the last value stays and grows old. */
 export interface Answer<T = unknown> {
   readonly value: T | null
   /** When the router last said so, by this browser's clock; `null` for never. */
@@ -38,7 +38,7 @@ const TICK_MS = 250
 const LATE_MS = 4_500
 /** Whether the router answers at all, whatever the view asks. */
 const PULSE = '/capabilities'
-/** What else it can be asked; not every host passes it on, and then nobody knows. */
+/** The index of routes. Some hosts do not forward it; then the available routes are unknown. */
 const INDEX = '/'
 
 const entries = new Map<string, Entry>()
@@ -53,7 +53,7 @@ const isStill = () => pausedAt !== null || isRefused || document.hidden
 
 const watching = createWatching((path, value) => {
   const entry = entries.get(path)
-  // Whoever asked for it may have left.
+  // The subscriber may have left.
   if (!entry) return
   // What is under way was asked before, and what the tag is of has been replaced.
   entry.asking?.abort()
@@ -115,7 +115,7 @@ function tick(): void {
   for (const entry of entries.values()) if (!entry.asking && entry.dueAt <= Date.now()) void askFor(entry)
 }
 
-/** Asks for `path` as long as the returned function has not been called; `listener` hears of each change. */
+/** Polls `path` until the returned function is called; `listener` is called on each change. */
 export function subscribe(path: string, isList: boolean, listener: () => void): () => void {
   const entry: Entry = entries.get(path) ?? {
     path,
@@ -157,7 +157,7 @@ export interface Pulse {
   readonly isWatching: boolean
 }
 
-/** It is of all users, and whoever asks sees some. */
+/** The route covers all users, and the caller may see some. */
 export const NOT_SCOPABLE = 'not_narrowable'
 
 /** Why there is nothing to be asked at `path`; `null` where the index says no such thing. */
@@ -173,7 +173,7 @@ export function unavailableReason(path: string): Problem | null {
     : { status: 501, code: '', title: route.capability ?? '' }
 }
 
-/** Whether it is known what this router offers, or that nobody says so. */
+/** Whether the index of routes was read or cannot be read. */
 export function isIndexKnown(): boolean {
   const { value, problem } = queryState(INDEX)
   return value !== null || problem !== null
@@ -232,7 +232,7 @@ export function setPaused(paused: boolean): void {
   beat()
 }
 
-/** Begins anew with another key, which may see other things. */
+/** Starts again with another key, which may have other access. */
 export function resetAuth(): void {
   isRefused = false
   rest()

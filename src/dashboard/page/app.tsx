@@ -1,4 +1,4 @@
-/** The frame of every page: which deployment, how fresh, where to go, and what stands in the middle. */
+/** The frame of every page: the deployment, freshness, navigation and the current view. */
 import type { JSX } from 'preact'
 import { useLayoutEffect, useState } from 'preact/hooks'
 import { type Address, hrefOf, pathWithQuery, useAddress } from './address.js'
@@ -19,7 +19,7 @@ import { countOf, durationText, timeOf } from './words.js'
 
 const MODES: Record<string, string> = { shared_store: 'shared store', direct: 'one process' }
 
-/** How the page stands: the worst of what it shows, as a tone, for a screen reader, and for everybody else. */
+/** The freshness of the page, that is of its worst part: a tone, a text for screen readers, and the visible text. */
 function freshnessOf(pulse: Pulse): readonly [tone: string, heard: string, said: string] {
   const { capabilities, asOf, problem, isPaused, isRefused, isLate, isLoading, lacking, isWatching } = pulse
   if (incidentOf(capabilities) && !isLate && !problem) return ['paused', 'not live', 'not live']
@@ -84,7 +84,7 @@ const Curl = ({ url }: { url: string }): JSX.Element => (
 
 const focus = (field: HTMLElement | null) => field?.focus()
 
-/** Begins anew with another key: what the one before has shown is forgotten. */
+/** Starts again with another key and forgets what was shown before. */
 export function startOver(): void {
   forgetHappenings()
   forgetRecent()

@@ -2,7 +2,7 @@
 import { urlBelow } from './address.js'
 import { currentKey } from './key.js'
 
-/** Why there is no answer. `status` 0: nobody answered at all. */
+/** Why there is no answer. `status` 0: the router did not respond. */
 export interface Problem {
   readonly status: number
   readonly code: string
@@ -14,8 +14,8 @@ export type Reply =
   | { readonly kind: 'same' }
   | { readonly kind: 'problem'; readonly problem: Problem }
 
-/** How long nobody may answer. A router ends a request of its own long before. */
-const PATIENCE_MS = 8_000
+/** Timeout of one request. Routers end their requests earlier. */
+const TIMEOUT_MS = 8_000
 
 const UNREACHABLE: Problem = { status: 0, code: 'unreachable', title: 'The router does not answer' }
 
@@ -55,7 +55,7 @@ export async function fetchRoute(path: string, etag: string | null, signal: Abor
   const url = urlOf(path)
   if (url === null) return { kind: 'problem', problem: NO_ADDRESS }
   const timeout = new AbortController()
-  const timer = setTimeout(() => timeout.abort(), PATIENCE_MS)
+  const timer = setTimeout(() => timeout.abort(), TIMEOUT_MS)
   const leave = () => timeout.abort()
   signal.addEventListener('abort', leave)
   try {

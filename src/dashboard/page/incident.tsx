@@ -1,4 +1,4 @@
-/** An incident in place of a live deployment: a banner that cannot be missed, and the instants of a recording. */
+/** An incident instead of a live deployment: a prominent banner, and the instants of a recording. */
 import type { JSX } from 'preact'
 import type { Capabilities } from '../../contract/capabilities.js'
 import type { IncidentBanner } from '../../incident/inspectors.js'
@@ -66,7 +66,7 @@ export function Banner({ incident }: { incident: IncidentBanner }): JSX.Element 
   return (
     <aside class="incident" aria-label="Incident">
       <p>
-        <b>Incident, not live.</b> The clock stands at {timeOf((node ?? observer).to)}
+        <b>Incident, not live.</b> The clock is at{timeOf((node ?? observer).to)}
         {node ? ` of the node` : ` of the observer; that of the node is unknown`}
         {Math.abs(apart) > 1_000 &&
           `; the observer's clock was ${durationText(Math.abs(apart))} ${apart > 0 ? 'ahead' : 'behind'}`}

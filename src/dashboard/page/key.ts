@@ -5,7 +5,7 @@ const STORED = 'relayscope.key'
 let key: string | null = null
 let hadOne = false
 
-/** `null` where it throws: storage may be forbidden to the page, and a link may hold what is no encoding. */
+/** Returns `null` if `act` throws: the page may have no access to storage, and a link may be wrongly encoded. */
 function tried<T>(act: () => T): T | null {
   try {
     return act()
@@ -17,7 +17,7 @@ function tried<T>(act: () => T): T | null {
 /** Takes a key out of the address bar, so that neither the history nor a glance at the screen has it. @returns whether there was one. */
 export function takeKey(): boolean {
   const text = location.hash.split(/^#key=/)[1]
-  // What is no percent-encoding is what somebody has put there as it is.
+  // An invalid percent-encoding means that the key was not encoded.
   const given = text && (tried(() => decodeURIComponent(text)) ?? text)
   if (given !== undefined) history.replaceState(null, '', '#/')
   key = given ?? key ?? tried(() => sessionStorage.getItem(STORED))
@@ -27,7 +27,7 @@ export function takeKey(): boolean {
 
 export const currentKey = () => key
 
-/** Whether somebody has shown one: then it was refused, and not missing. */
+/** Whether a key was submitted: then it was rejected rather than missing. */
 export const hasSubmittedKey = () => hadOne
 
 export function setKey(given: string, remember: boolean): void {

@@ -8,7 +8,7 @@ import { applyTheme } from './preferences.js'
 applyTheme()
 takeKey()
 startPolling()
-// A link with a key, followed where the page is open already: before anybody looks at the address.
+// Handles a link with a key while the page is already open, before the address is read.
 addEventListener('hashchange', () => {
   if (takeKey()) startOver()
 })

@@ -1,4 +1,4 @@
-/** What a page of many pages owes whoever walks through it: back finds the place, forward begins at the heading. */
+/** Navigation within one document: back restores the scroll position, forward focuses the heading. */
 
 interface Place {
   y: number
@@ -58,7 +58,7 @@ function restore({ y, inner, link }: Place): void {
     restoring = undefined
     for (const name of ['wheel', 'keydown', 'pointerdown']) removeEventListener(name, stop)
   }
-  // Whoever moves by themselves is not moved.
+  // Stops when the user scrolls.
   for (const name of ['wheel', 'keydown', 'pointerdown']) addEventListener(name, stop)
   let isFocused = link === null
   restoring = setInterval(() => {

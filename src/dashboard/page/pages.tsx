@@ -1,4 +1,4 @@
-/** Which page shows which path of the router, and where each stands in the navigation. */
+/** Maps paths of the router to pages and places in the navigation. */
 import type { JSX } from 'preact'
 import type { Address } from './address.js'
 import { ListPage, type ListView } from './parts/list.js'

@@ -1,4 +1,4 @@
-/** What somebody has chosen for this browser: the zone of times and the theme. Nothing is kept until something is chosen. */
+/** The preferences of this browser: time zone and theme. Stored only after a choice. */
 
 const STORED = 'relayscope.'
 

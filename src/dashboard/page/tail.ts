@@ -101,7 +101,7 @@ export function notice<T>(list: string, items: readonly T[] | undefined, tell: (
   const before = seen.get(list)
   const told = items.map(tell)
   seen.set(list, new Map(told.map(({ key, state }) => [key, state])))
-  // What was there when somebody began to look has not just happened.
+  // Rows of the first read are not new.
   if (!before) return
   const fresh = told.filter(({ key, state }) => before.get(key) !== state)
   if (before.size > 0 && fresh.length === told.length && told.length > 1 && !told.some(({ key }) => before.has(key)))

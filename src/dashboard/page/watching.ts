@@ -2,13 +2,13 @@
 import { type WatchedList, type WatchRefused, watch } from '../../browser/watch.js'
 import { keyHeaders, urlOf } from './fetch-route.js'
 
-/** Hears of a list that has changed, or that somebody looked at and that has not. */
+/** Called when a list has changed, and with an unchanged list that a subscriber requested. */
 type Take = (path: string, page: unknown) => void
 
 export interface Watching {
   /** Watches these and no others. */
   follow(paths: readonly string[]): void
-  /** Whether this list comes by itself now, so that nobody needs to ask. */
+  /** Whether this list is updated by the watch, so that it need not be polled. */
   brings(path: string): boolean
   isLive(): boolean
 }

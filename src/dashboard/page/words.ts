@@ -35,7 +35,7 @@ export function durationText(ms: number): string {
 
 let pinned: number | null = null
 
-/** Stops the clock of the page at an instant of an incident; `null` lets it go on. */
+/** Stops the clock of the page at an instant of an incident; `null` resumes it. */
 export function pinClock(at: number | null): void {
   pinned = at
 }
@@ -73,11 +73,11 @@ const LABELS: Readonly<Record<string, string>> = {
   observed_client_ids: 'client ids',
 }
 
-/** What a field is called: without its unit, which stands at the value. */
+/** The label of a field, without its unit, which is shown with the value. */
 export const labelOf = (name: string) =>
   LABELS[name] ?? spacedName(name.replace(/_ms$|^observed_(?=\w+s$)/g, '').replace(/^oldest_age$/, 'oldest'))
 
-/** What a number or a word counts, for whoever does not know the term. */
+/** Explanations of numbers and terms, shown on hover. */
 export const HINTS: Readonly<Record<string, string>> = {
   due: 'Unacknowledged commands whose next attempt is now or earlier and whose client is attached.',
   'in delivery': 'Commands that were admitted and have not ended.',
@@ -85,20 +85,20 @@ export const HINTS: Readonly<Record<string, string>> = {
   waiting: 'Admitted; no attempt was claimed yet.',
   attempted: 'At least one attempt was claimed; the client has not acknowledged. Pauses between attempts included.',
   acknowledged: 'The client has the command. What it did with it is unknown until an end is recorded.',
-  resulted: 'Someone entitled reported a result. That does not prove that an effect happened.',
+  resulted: 'An authorized caller reported a result. That does not prove that an effect happened.',
   failed: 'A failure was reported, the client refused, or all attempts were used up.',
   expired: 'The deadline passed first. The client may have run it all the same.',
-  cancelled: 'Someone asked to stop it before its end. The client may not have stopped.',
-  rejected: 'Refused on arrival: it was never queued.',
+  cancelled: 'Cancelled before its end. The client may not have stopped.',
+  rejected: 'Rejected at admission: it was never queued.',
   admitted: 'Accepted within the capacity of its scope, since the nodes started.',
   foreign: 'Replies that came from another client than the one that was called.',
   late: 'Replies that came after the call had ended.',
   'active drainers': 'Mailboxes that are being delivered right now.',
   'connection waiters': 'Connections that wait for commands at this node.',
-  listener: 'Whether the node hears of new commands at once. One process alone needs no listener.',
-  loop: 'Whether the loop runs that looks for commands that are due.',
+  listener: 'Whether the node is notified of new commands. A single process needs no listener.',
+  loop: 'Whether the loop that delivers due commands is running.',
   'silent for': 'Time since the node last reported.',
   'superseded count': 'How often a newer connection of the same client has replaced this one.',
-  dropped: 'Events that this viewer was not sent because it was too slow.',
-  pending: 'What has not been taken or answered yet.',
+  dropped: 'Events dropped because this viewer was too slow.',
+  pending: 'Not yet taken or answered.',
 }

@@ -28,7 +28,7 @@ interface MarkProps {
   tone?: string
 }
 
-/** An event; its text stands beside it, and is cut where the lane ends. */
+/** An event with its text, which is cut at the end of the lane. */
 export const Mark = ({ axis, time, glyph, said, tone = '' }: MarkProps): JSX.Element => (
   <span
     class={`event ${tone} ${time - axis.from > (axis.to - axis.from) * 0.7 ? 'late-on' : ''}`}

@@ -1,4 +1,4 @@
-/** How many connections came and went in each minute of the last hour; of a minute that nobody watched nothing is drawn but that. */
+/** Connects and ends per minute of the last hour. Minutes without data are only marked as such. */
 import type { JSX } from 'preact'
 import { useMemo } from 'preact/hooks'
 import type { ChurnMinute } from '../../../contract/connections.js'

@@ -23,7 +23,7 @@ interface Slot {
   item: DeliveryMinute | undefined
 }
 
-/** The sixty minutes up to `until`, those that nobody watched too. */
+/** The sixty minutes up to `until`, including those without data. */
 function slotsOf(items: readonly DeliveryMinute[], until: string): Slot[] {
   const last = Math.floor(new Date(until).getTime() / MINUTE_MS)
   const byMinute = new Map(items.map((item) => [Math.floor(new Date(item.minute).getTime() / MINUTE_MS), item]))

@@ -96,7 +96,7 @@ function Nodes({ status, axis }: { status: DeliveryStatus; axis: Axis }): JSX.El
   )
 }
 
-/** Whether the client was connected; what is before the first connection that is kept nobody knows. */
+/** Whether the client was connected; unknown before the first connection that is kept. */
 function Client({ connections, axis }: { connections: readonly Connection[] | null; axis: Axis }): JSX.Element {
   if (!connections)
     return (
@@ -163,7 +163,7 @@ function Said({ status: { acknowledgement, terminal }, axis }: { status: Deliver
 
 interface ScoreProps {
   status: DeliveryStatus
-  /** Of the client; `null` where nobody knows them. */
+  /** Connections of the client; `null` if unknown. */
   connections: readonly Connection[] | null
 }
 

@@ -9,7 +9,7 @@ interface CardProps<T> {
   /** Where all of it is. */
   href?: string
   answer: ReturnType<typeof useAnswer<T>>
-  /** What the line under the heading says beside. */
+  /** More text for the line under the heading. */
   note?: ComponentChildren
   /** Why a record may not be there. */
   gone?: ComponentChildren
@@ -22,7 +22,7 @@ interface CardProps<T> {
 export function Card<T>(props: CardProps<T>): JSX.Element | null {
   const { title, href, answer, note, gone, class: name = '', isMain, children } = props
   const { value, problem, isOld } = answer
-  // Beside what can be told it says nothing.
+  // A secondary card without access or without data is not shown.
   if (!isMain && (problem?.code === NOT_SCOPABLE || problem?.status === 501)) return null
   return (
     <section class={`card ${name}`}>

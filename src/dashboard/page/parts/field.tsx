@@ -23,7 +23,7 @@ const listed =
 const user = below('/users', '/summary')
 const node = listed('/connections', 'node_id')
 
-/** Where an id leads: to what is known of whom it names. */
+/** Links of ids to the pages about them. */
 const WAYS: Readonly<Record<string, Way>> = {
   user_id: user,
   owner: user,
@@ -32,7 +32,7 @@ const WAYS: Readonly<Record<string, Way>> = {
   client_id: (client_id, { user_id }) => hrefOf('/connections', { user_id, client_id }),
   instance_id: (id, { user_id, client_id }) => hrefOf(`/rpc/instances/${at(id)}`, { user_id, client_id }),
   command_id(command_id, { user_id, client_id, admission }) {
-    // Its scope stands for whom nobody knows.
+    // Commands without a user are identified by their scope.
     const scope = admission?.scope_id
     return hrefOf('/delivery/status', { user_id: user_id ?? scope, client_id: client_id ?? scope, command_id })
   },
@@ -49,7 +49,7 @@ const WAYS: Readonly<Record<string, Way>> = {
 }
 
 const WORDS = /^(status|state|event|ended_reason|reason|last_outcome)$/
-/** Fields whose `null` is not that there is none, but that nobody knows. */
+/** Fields whose `null` means unknown rather than absent. */
 const UNKNOWN =
   /_count$|^observed_[cbsu]|^pending_rpc$|^(capacity|focused|type|state|incognito|draining)$|^viewers$|^shares$|^sessions$|_alive$|_connected$|^stale|_waiters$|_drainers$/
 
@@ -60,7 +60,7 @@ interface FieldProps {
   isLong?: boolean
 }
 
-/** How much of the end of a long id stays in sight: what tells it from its neighbours often stands there. */
+/** Visible characters at the end of a long id, where similar ids often differ. */
 const TAIL = 8
 
 /** An id that leads somewhere; where there is no room for it, it is cut in its middle. */

@@ -28,7 +28,7 @@ export const OWNERSHIPS: Ownership[] = ['user-owned', 'worker']
 /** Below this width the filters are folded up, so that the first row is in sight. */
 const NARROW = 760
 
-/** The page begins anew with another filter: a cursor belongs to the walk before. */
+/** Another filter starts at the first page: a cursor is valid for one filter only. */
 function go({ path, query }: Address, name: string, value: string): void {
   const next = new URLSearchParams(query)
   next.delete('cursor')

@@ -11,7 +11,7 @@ import { ProblemNote, State } from './state.js'
 import { headOf, Table, type TableView } from './table.js'
 import { Text } from './text.js'
 
-/** A page of a list, with whatever the route says beside. */
+/** A page of a list, with the other fields of the route. */
 export interface Listed<T> {
   items: readonly T[]
   has_more: boolean
@@ -63,7 +63,7 @@ export function Excerpt<T>({ view, query, isBrief }: ExcerptProps<T>): JSX.Eleme
 
 const SIZES = ['20', '100', '500']
 
-/** Where the walk goes on, and where it began; and how many rows stand on one page. */
+/** Links to the next and first page, and the number of rows per page. */
 export function Pager({ address: { path, query }, page }: { address: Address; page: Listed<unknown> | null }) {
   const turn = (cursor: string | null) => hrefOf(path, { ...Object.fromEntries(query), cursor })
   const size = (limit: string) => hrefOf(path, { ...Object.fromEntries(query), cursor: null, limit })
@@ -99,7 +99,7 @@ interface HeadProps {
   total?: number | null | undefined
 }
 
-/** What stands above every list. */
+/** The head of every list. */
 export const PageHead = ({ title, about, filters, address, answer, total }: HeadProps): JSX.Element => (
   <>
     <header class="page">

@@ -21,7 +21,7 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 
 export const problemName = (code: string) => PROBLEMS[code] ?? spacedName(code)
 
-/** Why there is no answer, where it would stand. What is no fault is no alarm. */
+/** Explains why there is no answer. Only faults look like alarms. */
 export function ProblemNote({ problem: { status, code, title }, gone }: ProblemNoteProps): JSX.Element {
   if (status === 501)
     return (
@@ -55,7 +55,7 @@ export function ProblemNote({ problem: { status, code, title }, gone }: ProblemN
   )
 }
 
-/** What of a page is not part of the deployment, in one line in place of a card each. */
+/** The views that are not part of the deployment, in one line instead of a card each. */
 export function Absent({ views }: { views: readonly { path: string; title: string }[] }): JSX.Element | null {
   const absent = views.flatMap(({ path, title }) => {
     const reason = unavailableReason(path)
@@ -87,7 +87,7 @@ export const truncationsOf = ({ completeness }: Bounded): string[] =>
       : `a sample: ${spacedName(source)} was cut short at ${countOf(read)} entries`
   })
 
-/** How much of a list this is; `total` is known where somebody has counted. */
+/** How much of a list is shown; `total` is `null` if unknown. */
 function extentOf(page: Bounded, total: number | null | undefined): string {
   const { items = [], has_more, omitted } = page
   const length = countOf(items.length)

@@ -15,7 +15,7 @@ export const headOf = <T,>(column: Column<T>) => (typeof column === 'string' ? c
 export interface TableView<T> {
   readonly columns: readonly Column<T>[]
   keyOf(row: T): string
-  /** A class of the row, for what stands out or steps back. */
+  /** A CSS class for rows that are emphasized or dimmed. */
   markOf?(row: T): string
 }
 
@@ -67,7 +67,7 @@ interface TableProps<T> {
   look: TableView<T>
   /** It is what the page is about, and scrolls under its head. */
   isTall?: boolean
-  /** What stands in place of no rows. */
+  /** Shown instead of an empty table. */
   empty?: ComponentChildren
 }
 

@@ -32,5 +32,5 @@ export function Text({ value }: { value: string }): ComponentChildren {
 export const plainText = (value: string) =>
   [...partsOf(value)].map((part) => (typeof part === 'string' ? part : part.unseen)).join('')
 
-/** What nobody knows. */
+/** An unknown value. */
 export const Unknown = () => <span class="unknown">unknown</span>

@@ -22,7 +22,7 @@ export const Time = ({ at, age }: TimeProps): ComponentChildren =>
 export const Count = ({ value }: { value: number | null | undefined }): ComponentChildren =>
   value == null ? <Unknown /> : countOf(value)
 
-/** What each word means for whoever looks at it; the word itself is always there. */
+/** The colour of each term. The term itself is always shown. */
 export const TONES = new Map(
   Object.entries({
     ok: 'connected active open resulted',
@@ -42,7 +42,7 @@ interface TruthProps {
   no?: string
 }
 
-/** Yes, no, or nobody knows. */
+/** Yes, no, or unknown. */
 export const Truth = ({ value, yes = 'yes', no = 'no' }: TruthProps): ComponentChildren =>
   value === null ? <Unknown /> : value ? yes : no
 
@@ -70,7 +70,7 @@ function flat(value: object): ComponentChildren {
   )
 }
 
-/** Any JSON: what it is shows, and what it holds is text. */
+/** Any JSON value. Its content is shown as text. */
 export function Json({ value }: { value: unknown }): ComponentChildren {
   if (value == null) return '–'
   if (typeof value === 'string') return isInstant(value) ? <Time at={value} age="full" /> : <Text value={value} />

@@ -1,4 +1,4 @@
-/** One command: how it stands, what happened by time, what that proves, and what stands beside it. */
+/** One command: its state, what happened over time, what that proves, and related records. */
 import type { JSX } from 'preact'
 import type { Connection } from '../../../contract/connections.js'
 import type { DeliveryCommand, DeliveryStatus } from '../../../contract/delivery.js'
@@ -31,7 +31,7 @@ const Facts = ({ title, glyph, facts }: { title: string; glyph: string; facts: r
   </div>
 )
 
-/** For whom it is, on whose account, since when and until when. */
+/** The client, the scope, the admission and the deadline of a command. */
 function Whose({ status }: { status: DeliveryStatus }): JSX.Element {
   const { admission, terminal, user_id } = status
   const took = terminal && new Date(terminal.at).getTime() - new Date(admission.at).getTime()
@@ -105,7 +105,7 @@ export function CommandPage({ address: { path, query } }: { address: Address }):
         gone="It is kept for a time after its end, an hour by default; or it was never admitted; or its ids are spelled otherwise."
       >
         {(status) => {
-          const { state, reason, unknown, proven, notProven, nobody } = verdictOf(status)
+          const { state, reason, unknown, proven, notProven, unknowns } = verdictOf(status)
           return (
             <>
               <p class="verdict">
@@ -126,7 +126,7 @@ export function CommandPage({ address: { path, query } }: { address: Address }):
               <div class="side">
                 <Facts title="Proven" glyph="●" facts={proven} />
                 <Facts title="Not proven" glyph="–" facts={notProven} />
-                <Facts title="Nobody knows" glyph="?" facts={nobody} />
+                <Facts title="Unknown" glyph="?" facts={unknowns} />
               </div>
               {status.recovery.count > 0 && (
                 <p class="dim">

@@ -72,7 +72,7 @@ export const COMMANDS: ListView<DeliveryCommand> = {
     text('action'),
     ORDER,
   ],
-  // A command of nobody is told apart by its scope.
+  // Commands without a user differ by their scope.
   keyOf: ({ user_id, client_id, command_id, admission }) =>
     JSON.stringify([user_id, client_id, command_id, admission.scope_id]),
   markOf: ({ overdue, terminal }) => (overdue ? 'bad' : terminal ? 'past' : ''),

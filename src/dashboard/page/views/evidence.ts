@@ -1,4 +1,4 @@
-/** What the record of a command proves, what it does not, and what nobody knows: in sentences, each from its field. */
+/** What the record of a command proves, what it does not prove, and what is unknown: one sentence per field. */
 import type { DeliveryStatus } from '../../../contract/delivery.js'
 
 export interface Fact {
@@ -12,55 +12,55 @@ export interface Fact {
 export interface Verdict {
   state: string
   reason: string | null
-  /** What nobody knows, in one sentence. */
+  /** What is unknown, in one sentence. */
   unknown: string
   proven: Fact[]
   notProven: Fact[]
-  nobody: Fact[]
+  unknowns: Fact[]
 }
 
 /** Each end: what it proves, and what not. */
 const ENDS: Record<string, readonly [proves: string, not: string]> = {
-  resulted: ['Someone entitled reported a result.', 'That the result is right, or that an effect happened.'],
-  failed: ['Someone entitled reported a failure.', 'That nothing happened outside.'],
-  expired: ['The deadline passed first.', 'That the client did not run it, or will not still.'],
-  cancelled: ['Someone asked to stop it before the end.', 'That the client stopped.'],
-  rejected: ['It was refused on arrival and never queued.', 'That it stays refused.'],
+  resulted: ['An authorized caller reported a result.', 'That the result is right, or that an effect happened.'],
+  failed: ['An authorized caller reported a failure.', 'That nothing happened outside.'],
+  expired: ['The deadline passed first.', 'That the client did not run it, or will not run it later.'],
+  cancelled: ['It was cancelled before its end.', 'That the client stopped.'],
+  rejected: ['It was rejected at admission and never queued.', 'That a retry would be rejected too.'],
 }
 
-/** Of a failure that nobody reported. */
+/** Failures that no client reported. */
 const FAILURES: Record<string, string> = {
   attempts_exhausted: 'The attempts were used up.',
-  payload_missing: 'Its payload was gone before it could be handed over.',
+  payload_missing: 'Its payload was missing at the time of delivery.',
 }
 
 const UNKNOWN: Record<string, string> = {
-  resulted: 'Nobody here knows whether an effect happened outside.',
-  failed: 'Nobody knows whether something happened outside before the failure.',
-  cancelled: 'Nobody knows whether the client stopped in time.',
+  resulted: 'It is unknown whether an effect happened outside.',
+  failed: 'It is unknown whether something happened outside before the failure.',
+  cancelled: 'It is unknown whether the client stopped in time.',
   waiting: 'It may still be delivered before its deadline.',
-  attempted: 'Nobody knows whether the client has it.',
-  acknowledged: 'The client has it. Nobody knows what it has done so far.',
+  attempted: 'It is unknown whether the client received it.',
+  acknowledged: 'The client received it. What it has done so far is unknown.',
 }
 
 function unknownOf(state: string, { attempts, acknowledgement, terminal }: DeliveryStatus): string {
   if (state === 'rejected') return 'It was never queued, so nothing was run.'
   if (acknowledgement.state === 'refused')
-    return 'The client says that it will not run it. Nobody knows whether it ran a part before.'
+    return 'The client refused to run it. It is unknown whether it ran a part before.'
   const isUntried = attempts.count === 0
-  if (terminal && isUntried && state !== 'resulted') return 'No attempt was made: the client never had it.'
+  if (terminal && isUntried && state !== 'resulted') return 'No attempt was made: the client never received it.'
   if (state === 'expired' && acknowledgement.state === 'acknowledged')
-    return 'The client had it. Nobody knows whether it ran it, or still will.'
+    return 'The client received it. It is unknown whether it ran it, or still will.'
   if (state === 'expired' || terminal?.reason === 'attempts_exhausted') {
     const { count } = attempts
-    return `Nobody knows whether the client ran it: 0${count === 1 ? ' times or once' : ` to ${count} times`}.`
+    return `It is unknown whether the client ran it: 0${count === 1 ? ' times or once' : ` to ${count} times`}.`
   }
-  return UNKNOWN[state] ?? 'Nobody knows more.'
+  return UNKNOWN[state] ?? 'Nothing more is known.'
 }
 
 function attemptsIn(
   { attempts, terminal, acknowledgement }: DeliveryStatus,
-  { proven, notProven, nobody }: Verdict,
+  { proven, notProven, unknowns }: Verdict,
 ): void {
   const { count, confirmed, last_at } = attempts
   const field = 'attempts'
@@ -71,28 +71,28 @@ function attemptsIn(
   const times = `${count} attempt${count === 1 ? '' : 's'}`
   proven.push(
     confirmed > 0
-      ? { text: `A connection took the write on this side ${confirmed} of ${count} times.`, at: last_at, field }
-      : { text: `A node claimed it for a connection: ${times}, no hand-over confirmed.`, at: last_at, field },
+      ? { text: `The write to a connection succeeded ${confirmed} of ${count} times.`, at: last_at, field }
+      : { text: `A node claimed it for a connection: ${times}, no delivery confirmed.`, at: last_at, field },
   )
   if (acknowledgement.state !== 'none') return
-  notProven.push({ text: 'That it arrived: bytes may lie in a buffer of a client that is gone.', field })
-  if (count > 1) nobody.push({ text: 'How often the client received it: it may have seen it more than once.', field })
+  notProven.push({ text: 'That it arrived: bytes may remain in a buffer of a disconnected client.', field })
+  if (count > 1) unknowns.push({ text: 'How often the client received it: it may have seen it more than once.', field })
 }
 
 function acknowledgementIn(
   { acknowledgement, terminal }: DeliveryStatus,
-  { proven, notProven, nobody }: Verdict,
+  { proven, notProven, unknowns }: Verdict,
 ): void {
   const { state, at } = acknowledgement
   const field = 'acknowledgement'
   if (state === 'none') {
-    notProven.push({ text: `That the client has not run it: what it said may have been lost.`, field })
-    if (!terminal) nobody.push({ text: 'Whether the client will say anything.', field })
+    notProven.push({ text: `That the client has not run it: its reply may have been lost.`, field })
+    if (!terminal) unknowns.push({ text: 'Whether the client will reply.', field })
   } else if (state === 'refused') {
-    proven.push({ text: 'The client said that it will not run it.', at, field })
+    proven.push({ text: 'The client refused to run it.', at, field })
     notProven.push({ text: 'That the client ran none of it before it refused.', field })
   } else {
-    proven.push({ text: 'The client has it: it is never handed over again.', at, field })
+    proven.push({ text: 'The client received it: it is never delivered again.', at, field })
     notProven.push({ text: 'That the client began it, finished it, or will.', field })
   }
 }
@@ -108,12 +108,12 @@ export function verdictOf(status: DeliveryStatus): Verdict {
     unknown: unknownOf(state, status),
     proven: [],
     notProven: [],
-    nobody: [],
+    unknowns: [],
   }
   if (admission.state === 'admitted') {
     verdict.proven.push({ text: 'Capacity is reserved for it until its end.', at: admission.at, field: 'admission' })
     if (attempts.count === 0)
-      verdict.notProven.push({ text: 'That anyone is there to receive it.', field: 'admission' })
+      verdict.notProven.push({ text: 'That a client is connected to receive it.', field: 'admission' })
   }
   attemptsIn(status, verdict)
   acknowledgementIn(status, verdict)
@@ -123,7 +123,7 @@ export function verdictOf(status: DeliveryStatus): Verdict {
     const own = acknowledgement.state === 'refused' ? 'The client refused it.' : FAILURES[terminal.reason ?? '']
     verdict.proven.push({ text: (terminal.state === 'failed' && own) || proves, at: terminal.at, field })
     verdict.notProven.push({ text: not, field })
-  } else verdict.nobody.push({ text: 'Whether it makes progress.', field })
-  verdict.nobody.unshift({ text: verdict.unknown, field })
+  } else verdict.unknowns.push({ text: 'Whether it makes progress.', field })
+  verdict.unknowns.unshift({ text: verdict.unknown, field })
   return verdict
 }

@@ -36,7 +36,7 @@ const Seen = ({ source, route, fields, observed_at }: Evidence): JSX.Element => 
   </div>
 )
 
-/** What it is about, each id leading there. */
+/** The subject of a finding; each id is a link. */
 const Subject = ({ subject }: { subject: Finding['subject'] }): JSX.Element => (
   <span class="names">
     {Object.keys(subject).map((name) => (
@@ -47,7 +47,7 @@ const Subject = ({ subject }: { subject: Finding['subject'] }): JSX.Element => (
   </span>
 )
 
-/** One finding: its subject, and its evidence where somebody opens it; a single one is open. */
+/** One finding with its subject and its evidence, which is open if there is a single finding. */
 const Found = ({ finding, isOpen }: { finding: Finding; isOpen: boolean }): JSX.Element => (
   <article class="found">
     <Subject subject={finding.subject} />

@@ -1,4 +1,4 @@
-/** The line above the overview: what is wrong, as far as anybody says so. */
+/** The line above the overview: what is wrong, as far as known. */
 import type { JSX } from 'preact'
 import type { DeliveryNode } from '../../../contract/delivery.js'
 import type { SourceRow } from '../../../diagnostics/sources.js'
@@ -15,7 +15,7 @@ import { countOf, spacedName, timeOf } from '../words.js'
 export type AnswerState<T> = ReturnType<typeof useAnswer<T>>
 
 interface FactProps {
-  /** What it is about, where nobody knows more. */
+  /** The label, shown if there is no text. */
   name: string
   href: string
   answer: AnswerState<unknown>
@@ -52,7 +52,7 @@ function foundIn({ items, has_more, completeness }: FindingPage): string | null 
 
 function silentIn({ items, has_more }: Listed<DeliveryNode>): string | null {
   const silent = items.filter(({ stale }) => stale).length
-  // Where nobody can tell of some of them, there may be others.
+  // Nodes with an unknown status may be silent too.
   const isAll = !has_more && items.every(({ stale }) => stale !== null)
   if (!isAll && silent === 0) return null
   return `${countOf(silent)}${isAll ? '' : '+'} of ${countOf(items.length)}${has_more ? '+' : ''} nodes silent`

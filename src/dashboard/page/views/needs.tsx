@@ -1,4 +1,4 @@
-/** What needs somebody: contradictions, silent nodes and sources that do not answer, each with how long it has been so. */
+/** What needs attention: findings, silent nodes and sources that do not answer, each with its age. */
 import type { JSX } from 'preact'
 import type { DeliveryNode } from '../../../contract/delivery.js'
 import type { SourceRow } from '../../../diagnostics/sources.js'

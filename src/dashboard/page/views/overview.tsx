@@ -1,4 +1,4 @@
-/** The state of the relay at a glance: what needs somebody, the hour of commands as a river, and who is connected. */
+/** The overview: what needs attention, the last hour of commands as a chart, and who is connected. */
 import type { ComponentChildren, JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Connection, ConnectionChurn, ConnectionCounts } from '../../../contract/connections.js'
@@ -31,7 +31,7 @@ const listOf = (state: string) => hrefOf('/delivery/commands', { state })
 
 interface StandProps {
   state: string
-  /** `null`: nobody knows. */
+  /** `null`: unknown. */
   count: number | null | undefined
   /** There are more than were counted. */
   isMore?: boolean | undefined
@@ -119,7 +119,7 @@ function Commands({ nodes }: { nodes: AnswerState<Listed<DeliveryNode>> }): JSX.
   const hasRiver = offers('/delivery/churn')
   const churn = useAnswer<DeliveryChurn>(hasRiver ? '/delivery/churn' : null)
   const { value } = summary
-  // Whoever sees some users has their commands, and no sum.
+  // Callers with access to some users can list commands, but not read the summary.
   const isSome = summary.problem?.code === NOT_SCOPABLE
   const lists = OPEN_STATES.map((state) =>
     useAnswer<Listed<DeliveryCommand>>(isSome ? `/delivery/commands?state=${state}&limit=100` : null, true),
