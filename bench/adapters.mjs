@@ -9,7 +9,8 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { connect } from 'node:net'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { requirePeers } from './peers.mjs'
 import { check, report } from './report.mjs'
 
 const LIST = '/ops/diagnostics/connections?limit=50'
@@ -18,8 +19,11 @@ const WARMUP = 3_000
 const REQUESTS = 4_000
 const ROUNDS = 5
 const BY_HAND = 'node:http doing the same by itself'
-/** Of the list route against the same by hand, alone and in Express, and µs for who passes by. */
-const GOALS = { list: 1, express: 1, passing: 15 }
+/** Of the list route against the same by hand, alone and in Express; µs for who passes by; a whole small request, of bare node. */
+const GOALS = { list: 1, express: 1, passing: 15, whole: 0.9 }
+/** A fetch-style handler that answers a few bytes: what srvx and others publish figures of. */
+const SMALL = Buffer.from('{"ok":true}')
+const SMALL_HEADERS = { 'content-type': 'application/json', 'content-length': String(SMALL.length) }
 
 const sha256 = (text) => createHash('sha256').update(text).digest()
 
@@ -65,6 +69,27 @@ async function fixedAnswer() {
 }
 
 const variants = {
+  async 'node:http, small'() {
+    return createServer((_, res) => res.writeHead(200, SMALL_HEADERS).end(SMALL))
+  },
+  /** What the platform takes for the same: one `Request` made and one `Response` made and read, without a signal. */
+  async 'Request and Response by hand, small'() {
+    const handler = () => new Response(SMALL, { headers: SMALL_HEADERS })
+    return createServer(async (req, res) => {
+      const request = new Request(`http://${req.headers.host}${req.url}`, { method: req.method, headers: req.headers })
+      const { status, headers, body } = await handler(request)
+      const { value } = await body.getReader().read()
+      res.writeHead(status, Object.fromEntries(headers)).end(value)
+    })
+  },
+  async 'toNodeHandler, small'() {
+    const { toNodeHandler } = await import('relayscope/node')
+    return createServer(toNodeHandler(() => new Response(SMALL, { headers: SMALL_HEADERS })))
+  },
+  async 'srvx, small'() {
+    const { toNodeHandler } = await import(pathToFileURL(requirePeers().resolve('srvx/node')).href)
+    return createServer(toNodeHandler(() => new Response(SMALL, { headers: SMALL_HEADERS })))
+  },
   async 'node:http, fixed Buffer'() {
     const { headers, body } = await fixedAnswer()
     return createServer((_, res) => res.writeHead(200, headers).end(body))
@@ -186,7 +211,8 @@ async function main() {
     const response = await fetch(`http://127.0.0.1:${port}${LIST}`, {
       headers: { 'x-admin-key': 'a-key-of-the-bench' },
     })
-    check(`${name}: the page is whole`, await response.json(), wanted, 50)
+    if (name.endsWith('small')) check(`${name}: the answer is right`, await response.json(), { ok: true })
+    else check(`${name}: the page is whole`, await response.json(), wanted, 50)
     await load(port, WARMUP)
     running.push({ name, child, port, rounds: [] })
   }
@@ -209,8 +235,23 @@ async function main() {
   console.log(`added to Express by the whole list route:     ${(cost['Express, list route'] - express).toFixed(1)} µs`)
   const passing = cost['Express passing our middleware by'] - express
   const list = cost['toNodeHandler, list route']
+  const roundsOf = (name) => running.find((one) => one.name === name).rounds
+  /** Requests per second of CPU, of those of bare node, round by round. */
+  const whole = (name) => median(roundsOf('node:http, small').map((bare, round) => bare / roundsOf(name)[round]))
   const lower = (what, goal, found, unit) => ({ what, goal, found, unit, better: 'lower' })
+  const higher = (what, goal, found) => ({ what, goal, found, unit: '×', better: 'higher' })
   report([
+    higher(
+      'requests per CPU second, a small fetch-style answer, of bare node:http',
+      GOALS.whole,
+      whole('toNodeHandler, small'),
+    ),
+    higher('the same through srvx', null, whole('srvx, small')),
+    higher(
+      'the same with a Request and a Response by hand: the most in reach',
+      null,
+      whole('Request and Response by hand, small'),
+    ),
     lower('CPU of the list route, against the same by hand on node:http', GOALS.list, list / cost[BY_HAND], '×'),
     lower(
       'the same in Express',

@@ -23,6 +23,8 @@ const BENCHES = [
   { name: 'adapters', seconds: 120 },
   { name: 'bus', node: ['--expose-gc'], seconds: 60 },
   { name: 'sse', args: ['relayscope'], long: [], needs: ['gcc'], seconds: 90 },
+  { name: 'storm', args: ['2000'], long: [], seconds: 60 },
+  { name: 'unasked', seconds: 60 },
   { name: 'memory-pages', node: ['--expose-gc'], args: ['1000', '100000'], long: [], seconds: 40 },
   { name: 'questions', node: ['--expose-gc'], args: ['1000', '10000'], long: [], seconds: 180 },
   { name: 'metrics', seconds: 60 },
