@@ -173,6 +173,12 @@ export const ConnectionQuery = ConnectionFilter.omit({ last_seen_before: true })
 export const ActionFilter = ConnectionFilter.pick({ user_id: true, client_type: true })
 export type ActionFilter = z.infer<typeof ActionFilter>
 
+/** Query of `/actions`: the filters, and how the names begin. */
+export const ActionQuery = ActionFilter.extend({
+  name_prefix: Id.optional().describe('Only actions whose name begins with this text; case-sensitive.'),
+})
+export type ActionQuery = z.infer<typeof ActionQuery>
+
 /** Filters of `/connections/churn`. Combinations over the limit count for no node. */
 export const ChurnFilter = ConnectionFilter.pick({ node_id: true, client_type: true })
 export type ChurnFilter = z.infer<typeof ChurnFilter>

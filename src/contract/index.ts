@@ -19,6 +19,7 @@ export {
   ActionDescriptor,
   ActionFilter,
   ActionObservation,
+  ActionQuery,
   ChurnFilter,
   ChurnMinute,
   type ClientOfUser,

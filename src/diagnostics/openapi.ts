@@ -23,7 +23,8 @@ import { parsePrefix } from '../http/target.js'
 import { VERSION } from '../version.js'
 import { ActionPage } from '../views/actions.js'
 import { BrowserWindowCount, ConnectionCount, ContextCount } from '../views/counts.js'
-import { Evidence, Finding, FindingKind, FindingPage } from '../views/findings/finding.js'
+import { Evidence, Finding, FindingGroup, FindingKind, FindingPage, FindingSummary } from '../views/findings/finding.js'
+import { Hit, HitKind, SearchResult } from '../views/search.js'
 import { UserObservation } from '../views/user-observation.js'
 import { UserSummary } from '../views/user-summary.js'
 import { UserPage } from '../views/users.js'
@@ -55,12 +56,17 @@ const VIEWS = {
   DeliveryWhy,
   Evidence,
   Finding,
+  FindingGroup,
   FindingKind,
   FindingPage,
+  FindingSummary,
+  Hit,
+  HitKind,
   InstanceStatus,
   OpenApiDocument,
   RawHistory,
   RouteEntry,
+  SearchResult,
   ServiceIndex,
   SourceList,
   SourceRow,

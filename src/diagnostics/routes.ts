@@ -13,7 +13,7 @@ import { SESSION_ROUTES } from './sessions.js'
 import { SITE_ROUTES } from './sites.js'
 import { SOURCE_ROUTES } from './sources.js'
 import { SUBSCRIPTION_ROUTES } from './subscriptions.js'
-import { ACTION_ROUTES, USER_ROUTES } from './users.js'
+import { ACTION_ROUTES, SEARCH_ROUTES, USER_ROUTES } from './users.js'
 import { WORKER_ROUTES } from './workers.js'
 
 /** All routes by section. A literal path comes before a parameter at the same position. */
@@ -21,6 +21,7 @@ export const SECTIONS: readonly RouteSection[] = [
   SERVICE_ROUTES,
   SOURCE_ROUTES,
   FINDING_ROUTES,
+  SEARCH_ROUTES,
   USER_ROUTES,
   ACTION_ROUTES,
   CONNECTION_ROUTES,

@@ -1,9 +1,10 @@
 /** The routes of the users and actions views. */
 
 import * as z from 'zod'
-import { ActionFilter } from '../contract/connections.js'
+import { ActionQuery } from '../contract/connections.js'
 import { Id } from '../contract/ids.js'
 import { ActionPage, listActions } from '../views/actions.js'
+import { SEARCH_NEEDS, SearchResult, search } from '../views/search.js'
 import { USER_SOURCES } from '../views/user-observation.js'
 import { summarizeUser, UserSummary } from '../views/user-summary.js'
 import { listUsers, UserPage } from '../views/users.js'
@@ -51,6 +52,35 @@ export const USER_ROUTES = routeSection('users', 'Users, as all sources together
   }),
 ])
 
+export const SEARCH_ROUTES = routeSection('search', 'What has an id in any family.', [
+  diagnosticsRoute({
+    path: '/search',
+    operationId: 'searchIds',
+    summary: 'What has this id in any family, and which users and actions begin with it',
+    needs: SEARCH_NEEDS,
+    operation: 'search',
+    reportsFailures: true,
+    scopable: true,
+    unversioned: true,
+    query: z.object({ q: Id.describe('An exact id, or the beginning of a user id or an action name.') }),
+    response: SearchResult,
+    example: {
+      hits: [
+        {
+          kind: 'user',
+          id: USER.user_id,
+          match: 'exact',
+          user_id: USER.user_id,
+          route: `/users/${USER.user_id}/summary`,
+        },
+      ],
+      more: [],
+      cut: [],
+    },
+    read: (inspectors, { filter }, { deadlineMs, ...view }) => search(inspectors, filter.q, deadlineMs, view),
+  }),
+])
+
 export const ACTION_ROUTES = routeSection('actions', 'Actions that connected clients offer.', [
   diagnosticsRoute({
     path: '/actions',
@@ -59,7 +89,7 @@ export const ACTION_ROUTES = routeSection('actions', 'Actions that connected cli
     needs: ['registry'],
     scopable: true,
     page: 'paged',
-    query: ActionFilter,
+    query: ActionQuery,
     response: ActionPage,
     example: { ...lastPage(ACTION), completeness: complete({ registry: 1 }) },
     tokenOf: ({ name }: ActionPage['items'][number]) => name,

@@ -4,6 +4,7 @@ import { Completeness } from '../contract/completeness.js'
 import {
   type ActionFilter,
   ActionObservation,
+  type ActionQuery,
   type ClientType,
   Connection,
   type RegistryInspector,
@@ -21,10 +22,12 @@ export type ActionPage = z.infer<typeof ActionPage>
 /** Actions of connected connections. `page.cursor` is the token of the page before: its last name. */
 export async function listActions(
   registry: RegistryInspector,
-  filter: ActionFilter,
-  page: PageQuery,
+  { name_prefix, ...filter }: ActionQuery,
+  { cursor, limit }: PageQuery,
   view: ViewContext,
 ): Promise<ActionPage> {
+  const start = name_prefix === undefined ? null : justBefore(name_prefix)
+  const page = { limit, cursor: cursor === null || (start !== null && compareIds(cursor, start) < 0) ? start : cursor }
   const indexed = readOnce(
     'registry',
     () => (registry.listActions ? registry.listActions(filter, page, view.ctx) : null),
@@ -33,8 +36,26 @@ export async function listActions(
   )
   const reading = (await indexed) ?? (await readConnections(registry, filter, page, view))
   const { value, completeness } = answerFrom(reading, view, ({ omitted = 0 }) => omitted > 0)
-  const { items, next_cursor, has_more, omitted = 0 } = value
+  const { omitted = 0 } = value
+  const { items, next_cursor, has_more } = name_prefix === undefined ? value : onlyWith(name_prefix, value)
   return { items, next_cursor, has_more, ...(omitted > 0 ? { omitted } : {}), completeness }
+}
+
+/** A text that is less than every text that begins with `prefix`, with nothing in use between them. */
+function justBefore(prefix: string): string {
+  const points = [...prefix]
+  const last = (points.pop() as string).codePointAt(0) as number
+  if (last === 0) return points.join('')
+  // No surrogate is a character.
+  const before = last === 0xe000 ? 0xd7ff : last - 1
+  return `${points.join('')}${String.fromCodePoint(before)}\u{10ffff}`
+}
+
+/** `page` without names that do not begin with `prefix`; it ends where they end. */
+function onlyWith<T extends { name: string }>(prefix: string, { items, next_cursor, has_more }: Page<T>) {
+  const isOver = items.some(({ name }) => !name.startsWith(prefix) && compareIds(name, prefix) > 0)
+  const own = items.filter(({ name }) => name.startsWith(prefix))
+  return { items: own, next_cursor: isOver ? null : next_cursor, has_more: has_more && !isOver }
 }
 
 interface Offer {

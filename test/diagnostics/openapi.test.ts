@@ -146,6 +146,7 @@ describe('the document', () => {
         .map(({ name }) => `${path} ${name}`),
     )
     expect(required).toEqual([
+      '/search q',
       '/history/messages stream',
       '/rpc/instances/{instance_id} user_id',
       '/rpc/instances/{instance_id} client_id',

@@ -28,6 +28,21 @@ const IDS: Record<string, string[]> = {
   session_id: forEach((mark) => Array.from({ length: 20 }, (_, n) => `id-${mark}-${n + 1}`)),
   stream: forEach((mark) => [userStream(userOf(mark), 'log'), `${userStream(userOf(mark))}/notes-${mark}`]),
 }
+/** Values that are searched for: an id of each kind, and beginnings of ids. */
+IDS.q = forEach((mark) => [
+  userOf(mark),
+  userOf(mark).slice(0, 2),
+  `id-${mark}-1`,
+  `context-${mark}-0-worker`,
+  `window-${mark}`,
+  `command-${mark}`,
+  `scope-${mark}`,
+  `site-${mark}-first`,
+  `ended-${mark}-shared-left`,
+  `call-${mark}`,
+  `own-${mark}`,
+]).concat('shared', 'shared-stays', 'task-shared', 'command-shared', 'node')
+
 /** Values for any other name. */
 const ANY = [...new Set(Object.values(IDS).flat())]
 

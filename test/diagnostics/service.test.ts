@@ -82,7 +82,9 @@ describe('the capabilities', () => {
     [{ delivery: { mailboxes: [] } }, { delivery: true }, ['delivery_mailboxes', 'delivery_why', 'findings']],
   ])('of %j are %j and no more', async (world, flags, operations: string[] = []) => {
     // What is made of any source is there as soon as there is one.
-    const extensions = { ...NONE.extensions, operations: [...operations, 'sources', 'watch'] }
+    // A deduplicator has no ids.
+    const searched = 'deduplicator' in world ? [] : ['search']
+    const extensions = { ...NONE.extensions, operations: [...operations, ...searched, 'sources', 'watch'] }
     expect(await of({ inspectors: createFakeInspectors(world) })).toEqual({ ...NONE, ...flags, extensions })
   })
 
@@ -107,7 +109,7 @@ describe('the capabilities', () => {
     ).toEqual({
       ...NONE,
       delivery: true,
-      extensions: { ...NONE.extensions, operations: ['delivery_why', 'findings', 'sources', 'watch'] },
+      extensions: { ...NONE.extensions, operations: ['delivery_why', 'findings', 'search', 'sources', 'watch'] },
     })
   })
 })

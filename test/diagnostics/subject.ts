@@ -135,6 +135,7 @@ const paramOf = (name: string): string => RECORDS.find((record) => typeof record
 const QUERIES: Record<string, string> = {
   '/history/messages': 'stream=users%2Falice%2Flog',
   '/rpc/instances/{instance_id}': 'user_id=alice&client_id=desk',
+  '/search': 'q=alice',
   '/workers': 'user_id=alice',
   '/workers/count': 'user_id=alice',
   '/workers/available': 'user_id=alice',

@@ -22,6 +22,7 @@ const PATHS = [
   '/users/ann/summary',
   '/users/nobody/summary',
   '/actions',
+  '/search?q=ann',
   '/actions?user_id=zoe&client_type=web',
   '/connections?limit=2',
   '/connections?client_id=client-1&limit=3',

@@ -48,6 +48,7 @@ const ASKED: Record<string, string[]> = {
   '/delivery/tenants': ['/delivery/tenants?limit=2', '/delivery/tenants'],
   '/delivery/why': ['/delivery/why?user_id=bob&client_id=client-0&command_id=k'],
   '/findings': ['/findings'],
+  '/search': ['/search?q=bob', `/search?q=${ID}`],
   '/findings/summary': ['/findings/summary'],
   '/history/messages': ['/history/messages?stream=users%2Fbob%2Flog'],
   '/history/streams': ['/history/streams?limit=3', '/history/streams'],
