@@ -61,7 +61,7 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 60_000, interval: 20 } },
-    // An unhandled rejection anywhere is a defect of ours, never weather.
+    // An unhandled rejection anywhere is a defect of the library, never noise.
     dangerouslyIgnoreUnhandledErrors: false,
   },
 })

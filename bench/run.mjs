@@ -50,7 +50,7 @@ const { values, positionals } = parseArgs({
 })
 const RUNS = Number(values.runs)
 /** Results that are kept may take longer: they are measured rarely, and the machine may be busy. */
-const PATIENCE = values.write ? 4 : 1
+const TIMEOUT_FACTOR = values.write ? 4 : 1
 if (!Number.isInteger(RUNS) || RUNS < 1 || RUNS > 100) throw new RangeError('--runs must be a number from 1 to 100')
 
 const isThere = (program) =>
@@ -72,9 +72,9 @@ async function measure({ name, node = [], args = [], long = args, seconds, needs
   const missing = needs.filter((program) => !isThere(program))
   if (missing.length > 0) return { findings: [], checks: [], failed: `needs ${missing.join(', ')}` }
   const file = fileURLToPath(new URL(`${name}.mjs`, import.meta.url))
-  const left = Math.round(TOGETHER_S * RUNS * PATIENCE - performance.now() / 1_000)
+  const left = Math.round(TOGETHER_S * RUNS * TIMEOUT_FACTOR - performance.now() / 1_000)
   if (!isLong && left <= 0) return { findings: [], checks: [], failed: `${TOGETHER_S} s were over` }
-  const most = isLong ? LONG_S : Math.min(seconds * PATIENCE, left)
+  const most = isLong ? LONG_S : Math.min(seconds * TIMEOUT_FACTOR, left)
   const child = spawn(process.execPath, [...node, file, ...(isLong ? long : args)], {
     env: { ...process.env, [AS_DATA]: '1' },
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -86,7 +86,7 @@ export async function measureWatches(router, { connections }, connection_ids) {
   const bytes = Buffer.from((await body.next()).value)
   await body.return()
   const changed = connection_ids.filter((id) => bytes.includes(id))
-  check('a watch is told of every row that changed', changed, [...connection_ids], connection_ids.length)
+  check('a watch receives every row that changed', changed, [...connection_ids], connection_ids.length)
   const write = () => {
     for (const res of held) res.write(bytes)
   }

@@ -1,4 +1,4 @@
-/** Hooks of a host that do wrong; a rejection that nobody hears fails the whole run of the tests. */
+/** Hooks of a host that fail; an unhandled rejection fails the whole test run. */
 export const badHooks: [what: string, hook: () => void][] = [
   [
     'throws',

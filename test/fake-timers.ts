@@ -24,7 +24,7 @@ const place = () =>
 function watched(set: SetTimer, isOnce: boolean): SetTimer {
   return (callback, ...given) => {
     const pending = ofTest.getStore()
-    // Whoever moves the time calls it, and yet it is of who has set it.
+    // The callback is called by the code that advances the time, but belongs to the code that set the timer.
     const act = AsyncResource.bind(callback)
     const timer = set(
       (...args) => {

@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm'
 setFlagsFromString('--expose-gc')
 const collect: () => void = runInNewContext('gc')
 
-/** Everything that nobody holds is gone afterwards. */
+/** Collects all objects that are not referenced. */
 export async function collectGarbage(): Promise<void> {
   for (let n = 0; n < 3; n++) {
     collect()

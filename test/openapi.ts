@@ -1,4 +1,4 @@
-/** What every OpenAPI document of ours is held to: names, descriptions and examples, each with what to do where one is missing. */
+/** Checks of every OpenAPI document: names, descriptions and examples, each with what to do if one is missing. */
 import { expect } from 'vitest'
 import { PROBLEMS, Problem, type ProblemCode } from '../src/http/problem.js'
 
@@ -114,7 +114,7 @@ interface Answered {
 export function expectDescribed(document: Loose, { method, path, status, type, body }: Answered): void {
   const template = Object.keys(document.paths).find((one) => isTemplateOf(one, path))
   const operation = template && document.paths[template][method.toLowerCase()]
-  // What names no route, or none that is answered so, is described by what there is.
+  // A request without a documented route or status has no schema.
   if (!operation) return
   const asked = `${method} ${template}`
   const response = operation.responses[status]

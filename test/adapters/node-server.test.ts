@@ -83,14 +83,14 @@ describe('a connection', () => {
   it('has its requests answered one after the other, with at most one unread response', async () => {
     let [asked, isOver] = [0, false]
     const { port } = await start(({ url }) => {
-      if (!url.endsWith('/endless')) return new Response('beside')
+      if (!url.endsWith('/endless')) return new Response('other request')
       asked++
       return endless(() => isOver)
     })
     const { socket } = await openDeaf(port)
     socket.write(get('/endless').repeat(8))
     await expect.poll(() => asked).toBe(1)
-    expect((await exchange(port, requestText(port, 'GET /')))?.body).toBe('beside')
+    expect((await exchange(port, requestText(port, 'GET /')))?.body).toBe('other request')
     expect(asked).toBe(1)
     isOver = true
     socket.resume()

@@ -187,7 +187,7 @@ describe('a viewer', () => {
   it('is refused sessions of other users', async () => {
     const { watch } = await startAll()
     await expect(watch('carol').ended).rejects.toMatchObject({ code: 'session_not_found', status: 404 })
-    await expect(watch('nobody').ended).rejects.toMatchObject({ code: 'unauthenticated', status: 401 })
+    await expect(watch('missing').ended).rejects.toMatchObject({ code: 'unauthenticated', status: 401 })
   })
 
   it('is notified of a shutdown', async () => {

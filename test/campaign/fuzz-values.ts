@@ -10,7 +10,7 @@ const IDS = [
   'alice',
   'notes',
   'laptop',
-  'nobody',
+  'missing',
   ECHO,
   '%61lice',
   'a%2Fb',

@@ -76,11 +76,11 @@ describe('the frame of top', () => {
   })
 
   it('marks each part without an answer as stale or unknown', () => {
-    const beside = {
+    const headers = {
       '/delivery/summary': { tracked_commands: 3, due_commands: 0, waiting_for_client: 2 },
       '/delivery/nodes?limit=200': { items: [{ node_id: 'n', counters: { outcome: { resulted: 5 } } }] },
     }
-    const whole = Object.entries(beside).reduce(
+    const whole = Object.entries(headers).reduce(
       (state, [route, value]) => withResult(state, route, { value }, NOW),
       known(),
     )
@@ -91,7 +91,7 @@ describe('the frame of top', () => {
     // After a restart of nodes their counters differ from the table of commands.
     expect(ended).toMatch(/^ended since the nodes started {2}5 resulted, /)
 
-    const lost = ['/sources', '/findings?limit=100', ...Object.keys(beside)].reduce(
+    const lost = ['/sources', '/findings?limit=100', ...Object.keys(headers)].reduce(
       (state, route) => withResult(state, route, { problem: '504 inspector_timeout' }, NOW + 2_000),
       whole,
     )

@@ -201,7 +201,7 @@ export function browserWindowBattery(
       await windows.close('w2')
       await report('w3', { user_id: 'bob' })
       expect([...((await inspector.listUserIds?.({ after: 'ann', limit: 5 }, ASK)) ?? [])]).toEqual(['bob'])
-      expect(withSortedLists(await inspector.observeUsers?.(['ann', 'nobody'], ASK))).toEqual([
+      expect(withSortedLists(await inspector.observeUsers?.(['ann', 'missing'], ASK))).toEqual([
         {
           user_id: 'ann',
           observed_client_ids: ['c', 'd'],

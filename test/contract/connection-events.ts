@@ -49,7 +49,7 @@ export function clientEvents(subject: () => { clock: Clock; registry: Connection
     expect((await events({ user_id: 'ann' })).map(brief)).toHaveLength(3)
     expect((await events({ reason: 'client_closed' })).map(brief)).toEqual(['carol disconnected client_closed'])
     expect((await events({ event: 'superseded' })).map(brief)).toEqual(['ann superseded new_instance'])
-    expect(await events({ user_id: 'nobody' })).toEqual([])
+    expect(await events({ user_id: 'missing' })).toEqual([])
   })
 
   it('lists those who fell silent, at the time when they were lost', async () => {

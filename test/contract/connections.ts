@@ -272,7 +272,7 @@ export function connectionBattery(
         { user_id: 'u1', client_id: 'c2' },
         { user_id: 'u2', status: 'disconnected' },
         { user_id: 'u0', client_type: 'web', status: 'connected', client_id: 'c3' },
-        { user_id: 'nobody' },
+        { user_id: 'missing' },
         { user_id: '__proto__' },
         { ended_reason: 'client_closed' },
         { ended_reason: 'new_instance' },
@@ -385,7 +385,7 @@ export function connectionBattery(
       await connect({ client_id: 'tab', client_type: 'browser', actions: ['print', 'open'] })
       const gone = await connect({ client_id: 'phone', client_type: 'mobile', actions: ['call'] })
       await registry.disconnect(gone.connection_id)
-      expect(withSortedLists(await inspector.observeUsers?.(['nobody', 'ann'], ASK))).toEqual([
+      expect(withSortedLists(await inspector.observeUsers?.(['missing', 'ann'], ASK))).toEqual([
         {
           user_id: 'ann',
           observed_connections: 2,

@@ -285,7 +285,7 @@ export function contextBattery(
       await report('t4', { client_type: 'mobile' })
       await contexts.close('t4')
       expect([...((await inspector.listUserIds?.({ after: null, limit: 5 }, ASK)) ?? [])]).toEqual(['ann', 'bob'])
-      expect(withSortedLists(await inspector.observeUsers?.(['ann', 'nobody'], ASK))).toEqual([
+      expect(withSortedLists(await inspector.observeUsers?.(['ann', 'missing'], ASK))).toEqual([
         {
           user_id: 'ann',
           observed_client_types: ['browser', 'web'],

@@ -136,7 +136,7 @@ export function deduplicatorBattery(
       expect(await ofUser('ann')).toMatchObject({ entries: 1, oldest_at: at(4_000) })
       clock.advance(4_000)
       expect(await ofUser('ann')).toBeNull()
-      expect(await ofUser('nobody')).toBeNull()
+      expect(await ofUser('missing')).toBeNull()
       expect((await summary()).entries).toBe(0)
     })
 

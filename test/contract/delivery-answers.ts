@@ -293,7 +293,7 @@ export function answersContract({ clock, dispatcher, open, advance, status, summ
       expect(await places({ user_id: 'bob', client_id: 'tab', node_id })).toEqual(['bob/tab'])
       expect(await places({ user_id: 'bob', client_id: 'phone' })).toEqual([])
       expect(await places({ node_id: 'elsewhere' })).toEqual([])
-      expect(await places({ user_id: 'nobody' })).toEqual([])
+      expect(await places({ user_id: 'missing' })).toEqual([])
       // Another instance replaces it, and then none.
       const second = await dispatcher.attach(
         { ...first, instance_id: 'i2' },
@@ -357,7 +357,7 @@ export function answersContract({ clock, dispatcher, open, advance, status, summ
     })
   })
 
-  it('lists the newest first, and goes on there while more are admitted', async () => {
+  it('lists the newest first, and continues while more are admitted', async () => {
     for (let i = 0; i < 30; i++) await dispatcher.dispatch(command(`c${i}`, i % 2 ? {} : { user_id: 'bob' }))
     for (const filter of [
       {},
@@ -379,7 +379,7 @@ export function answersContract({ clock, dispatcher, open, advance, status, summ
     const second = await dispatcher.inspector.listCommands?.({}, { limit: 100, cursor, order: 'newest' }, ASK)
     const seen = [...(first?.items ?? []), ...(second?.items ?? [])].map(({ command_id }) => command_id)
     expect(seen).toEqual(Array.from({ length: 30 }, (_, i) => `c${29 - i}`))
-    // Nobody is left who would end them.
+    // No dispatcher is left that would end them.
     await dispatcher.close()
     clock.advance(60_000)
     const late = await commands({ overdue: true }, 4, 'newest')

@@ -76,7 +76,7 @@ export function listContract({ clock, dispatcher, open, advance, status, command
         user_id: [undefined, 'ada', 'bob'],
         client_id: [undefined, 'away'],
         command_id: [undefined, 'other', 'attempted'],
-        scope_id: [undefined, 'ada', 'nobody'],
+        scope_id: [undefined, 'ada', 'missing'],
         overdue: [undefined, true, false],
       } as const
       for (const state of values.state)

@@ -193,7 +193,7 @@ export function historyBattery(
         'ann',
         'bob',
       ])
-      expect(withSortedLists(await history.inspector.observeUsers?.(['bob', 'nobody'], ASK))).toEqual([
+      expect(withSortedLists(await history.inspector.observeUsers?.(['bob', 'missing'], ASK))).toEqual([
         { user_id: 'bob', observed_streams: 2 },
       ])
     })

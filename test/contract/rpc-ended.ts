@@ -53,7 +53,7 @@ export function endedCalls(subject: () => { clock: Clock; rpc: RpcFacility }): v
       expect.objectContaining({ correlation_id: second, outcome: 'failed', duration_ms: 1_500, instance_id: null }),
     ])
     expect(await get(first)).toEqual((await ended())[0])
-    expect([await get(pending), await get('nobody')]).toEqual([null, null])
+    expect([await get(pending), await get('missing')]).toEqual([null, null])
     expect(await idsOf({ user_id: 'bob' })).toEqual([second])
     expect(await idsOf({ action: 'open' })).toEqual([first])
     expect(await idsOf({ client_id: 'desk', outcome: 'failed' })).toEqual([second])

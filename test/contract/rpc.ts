@@ -293,7 +293,7 @@ export function rpcBattery(
       await open({ client_id: 'phone' })
       await open({ user_id: 'bob' })
       expect([...((await rpc.inspector.listUserIds?.({ after: null, limit: 5 }, ASK)) ?? [])]).toEqual(['ann', 'bob'])
-      expect(withSortedLists(await rpc.inspector.observeUsers?.(['ann', 'nobody'], ASK))).toEqual([
+      expect(withSortedLists(await rpc.inspector.observeUsers?.(['ann', 'missing'], ASK))).toEqual([
         { user_id: 'ann', pending_rpc: 2, observed_client_ids: ['desk', 'phone'] },
       ])
     })

@@ -175,7 +175,7 @@ export function siteRegistryBattery(name: string, make: (bounds?: SiteBounds) =>
         expect(await list({ owner: 'alice' })).toEqual(['alice-0', 'alice-1', 'alice-3'])
         expect(await list({ mode: 'observe' })).toEqual(['alice-1'])
         expect(await list({ owner: 'bob', mode: 'observe' })).toEqual([])
-        expect(await list({ owner: 'nobody' })).toEqual([])
+        expect(await list({ owner: 'missing' })).toEqual([])
         expect(await list()).toHaveLength(11)
         expect(await inspector.getSite('alice-1', ASK)).toEqual({
           ...site,

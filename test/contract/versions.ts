@@ -95,8 +95,8 @@ export function writesOf(facilities: Facilities): Write[] {
     ],
     'a command': ['delivery', () => command('k-1')],
     'a command of a scope': ['delivery', () => command('k-2', { scope_id: 'elsewhere' })],
-    'a refused command': ['delivery', () => command('k-3', { require_waiter: true, client_id: 'nobody' })],
-    'a command of a refused id': ['delivery', () => command('k-3', { client_id: 'nobody' })],
+    'a refused command': ['delivery', () => command('k-3', { require_waiter: true, client_id: 'missing' })],
+    'a command of a refused id': ['delivery', () => command('k-3', { client_id: 'missing' })],
     'commands that are delivered': [
       'delivery',
       async () => {

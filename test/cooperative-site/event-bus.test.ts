@@ -33,7 +33,7 @@ describe('the event bus of one process', () => {
     expect(bus.lastEvent(of('bob', 0))).toEqual(last)
     expect(bus.lastEvent(of('mallory', 0))).toBeNull()
     expect(bus.lastEvent(of('mallory', 9_999))).toMatchObject({ position: { seq: 1 } })
-    expect(bus.lastEvent('nobody')).toBeNull()
+    expect(bus.lastEvent('missing')).toBeNull()
   })
 
   it('keeps at most its maximum number of unread topics', async () => {

@@ -46,7 +46,7 @@ const ADDRESSES = [
   '/',
 ]
 
-inChromium('the dashboard for everybody', (open) => {
+inChromium('the accessibility of the dashboard', (open) => {
   let host: ViewedHost
   beforeAll(async () => {
     host = await startViewed(createWorld())
@@ -104,7 +104,7 @@ inChromium('the dashboard for everybody', (open) => {
   it.each([
     'light',
     'dark',
-  ] as const)('breaks none where it is refused or nobody answers, in %s', async (colorScheme) => {
+  ] as const)('has no violations if the key is rejected or the router does not answer, in %s', async (colorScheme) => {
     const page = await open(host.page, { colorScheme, reducedMotion: 'reduce', refusals: true })
     await page.getByRole('heading', { name: 'A key is needed' }).waitFor()
     await page.evaluate(AXE)
@@ -120,6 +120,6 @@ inChromium('the dashboard for everybody', (open) => {
     await page.getByRole('button', { name: 'Open' }).click()
     await page.locator('main .trouble').first().waitFor()
     await judge()
-    host.mend()
+    host.repair()
   })
 })

@@ -3,7 +3,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished } from 'vitest'
 import { isChromiumMissing, launchChromium } from '../chromium.js'
 
-/** What a browser says by itself of an answer that is none. */
+/** The console message of a browser for a failed request. */
 const REFUSED = /^Failed to load resource/
 
 export interface OpenOptions extends BrowserContextOptions {
@@ -13,14 +13,14 @@ export interface OpenOptions extends BrowserContextOptions {
   home?: string
   /** The tab's clock can be set forward, which makes due what its timers wait for. */
   clock?: true
-  /** Some answers are refusals, or nobody answers: the browser says so on its console. */
+  /** Some requests fail or get no response, which the browser logs to its console. */
   refusals?: true
 }
 
 /** Opens `url` in a tab of its own, which is closed after the test; a fault of the page fails the test. */
 export type Open = (url: string, options?: OpenOptions) => Promise<Page>
 
-/** Writes down what `page` must not do: errors, dialogs, breaches of its policy, requests to anybody else. */
+/** Records faults of `page`: errors, dialogs, violations of its policy, requests to other origins. */
 async function guard(page: Page, origin: string, refusals: boolean, faults: string[]): Promise<void> {
   page.on('pageerror', ({ message }) => faults.push(`error: ${message}`))
   page.on('dialog', (dialog) => {

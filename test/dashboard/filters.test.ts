@@ -121,7 +121,7 @@ inChromium('the filters of the viewer', (open) => {
     it('are those of the API, and each narrows what is shown', () => useFilters(open, host, path, list))
   })
 
-  it('stand beside no list that is not held here', async () => {
+  it('are not shown next to a list that the router does not filter', async () => {
     const page = await open(host.page, { key: KEY })
     await page.locator('nav.views a').first().waitFor()
     const paths: string[] = await page.evaluate(
@@ -138,7 +138,7 @@ inChromium('the filters of the viewer', (open) => {
     await page.locator('main tbody tr').first().waitFor()
   })
 
-  it('begin the list anew, and pages of it are turned there and back', async () => {
+  it('start the list again, and its pages can be turned forwards and back', async () => {
     const page = await open(`${host.page}#/connections?limit=3`, { key: KEY })
     const rows = page.locator('main tbody th')
     const reads = (texts: string[]) => expect.poll(() => rows.allTextContents()).toEqual(texts)

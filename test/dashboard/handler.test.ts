@@ -58,7 +58,7 @@ test('every answer, refusals aside, carries the policy; another origin may be co
   )
 })
 
-test('the files may be kept for ever, because their names say what is in them', async () => {
+test('the files are immutable, because their names contain a hash', async () => {
   const dashboard = createDashboard({ api: '/ops' })
   const { style, script } = await filesOf(dashboard)
   for (const [name, type] of [
@@ -123,7 +123,7 @@ test('with a colon in its path it is sent there, and to no other scheme', async 
   expect(new URL(headers.get('location') as string, 'http://localhost/dash:board').pathname).toBe('/dash:board/')
 })
 
-test('it answers GET and HEAD of what is there, and owns what is below its prefix', async () => {
+test('it answers GET and HEAD of its files, and owns the paths below its prefix', async () => {
   const dashboard = createDashboard({ api: '/ops' })
   expect(dashboard.prefix).toBe('/dashboard')
   expect((await get(dashboard, '/dashboard/', { method: 'HEAD' })).status).toBe(200)

@@ -8,7 +8,7 @@ import { createFakeInspectors } from '../../src/testing/kits.js'
 import { createSubject, KEY, PREFIX, type RouterOptions } from '../diagnostics/subject.js'
 import { NOW } from '../diagnostics/world.js'
 
-/** Answers in place of the router where it answers at all; the path is the one below the router. */
+/** Answers instead of the router if it returns a response; the path is the one below the router. */
 export type Instead = (path: string, request: Request) => Response | Promise<Response> | undefined
 
 export interface ViewedHost {
@@ -18,7 +18,7 @@ export interface ViewedHost {
   asked: string[]
   /** From now on `instead` is asked first. */
   break(instead: Instead): void
-  mend(): void
+  repair(): void
   /** What the router itself answers. */
   ask<Body>(path: string): Promise<Body>
   close(): Promise<void>
@@ -29,7 +29,7 @@ export async function startViewed(world: FakeWorld, options: RouterOptions = {})
   const startedAt = performance.now()
   const router = createSubject({
     inspectors: createFakeInspectors(world),
-    // The world is of one instant, and time goes on from there.
+    // The state is of one instant, and the clock continues from there.
     now: () => NOW + Math.round(performance.now() - startedAt),
     ...options,
   })
@@ -53,7 +53,7 @@ export async function startViewed(world: FakeWorld, options: RouterOptions = {})
     break(other) {
       instead = other
     },
-    mend() {
+    repair() {
       instead = none
     },
     async ask(path) {

@@ -1,4 +1,7 @@
-/** Records in which every text is an attack on whoever looks: nothing runs, nothing hides, and nothing pushes the page apart. */
+/**
+ * Records in which every text is an attack on the viewer: nothing runs, nothing is hidden, and nothing breaks the
+ * layout.
+ */
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { FakeWorld } from '../../src/testing/kits.js'
@@ -178,7 +181,7 @@ inChromium('hostile records in the viewer', (open) => {
     await page.getByText('level 40').first().waitFor()
   })
 
-  it('stay text in the address, which anybody may have written', async () => {
+  it('stay text in the address, which an attacker may have written', async () => {
     const page = await open(host.page, { key: KEY, refusals: true })
     for (const address of [
       '/<img src=x onerror=alert(1)>',

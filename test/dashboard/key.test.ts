@@ -71,7 +71,7 @@ inChromium('the key of the viewer', (open) => {
   beforeAll(async () => {
     host = await startViewed(createWorld())
   })
-  beforeEach(() => host.mend())
+  beforeEach(() => host.repair())
   afterAll(() => host.close())
 
   const shown = (page: Page) => page.getByText('all sources answer').waitFor()
@@ -116,18 +116,18 @@ inChromium('the key of the viewer', (open) => {
     ['with what else begins a parameter', 'a&b=c', 'a&b=c'],
     ['encoded', encodeURIComponent('50% + "all"'), '50% + "all"'],
     ['that is no encoding', '50%', '50%'],
-  ])('is taken from a link as it stands there: %s', async (_, given, key) => {
+  ])('is taken from a link without decoding errors: %s', async (_, given, key) => {
     const page = await open('about:blank', { home: host.page, refusals: true })
     const sent = page.waitForRequest((request) => request.headers()['x-admin-key'] !== undefined)
     await page.goto(`${host.page}#key=${given}`)
     expect((await sent).headers()['x-admin-key']).toBe(key)
   })
 
-  it('is asked for where there is none, and the page goes on where its address was', async () => {
+  it('is requested if missing, and the page continues at its address', async () => {
     const page = await open(`${host.page}#/sites/notes-1`, { refusals: true })
     await form(page, 'A key is needed')
     expect(await page.getByLabel('Administrator').getAttribute('type')).toBe('password')
-    // Whoever only types and presses Enter is in; letters that mean something elsewhere are letters of the key.
+    // Typing and pressing Enter is enough; letters that are shortcuts elsewhere are part of the key.
     expect(await page.evaluate(() => (document.activeElement as HTMLInputElement).type)).toBe('password')
     await page.keyboard.press('Tab')
     await page.keyboard.press('?')
@@ -177,7 +177,7 @@ inChromium('the key of the viewer', (open) => {
     const before = host.asked.length
     await page.clock.runFor(10_000)
     expect(host.asked.length).toBe(before)
-    host.mend()
+    host.repair()
     await enter(page, KEY)
     await shown(page)
   })

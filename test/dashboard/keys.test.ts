@@ -158,7 +158,7 @@ inChromium('the viewer by keys', (open) => {
     await expect.poll(async () => JSON.parse(await copied()).items.length).toBe(6)
   })
 
-  it('pauses and goes on', async () => {
+  it('pauses and continues', async () => {
     const page = await open(host.page, { key: KEY })
     const button = page.locator('.top button[aria-pressed]')
     await button.waitFor()

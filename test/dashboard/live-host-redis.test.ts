@@ -34,7 +34,7 @@ describeRedis('over a store', () => {
 
     const headline = (tab: Page, text: string | RegExp) => tab.locator('.headline', { hasText: text }).waitFor()
 
-    it('shows a node that is stopped as silent, and alive once it goes on', async () => {
+    it('shows a stopped node as silent, and as alive once it continues', async () => {
       const tab = await open(page, { key: host.key })
       await headline(tab, '0 of 2 nodes silent')
       tell('node b', 'SIGSTOP')
@@ -42,7 +42,7 @@ describeRedis('over a store', () => {
       await tab.goto(`${page}#/delivery/nodes`)
       const row = tab.locator('main tbody tr').filter({ has: tab.getByRole('rowheader', { name: 'b', exact: true }) })
       await row.getByText('silent').first().waitFor()
-      // Of what runs in it nobody knows anything now.
+      // What runs in it is unknown now.
       await row.locator('.unknown').first().waitFor()
       tell('node b', 'SIGCONT')
       await row.locator('.unknown').first().waitFor({ state: 'detached' })
@@ -61,7 +61,7 @@ describeRedis('over a store', () => {
         .toEqual(new Set([false]))
     })
 
-    it('names what cannot be read while the store is stopped, and reads it once it goes on', async () => {
+    it('names what cannot be read while the store is stopped, and reads it once it continues', async () => {
       const tab = await open(page, { key: host.key, refusals: true })
       await headline(tab, 'all sources answer')
       await headline(tab, /of 2 nodes silent/)

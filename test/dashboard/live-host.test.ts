@@ -52,7 +52,7 @@ inChromium('the viewer of the live host', (open) => {
       .toBe(true)
   })
 
-  it('says so when the host is stopped, when it goes on, and when it has ended', async () => {
+  it('shows when the host is stopped, when it continues, and when it has ended', async () => {
     const tab = await open(page, { key: host.key, refusals: true })
     const fresh = tab.locator('.top .fresh')
     await tab.getByText('all sources answer').waitFor()

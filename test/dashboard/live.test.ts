@@ -1,4 +1,4 @@
-/** What the page shows while the world moves on, and what it says when nobody tells it of that any more. */
+/** What the page shows while the state changes, and after it stops receiving changes. */
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { createFakeInspectors } from '../../src/testing/kits.js'
@@ -20,7 +20,7 @@ const fresh = (page: Page) => page.locator('.top .fresh')
 
 const NONE = 'No connections with user_id = zoe (exact match).'
 
-/** What a screen reader is told of it. */
+/** The status that a screen reader announces. */
 const told = (page: Page) => page.locator('.top').getByRole('status').textContent()
 
 /** The page says that what it shows is old, and loses its colours. */
@@ -70,7 +70,7 @@ inChromium('the dashboard, live', (open) => {
     await fresh(page).getByText('polled every 2 s').waitFor()
     world.connections.push(connection({ connection_id: 'conn-new', user_id: 'zoe' }))
     await page.getByRole('link', { name: 'conn-new' }).waitFor()
-    // It was told once, and took that for an answer.
+    // The refusal was final: it did not retry.
     expect(host.asked.filter((path) => path.startsWith('/watch')).length).toBe(1)
   })
 
@@ -179,7 +179,7 @@ inChromium('the dashboard, live', (open) => {
   })
 
   it.each([
-    ['a list that goes on', { has_more: true, next_cursor: 'x' }, 'no findings in what was read'],
+    ['a list with more pages', { has_more: true, next_cursor: 'x' }, 'no findings in what was read'],
     ['a list of which some was not read', { complete: false, examined: 9 }, 'no findings in what was read'],
     ['a source that failed', { complete: false, examined: 0 }, 'findings unknown'],
     ['all that there is', {}, 'no findings'],
@@ -219,7 +219,7 @@ inChromium('the dashboard, live', (open) => {
     expect(host.asked.filter((path) => path.includes('state'))).toEqual([])
   })
 
-  it('says so when the router answers 503, when nobody answers, and when it has answered again', async () => {
+  it('shows when the router answers 503, when it does not answer, and when it has answered again', async () => {
     const host = await startViewedOnce(createWorld())
     const page = await open(`${host.page}#/connections`, WATCHED)
     await page.getByRole('link', { name: 'conn-1' }).waitFor()
@@ -229,17 +229,17 @@ inChromium('the dashboard, live', (open) => {
     await page.clock.fastForward(5_000)
     await isDimmed(page)
     await page.getByRole('link', { name: 'conn-1' }).waitFor()
-    host.mend()
+    host.repair()
     await isFresh(page)
 
     host.break(() => new Promise<never>(() => {}))
     await page.clock.fastForward(5_000)
     await isDimmed(page)
-    host.mend()
+    host.repair()
     await page.clock.fastForward(10_000)
     await isFresh(page)
 
-    // Somebody else who answers in its place is not believed.
+    // A response of another server is not trusted.
     host.break(() => new Response('<h1>Bad gateway</h1>', { status: 502, headers: { 'content-type': 'text/html' } }))
     await page.clock.fastForward(5_000)
     await isDimmed(page)

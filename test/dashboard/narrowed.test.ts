@@ -1,11 +1,14 @@
-/** The dashboard of somebody who sees some users: what is theirs is there, and what is of all is neither shown nor asked for. */
+/**
+ * The dashboard of a caller with access to some users: their data is shown, and data about all users is neither shown
+ * nor requested.
+ */
 import { expect, it } from 'vitest'
 import { KEY } from '../diagnostics/subject.js'
 import { createWorld } from '../diagnostics/world.js'
 import { inChromium } from './chromium.js'
 import { startViewedOnce } from './host.js'
 
-/** Of all users, and nobody's. */
+/** Views about all users. */
 const OF_ALL = ['Findings', 'Nodes', 'Tenants', 'Sources']
 
 inChromium('the dashboard of some users', (open) => {

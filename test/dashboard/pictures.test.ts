@@ -1,4 +1,4 @@
-/** The ten main views in three worlds: what each shows first, compared with the pictures that are kept beside this test. */
+/** The ten main views in three states: their first screen, compared with the stored pictures. */
 import { expect, it } from 'vitest'
 import { createFakeInspectors, type FakeWorld } from '../../src/testing/kits.js'
 import { KEY } from '../diagnostics/subject.js'
@@ -67,7 +67,7 @@ async function picturesOf(open: Open, host: ViewedHost, tone: 'live' | 'late'): 
   return pictures as Record<ViewName, Picture>
 }
 
-/** Compares with the file of that name; `vitest -u` writes it anew. */
+/** Compares with the file of that name; `vitest -u` updates it. */
 function isKept(name: string, pictures: Record<string, Picture>) {
   const lines = Object.entries(pictures).flatMap(([view, picture]) => [
     view,

@@ -30,7 +30,7 @@ export interface Picture {
   rows: number
   /** The large numbers of the overview, and how much each list says that it shows. */
   numbers: string[]
-  /** Failures that stand in place of data. */
+  /** Failures shown instead of data. */
   troubles: number
   /** Words that say that all is well. */
   calm: string[]

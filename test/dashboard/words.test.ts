@@ -10,7 +10,7 @@ import { startViewed, type ViewedHost } from './host.js'
 const AT = '2026-01-02T03:04:05.000Z'
 const commandAt = (id: string) => `/delivery/status?user_id=alice&client_id=desk&command_id=${id}`
 
-/** One that nobody acknowledged, and one that its client refused. */
+/** One command that was never acknowledged, and one that its client refused. */
 function failedWorld() {
   const world = createWorld()
   const attempts = { count: 5, confirmed: 5, last_at: AT, last_node_id: 'node-1', last_outcome: 'timed_out' } as const

@@ -95,7 +95,7 @@ describe('authentication', () => {
   it('hands the authenticator the request and shows its principal to the hook alone', async () => {
     const principals: unknown[] = []
     const auth: AdminAuth = {
-      authenticate: async (request) => ({ name: request.headers.get('x-operator') ?? 'nobody' }),
+      authenticate: async (request) => ({ name: request.headers.get('x-operator') ?? 'missing' }),
     }
     const router = createSubject({ auth, onAccess: ({ principal }) => principals.push(principal) })
     const response = await ask(router, '/capabilities', { headers: { 'x-operator': 'olga' } })

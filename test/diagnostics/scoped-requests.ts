@@ -6,14 +6,14 @@ import { ROUTES } from '../../src/diagnostics/routes.js'
 import { fillTemplate, paramNames } from '../../src/http/match.js'
 import { MARKS, userOf } from './scoped-world.js'
 
-const forEach = (of: (mark: string) => string[]) => [...MARKS, 'nobody'].flatMap(of)
+const forEach = (of: (mark: string) => string[]) => [...MARKS, 'missing'].flatMap(of)
 
 const IDS: Record<string, string[]> = {
   user_id: forEach((mark) => [userOf(mark)]),
   client_id: forEach((mark) => [`client-${mark}-stays`]).concat('shared-stays', 'shared-left', 'silent'),
   connection_id: forEach((mark) => [`id-${mark}-1`, `id-${mark}-2`]),
   instance_id: forEach((mark) => [`instance-${mark}-shared-stays`, `instance-${mark}-silent`]),
-  node_id: ['nobody', 'here', 'node'],
+  node_id: ['missing', 'here', 'node'],
   ended_reason: forEach((mark) => [`left_${mark}`]).concat('heartbeat_lost', 'new_instance'),
   correlation_id: forEach((mark) => [`id-${mark}-3`, `id-${mark}-6`, `ended-${mark}-shared-left`]),
   action: forEach((mark) => [`call-${mark}`]).concat('shared'),

@@ -193,8 +193,8 @@ export function describeScope(name: string, worlds: () => Worlds, limits: readon
           })
           const own = await get(full, 'ann', '/contexts?limit=1')
           const prefix = tokenIn(own.body.next_cursor).split('.').slice(0, 2).join('.')
-          const everybody = await walk(full, 'root', path, bare, 1)
-          for (const { body } of everybody.filter(({ body }) => body.next_cursor !== null)) {
+          const whole = await walk(full, 'root', path, bare, 1)
+          for (const { body } of whole.filter(({ body }) => body.next_cursor !== null)) {
             const token = tokenIn(body.next_cursor)
             for (const made of [token, `${prefix}.${token}`, `${prefix.replace(/0$/, '1')}.${token}`, `0.${token}`]) {
               const answer = await get(full, 'ann', `${bare}?limit=500&cursor=${toCursor(identity, made)}`)

@@ -80,7 +80,7 @@ describe('a tag', () => {
   it('is another one for other users in sight', async () => {
     const tagFor = async (user_ids: string[]) =>
       (await get(createSubject({ authorize: () => ({ user_ids }) }), '/connections/count')).headers.get('etag')
-    expect(await tagFor(['nobody'])).not.toBe(await tagFor(['no-one']))
+    expect(await tagFor(['missing'])).not.toBe(await tagFor(['no-one']))
   })
 
   it('of a source that knows its changes costs no reading', async () => {
@@ -135,7 +135,7 @@ describe('a tag', () => {
   })
 
   it.each([
-    ['/connections/nobody-has-this-id/history', 404],
+    ['/connections/unknown-id/history', 404],
     ['/connections?cursor=garbage', 422],
   ])('of whatever there is, *, is not that of %s', async (path, status) => {
     const facilities = createMemoryFacilities({ now: () => NOW })

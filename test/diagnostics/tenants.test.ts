@@ -24,7 +24,7 @@ it.each([true, false])('shows the one that was asked for (found by its id: %s)',
     return items
   }
   expect(await itemsOf('limit=1&scope_id=scope-2')).toMatchObject([{ scope_id: 'scope-2', reserved_commands: 2 }])
-  expect(await itemsOf('limit=1&scope_id=nobody')).toEqual([])
+  expect(await itemsOf('limit=1&scope_id=missing')).toEqual([])
   expect(await itemsOf('limit=1')).toHaveLength(3)
 })
 

@@ -19,7 +19,7 @@ afterAll(async () => {
 const original = () => ({ prefix: host.diagnostics, fetch: (request: Request) => fetch(request) })
 const headers = () => ({ 'x-admin-key': host.key })
 
-/** A capture of an instant in which nothing happened; the host goes on working, so it takes some attempts. */
+/** A capture of an instant without changes; the host keeps working, so it takes some attempts. */
 const captureSteady = () =>
   until<Incident>('a capture in which nothing changed', async () => {
     const incident = await captureIncident(original(), { headers: headers() })
@@ -36,7 +36,7 @@ it('answers on another port what the host answered, with a stopped client', asyn
     const { body } = await host.ask(`/connections?client_id=${client}`)
     return (body as { items: Connection[] }).items.every(({ status }) => status === 'disconnected') || undefined
   })
-  // The host goes on working: what is the same before and after a capture must be what the capture answers.
+  // The host keeps working: what is equal before and after a capture must also be in the capture.
   const { body } = await askRouter(original(), '/openapi.json', headers())
   const templates = Object.keys((body as { paths: object }).paths)
   const kindOf = (question: string) => {

@@ -41,9 +41,9 @@ export const relayParts = {
 export const controlParts = { token: 'a'.repeat(16), sites, publisher: { publish: async () => ({}) as never } }
 
 /** Nothing to follow: what follows it is only made, and ended at once. */
-const nobody = { on: () => nobody, off: () => nobody }
-const noSpace = { ...nobody, name: '/', sockets: new Map(), adapter: nobody }
-const noServer = { ...nobody, sockets: noSpace, of: () => noSpace }
+const emitter = { on: () => emitter, off: () => emitter }
+const noSpace = { ...emitter, name: '/', sockets: new Map(), adapter: emitter }
+const noServer = { ...emitter, sockets: noSpace, of: () => noSpace }
 const plugParts = { connections: memory.createConnectionRegistry(), identify: () => null }
 const browserParts = {
   contexts: memory.createContextRegistry(),
@@ -83,9 +83,9 @@ const MAKERS: Record<string, Make[]> = {
   DispatcherOptions: [memory.createCommandDispatcher, (o) => redis.createRedisCommandDispatcher({ ...place, ...o })],
   EventBusOptions: [site.createCooperativeSiteEventBus, (o) => redis.createRedisEventBus({ ...place, ...o })],
   FollowOptions: [
-    (o) => followWebSockets(nobody, { ...plugParts, ...o }).close(),
+    (o) => followWebSockets(emitter, { ...plugParts, ...o }).close(),
     (o) => followSocketIo(noServer, { ...plugParts, ...o }).close(),
-    (o) => followBrowser({ ...nobody, contexts: () => [] }, { ...browserParts, ...o }).close(),
+    (o) => followBrowser({ ...emitter, contexts: () => [] }, { ...browserParts, ...o }).close(),
   ],
   HistoryOptions: [memory.createMessageHistory, (o) => redis.createRedisMessageHistory({ ...place, ...o })],
   IdempotencyStoreOptions: [site.createIdempotencyStore],

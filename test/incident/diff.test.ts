@@ -68,14 +68,14 @@ describe('diffIncidents', () => {
     expect(routeIn(diff, '/sites')).toBeUndefined()
   })
 
-  it('says that it cannot tell where one of them is incomplete', async () => {
+  it('reports rows as unknown if one of the two is incomplete', async () => {
     const diff = await aroundDeath({ user: 'bob' })
     expect(routeIn(diff, '/connections')).toMatchObject({
       added: [],
       gone: [],
       unknown: [{ in: 'b', ids: ['on-1', 'on-2'], why: 'other_users: only the rows of one user were captured' }],
     })
-    expect([...linesOf(diff)].join('\n')).toContain('? cannot tell of 2 rows: incomplete in b (other_users')
+    expect([...linesOf(diff)].join('\n')).toContain('? unknown for 2 rows: incomplete in b (other_users')
   })
 
   it('finds no difference between two captures of the same state', async () => {

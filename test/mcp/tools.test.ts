@@ -119,7 +119,9 @@ describe.each(TRANSPORTS)('the tools over %s', (_, connect) => {
     expect(await refused('find_records', { family: 'commands', filters: { state: 'lost' } })).toMatch(
       /^422 invalid_query: .*state must be one of: waiting, attempted/,
     )
-    expect(await refused('get_record', { family: 'sites', id: 'nobody' })).toMatch(/^404 not_found: .*may have existed/)
+    expect(await refused('get_record', { family: 'sites', id: 'missing' })).toMatch(
+      /^404 not_found: .*may have existed/,
+    )
     expect(await refused('find_records', { family: 'nothing' })).toContain('expected one of "actions"')
     expect(await refused('find_records', { family: 'connection_history' })).toContain('{connection_id}')
     expect(await refused('find_records', { family: 'sites', filters: { limit: '5' } })).toMatch(/must not be repeated/)

@@ -49,7 +49,7 @@ const step = fc.oneof(
   },
 )
 
-/** Until every hand-over that is under way has come to rest. */
+/** Waits until no delivery is in progress. */
 const flushPromises = () => new Promise((resolve) => setImmediate(resolve))
 
 it('ends every admitted command exactly once, agrees with the model, and leaves nothing over', async () => {

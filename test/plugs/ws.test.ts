@@ -175,7 +175,7 @@ describe('a follower of WebSockets', () => {
   it('ignores sockets without an identity, and reports an identify() that fails', async () => {
     const errors: [string, string][] = []
     const answers: Record<string, () => Identity | null | Promise<Identity | null>> = {
-      '/nobody': () => null,
+      '/missing': () => null,
       '/throws': () => {
         throw new Error('no such cookie')
       },

@@ -266,7 +266,7 @@ describeRedis('a store with more entries than the scan limit', () => {
         { state: 'acknowledged' },
         { user_id: 'many', state: 'failed' },
         { user_id: 'zoe-0', scope_id: 'crowd', state: 'waiting' },
-        { scope_id: 'nobody' },
+        { scope_id: 'missing' },
       ] as const) {
         const page = await inspectors.delivery.listCommands?.(filter, { limit: 500, cursor: null }, ctx)
         expect(page).toMatchObject({ items: [], has_more: false })

@@ -13,7 +13,7 @@ const ROUTES = [
   '/users?limit=500',
   '/users',
   '/users/u-17/summary',
-  '/users/nobody/summary',
+  '/users/missing/summary',
   '/actions?limit=500',
   '/actions?user_id=u-17&client_type=web',
   '/connections?limit=500',

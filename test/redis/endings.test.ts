@@ -62,7 +62,7 @@ describeRedis('with a store that does not reply', () => {
       const calls = await Promise.all(Array.from({ length: CALLS }, () => rpc.open({ ...at(1), action: 'a' })))
       const subscription = bus.subscribe('users/u0/sites/s/events')
       await bus.prepare('users/u0/sites/s/events')
-      sessions.watch?.('nobody', () => {})
+      sessions.watch?.('missing', () => {})
       facilities.subscriptions.add(stream('shown'))
       await soon(async () => expect(await listIn(facilities.subscriptions)).toHaveLength(1))
       const large = { text: 'x'.repeat(131_072) }

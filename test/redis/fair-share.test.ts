@@ -41,7 +41,7 @@ describeNode('a shard that many share', ({ client, server }) => {
     }
   }
 
-  it('evicts the oldest entry of the user with the largest share, whoever added', async () => {
+  it('evicts the oldest entry of the user with the largest share, regardless of who added the new one', async () => {
     const { hold, excess } = openShare()
     for (const id of ['b1', 'b2', 'b3']) await hold('bob', id)
     for (const id of ['a1', 'a2']) await hold('ann', id)

@@ -177,13 +177,13 @@ describeRedis('a write', () => {
     it.each([
       ['out of memory', ['CONFIG', 'SET', 'maxmemory', '1'], ['CONFIG', 'SET', 'maxmemory', '0']],
       ['a replica', ['REPLICAOF', '127.0.0.1', '1'], ['REPLICAOF', 'NO', 'ONE']],
-    ])('was not run by a store that is %s', async (_, spoil, mend) => {
+    ])('was not run by a store that is %s', async (_, spoil, repair) => {
       const { store, made } = createOwn()
       await runScript(store, SET, 0, {})
       await store.command(['DEL', store.key(0, 'made')], store.key(0))
       await server.cli(...spoil)
       const error = await fails(runScript(store, SET, 0, {}))
-      await server.cli(...mend)
+      await server.cli(...repair)
       expect(error).toMatchObject({ code: 'unavailable', outcome: 'not_run' })
       expect(await made()).toBe(null)
     })

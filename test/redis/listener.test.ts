@@ -91,7 +91,7 @@ describeRedis('a node', () => {
     const sessions = createRedisSessionRegistry(shared)
     bus.subscribe('t')
     await bus.prepare('t')
-    sessions.watch?.('nobody', () => {})
+    sessions.watch?.('missing', () => {})
     await facilities.rpc.open({ user_id: 'u', client_id: 'c', action: 'a' })
     const isListening = async () =>
       (

@@ -20,7 +20,7 @@ const PATHS = [
   '/findings/summary',
   '/users',
   '/users/ann/summary',
-  '/users/nobody/summary',
+  '/users/missing/summary',
   '/actions',
   '/search?q=ann',
   '/actions?user_id=zoe&client_type=web',

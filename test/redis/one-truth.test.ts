@@ -67,7 +67,7 @@ const LISTS = [
   '/sites?owner=zoe&mode=cooperative',
 ]
 const SINGLES = [
-  ...['ann', 'bob', 'é', 'a:b', '*', '}{', '{x}', '[a-z]', '\\', '__proto__', 'late', 'nobody', '\u{1f600}'].map(
+  ...['ann', 'bob', 'é', 'a:b', '*', '}{', '{x}', '[a-z]', '\\', '__proto__', 'late', 'missing', '\u{1f600}'].map(
     (id) => `/users/${encodeURIComponent(id)}/summary`,
   ),
   `/users/${user}/summary`,
@@ -114,7 +114,7 @@ const SINGLES = [
   '/history/messages?stream=none',
   '/deduplicator/summary',
   '/deduplicator/users/ann',
-  '/deduplicator/users/nobody',
+  '/deduplicator/users/missing',
   ...[1, 5, 6, 10, 20, 30, 40, 50, 60].map((n) => `/sessions/${`id-${n}`.padEnd(32, 'x')}`),
   '/subscriptions?order=slowest&limit=7',
   '/subscriptions?order=slowest&user_id=zoe',

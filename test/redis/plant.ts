@@ -14,7 +14,7 @@ export const MARK = 'tpl00000'
 /** Copies of one script: some hundred milliseconds of the store. */
 const BATCH = 5_000
 
-// ARGV: 1 table, 2 id, 3 user, 4 row, 5 expiry time, 6… numbers; each copy has its number in place of the mark.
+// ARGV: 1 table, 2 id, 3 user, 4 row, 5 expiry time, 6… numbers; in each copy its number replaces the mark.
 const COPY = `
 local prefix, t = KEYS[1], ARGV[1]
 local function encode(part)
@@ -40,7 +40,7 @@ local prefix = KEYS[1] .. 'delivery:'
 for i = 2, #ARGV do
   local scope = string.format('a-%05d', ARGV[i])
   redis.call('ZADD', prefix .. 'scopes', redis.call('INCR', prefix .. 'scope-seq'), scope)
-  redis.call('ZADD', prefix .. 'scope:' .. scope, ARGV[1], 'somebody')
+  redis.call('ZADD', prefix .. 'scope:' .. scope, ARGV[1], 'a-command')
 end
 return 1`
 
@@ -67,7 +67,7 @@ for i = 8, #ARGV do
 end
 return seq`)
 
-// ARGV: 1 site, 2 owner, 3 its record or '' for none, 4… numbers; each copy has its number in place of the mark.
+// ARGV: 1 site, 2 owner, 3 its record or '' for none, 4… numbers; in each copy its number replaces the mark.
 const SITES = `
 local prefix = KEYS[1] .. 'sites:'
 for i = 4, #ARGV do

@@ -64,7 +64,7 @@ const ASKED: Record<string, string[]> = {
   '/sources': ['/sources'],
   '/subscriptions': ['/subscriptions?limit=3', '/subscriptions?order=slowest', '/subscriptions?user_id=bob'],
   '/users': ['/users?limit=3', '/users?limit=500'],
-  '/users/{user_id}/summary': ['/users/bob/summary', '/users/nobody/summary'],
+  '/users/{user_id}/summary': ['/users/bob/summary', '/users/missing/summary'],
   '/workers': ['/workers?user_id=bob'],
   '/workers/available': ['/workers/available?user_id=bob'],
   '/workers/count': ['/workers/count?user_id=bob'],

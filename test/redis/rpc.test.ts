@@ -59,7 +59,7 @@ describeStores('the correlator in Redis', (kind, place) => {
       expect(await Promise.race([first.status === 'fulfilled' && first.value.result, 'none'])).toBe(1)
     })
 
-    it('counts a call whose node has died as timed out, once, whoever removes it', async () => {
+    it('counts a call whose node has died as timed out once, regardless of which node removes it', async () => {
       const clock = createClock()
       const where = { ...place(), now: clock.now }
       const [dead, living] = [createRedisRpcCorrelator(where), createRedisRpcCorrelator(where)]

@@ -1,4 +1,4 @@
-/** The versions of tables in a shared store: they change after every write, whoever makes it, and not without one. */
+/** The versions of tables in a shared store: they change after every write of any node, and only then. */
 import { describe, expect, it } from 'vitest'
 import type { Versioned } from '../../src/contract/page.js'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'

@@ -205,11 +205,11 @@ export async function runHistory(config: Config, load: Load, store: Store | null
   )
   await world.run(world.now + 5_000)
   if (!history.reading) stage.violate('reading_hung', 'the last reading did not end within 5 s of a calm world')
-  for (const heard of history.heard) {
-    const { subscription } = heard
-    if (subscription.closed || heard.final) continue
-    heard.final = { ...subscription.position, pending: subscription.pending }
-    heard.isOpenAtEnd = true
+  for (const received of history.heard) {
+    const { subscription } = received
+    if (subscription.closed || received.final) continue
+    received.final = { ...subscription.position, pending: subscription.pending }
+    received.isOpenAtEnd = true
   }
   judge(history, stage.violate)
   await closeAll(stage)

@@ -4,7 +4,7 @@ import { createDiagnosticsRouter, noopAuth } from '../../src/index.js'
 import { createFakeInspectors, type FakeWorld, inspectorContract } from '../../src/testing/index.js'
 import { createWorld } from '../diagnostics/world.js'
 
-/** Returns `value` with one empty record in place of each list. */
+/** Returns `value` with each list replaced by one empty record. */
 function bared(value: unknown): unknown {
   if (Array.isArray(value)) return [{}]
   if (value === null || typeof value !== 'object') return undefined

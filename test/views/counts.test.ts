@@ -142,7 +142,7 @@ describe('workers', () => {
 
   it('returns zeros for an unknown user, not 404', async () => {
     const router = createSubject({ inspectors: createFakeInspectors({ contexts: entries }) })
-    const { status, body } = await get(router, '/workers?user_id=nobody')
+    const { status, body } = await get(router, '/workers?user_id=missing')
     expect([status, body]).toMatchObject([
       200,
       { idle: [], assigned: [], idle_count: 0, assigned_count: 0, other_count: 0, completeness: { complete: true } },

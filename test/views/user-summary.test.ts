@@ -60,7 +60,7 @@ describe('/users/{user_id}/summary', () => {
   })
 
   it('is null only when every source was examined in full and none knows the user', async () => {
-    expect(await summarizeUser(fakes(whole), 'nobody', createInspectionContext().ctx)).toBeNull()
+    expect(await summarizeUser(fakes(whole), 'missing', createInspectionContext().ctx)).toBeNull()
     const cut: Inspectors = {
       ...fakes(whole),
       rpc: {
@@ -81,7 +81,7 @@ describe('/users/{user_id}/summary', () => {
       [failed, 'rpc'],
       [{ ...fakes(whole), deduplicator }, 'deduplicator'],
     ] as const) {
-      const summary = await summarizeUser(inspectors, 'nobody', createInspectionContext().ctx)
+      const summary = await summarizeUser(inspectors, 'missing', createInspectionContext().ctx)
       expect(summary).toMatchObject({
         sources: [],
         observed_connections: 0,

@@ -13,7 +13,7 @@ const DIFF_HELP = `relayscope diff: shows what changed between two incidents
   npx relayscope diff before.json http://127.0.0.1:8080/ops/diagnostics
 
 Each is a file, or the URL of a router, which is captured now. Rows that one of them may lack
-are reported as "cannot tell", not as new or gone.
+are reported as unknown, not as new or gone.
 
   --json           the difference as one JSON object
   --key-file FILE  the admin key for a URL (default SERVICE_ADMIN_KEY)
@@ -46,7 +46,7 @@ function* linesOfRoute({ route, added, gone, changed, unchanged, unknown }: Rout
     }),
   )
   for (const { in: side, ids, why } of unknown)
-    yield `  ? cannot tell${ids.length > 0 ? ` of ${ids.length} rows` : ' what else'}: incomplete in ${side} (${why})`
+    yield `  ? unknown${ids.length > 0 ? ` for ${ids.length} rows` : ' what else'}: incomplete in ${side} (${why})`
 }
 
 /** The difference as a person reads it. */

@@ -23,8 +23,8 @@ function judgePositions(facts: Facts, reading: Reading, topic: string): Map<stri
     if (known !== undefined && known !== id && !isLossy) violate('position_shared', `${position}: ${id} and ${known}`)
     events.set(position, id)
   }
-  for (const heard of history.heard.filter((one) => one.topic === topic))
-    for (const { id, epoch, seq } of heard.items) if (id) hear(id, `${epoch}:${seq}`)
+  for (const received of history.heard.filter((one) => one.topic === topic))
+    for (const { id, epoch, seq } of received.items) if (id) hear(id, `${epoch}:${seq}`)
   for (const viewer of history.viewers.filter((one) => one.topic === topic))
     for (const { event, id, data } of viewer.frames) if (event === 'site_event' && id) hear(data.event_id, id)
 
@@ -127,7 +127,7 @@ export function judgeEvents(facts: Facts, reading: Reading): void {
   for (const user of history.userIds) {
     const topic = topicOf(user)
     const events = judgePositions(facts, reading, topic)
-    for (const heard of history.heard) if (heard.topic === topic) judgeHeard(facts, heard, events)
+    for (const received of history.heard) if (received.topic === topic) judgeHeard(facts, received, events)
     for (const viewer of history.viewers) if (viewer.topic === topic) judgeViewer(facts, viewer)
   }
 }
