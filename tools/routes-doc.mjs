@@ -48,10 +48,17 @@ function commonStatuses(document) {
   return first.filter((status) => others.every((statuses) => statuses.includes(status)))
 }
 
+/** Parameters of most lists: stated once. */
+const PAGED = { limit: '1–500, default 100', cursor: 'text, at most 512 bytes' }
+
 function section(document, operation, common) {
   const { path, operationId, summary, responses } = operation
   const taken = [...parametersOf(document, operation, 'path'), ...parametersOf(document, operation, 'query')]
-  const parameters = taken.map((parameter) => {
+  const isPaged = Object.entries(PAGED).every(([name, domain]) =>
+    taken.some((parameter) => parameter.name === name && domainOf(document, parameter) === domain),
+  )
+  const own = isPaged ? taken.filter(({ name }) => !Object.hasOwn(PAGED, name)) : taken
+  const parameters = own.map((parameter) => {
     const how = `${parameter.in}${parameter.required ? ', required' : ''}`
     return `| ${code(parameter.name)} | ${how} | ${domainOf(document, parameter)} |`
   })
@@ -61,7 +68,7 @@ function section(document, operation, common) {
   return [
     `## ${code(`GET ${path}`)}`,
     '',
-    `${summary}. Operation ${code(operationId)}. Needs: ${needs}.${returns}`,
+    `${summary}. Operation ${code(operationId)}. Needs: ${needs}.${returns}${isPaged ? ' Paged.' : ''}`,
     ...(parameters.length ? ['', '| parameter | in | values |', '|---|---|---|', ...parameters] : []),
   ].join('\n')
 }
@@ -98,6 +105,9 @@ export function routesDocuments(document) {
         '# Route parameters',
         '',
         `All routes in one table: [routes](routes.md). Each returns ${common.map(code).join(' ')}.`,
+        `A route that is paged takes ${Object.entries(PAGED)
+          .map(([name, domain]) => `${code(name)} (${domain})`)
+          .join(' and ')}.`,
         '',
         parameters.join('\n\n'),
         '',
