@@ -1,9 +1,10 @@
 /**
  * Builds `dist`: the scripts with esbuild, then the declarations with TypeScript, one a source file.
- * `node tools/build.mjs [--no-dts]` leaves out the declarations and the shortening of names, and takes a second.
+ * `node tools/build.mjs [--no-dts]` leaves out the declarations and the shortening of names, and takes a second;
+ * `--if-changed` does nothing if `dist` is newer than `src` and `package.json`.
  */
 import { spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
@@ -91,6 +92,17 @@ function removeEmpty(folder) {
   if (readdirSync(folder).length === 0) rmSync(folder, { recursive: true })
 }
 
+function isCurrent() {
+  if (!existsSync(join(DIST, 'index.js'))) return false
+  const sources = readdirSync(join(ROOT, 'src'), { recursive: true }).map((name) => join(ROOT, 'src', name))
+  const built = statSync(join(DIST, 'index.js')).mtimeMs
+  return [join(ROOT, 'package.json'), ...sources].every((file) => statSync(file).mtimeMs < built)
+}
+
+if (process.argv.includes('--if-changed')) {
+  if (isCurrent()) process.exit()
+  console.log('relayscope: building the package without its types')
+}
 rmSync(DIST, { recursive: true, force: true })
 await buildScripts()
 // Scripts fill in their constants as they are loaded: a missing one ends the build.

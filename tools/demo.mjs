@@ -65,12 +65,14 @@ async function record() {
   let said = ''
   for await (const line of createInterface({ input: host.stdout })) {
     said += `${line}\n`
-    if (line === 'end with Ctrl-C') break
+    if (line.startsWith('dashboard: ')) break
   }
   host.stdout.resume()
   const found = (pattern) => pattern.exec(said)?.[1] ?? ''
-  const env = { ...process.env, SERVICE_ADMIN_KEY: found(/^admin key: (\S+)$/m) }
-  const client = Number(found(/\/console-1 {2}pid (\d+)$/m))
+  const key = found(/^admin key: (\S+)$/m)
+  const env = { ...process.env, SERVICE_ADMIN_KEY: key }
+  const asked = await fetch(`${found(/^questions: ([^\s#]+)/m)}.json`, { headers: { 'x-admin-key': key } })
+  const client = Number(/\/console-1 {2}pid (\d+)/.exec(await asked.text())[1])
   const recorder = () =>
     spawn(
       process.execPath,

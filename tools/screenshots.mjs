@@ -23,12 +23,15 @@ const host = spawn(process.execPath, ['examples/live-host/main.mjs'], {
 let text = ''
 for await (const line of createInterface({ input: host.stdout })) {
   text += `${line}\n`
-  if (line === 'end with Ctrl-C') break
+  if (line.startsWith('dashboard: ')) break
 }
 host.stdout.resume()
-const [, dashboard, key] = /open (\S+)#key=(\S+) in a browser and look/.exec(text)
+const [, dashboard, key] = /^dashboard: (\S+)#key=(\S+)$/m.exec(text)
 const [, diagnostics] = /^diagnostics: (\S+)$/m.exec(text)
-const ask = async (path) => (await fetch(diagnostics + path, { headers: { 'x-admin-key': key } })).json()
+const asAdmin = { headers: { 'x-admin-key': key } }
+const ask = async (path) => (await fetch(diagnostics + path, asAdmin)).json()
+const [, questions] = /^questions: ([^\s#]+)/m.exec(text)
+const pid = Number(/console-3 {2}pid (\d+)/.exec(await (await fetch(`${questions}.json`, asAdmin)).text())[1])
 
 /** Asks until there is an answer worth a picture. */
 async function first(path) {
@@ -46,6 +49,8 @@ try {
   // What a tab has seen takes a while to be seen.
   await page.waitForTimeout(15_000)
   const { user_id, client_id, command_id } = await first('/delivery/commands?state=resulted')
+  // A client that hangs is what there is to find.
+  process.kill(pid, 'SIGSTOP')
   await first('/findings')
   const shots = {
     overview: '/',

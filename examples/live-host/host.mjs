@@ -17,11 +17,24 @@ export const PREFIX = '/ops/diagnostics'
 /** Where the page is that shows what it answers. */
 export const DASHBOARD = '/dashboard'
 
+/** What the dashboard of the demo links to. */
+const TOUR = { title: 'Tour: five steps', href: '/questions' }
+
 // Time for streams to receive the end.
 const GRACE_MS = 500
 
 /** Starts the host on loopback. Resolves to its address, its known users, and a function that stops it. */
-export async function startHost({ live, auth, clients, app, guests, viewersFile, host = '127.0.0.1', port = 0 }) {
+export async function startHost({
+  live,
+  auth,
+  clients,
+  app,
+  guests,
+  viewersFile,
+  questions,
+  host = '127.0.0.1',
+  port = 0,
+}) {
   const { facilities, composition } = live
   const ending = new AbortController()
   const sessions = createSessions({ connections: facilities.connections, heartbeatMs: HEARTBEAT_MS, clients })
@@ -35,7 +48,7 @@ export async function startHost({ live, auth, clients, app, guests, viewersFile,
     '/notes': async () => ({ ...(await viewers.invite()), session_id: app.session_id }),
   })
   const diagnostics = createDiagnosticsRouter({ ...composition, auth, prefix: PREFIX })
-  const dashboard = createDashboard({ api: PREFIX, prefix: DASHBOARD })
+  const dashboard = createDashboard({ api: PREFIX, prefix: DASHBOARD, links: questions ? [TOUR] : [] })
   const metrics = createMetrics({ ...composition, auth })
 
   async function answer(request, info) {
@@ -47,6 +60,8 @@ export async function startHost({ live, auth, clients, app, guests, viewersFile,
     if (pathname.startsWith('/relay/')) return wire(request, pathname)
     if (request.method === 'DELETE' && pathname.startsWith('/viewers/')) return throwOut(request, pathname, info)
     if (request.method === 'POST') return handOut(request, pathname)
+    const asked = await questions?.(request)
+    if (asked) return asked
     return (request.method === 'GET' && (await page(pathname))) || json({ code: 'no_such_route' }, 404)
   }
 

@@ -6,7 +6,7 @@ const SETTLE_MS = 30_000
 const ASK_MS = 5_000
 
 /**
- * Resolves to `{ connection, context, command, message, correlation_id }`, as soon as there is one of each and `isReady()`;
+ * Resolves to `{ connection, context, command, message, correlation_id, ended }`, as soon as there is one of each and `isReady()`;
  * to `undefined` when `signal` aborts. Fails when that never comes.
  */
 export async function findLiving({ diagnostics, key, isReady, signal }) {
@@ -28,8 +28,11 @@ export async function findLiving({ diagnostics, key, isReady, signal }) {
     const message = streams.find(({ stream }) => stream.includes('/documents/'))
     // The youngest of the slow calls: it is still pending when you paste the request.
     const [call] = (await list('/rpc/pending', { action: 'watch_load' })).sort((a, b) => a.age_ms - b.age_ms)
-    const isThere = connection && message && call && (await ask('/delivery/status', command))
-    return isThere ? { connection, context, command, message, correlation_id: call.correlation_id } : undefined
+    const [ended] = await list('/rpc/ended', { limit: 1 })
+    const isThere = connection && message && call && ended && (await ask('/delivery/status', command))
+    return isThere
+      ? { connection, context, command, message, correlation_id: call.correlation_id, ended: ended.correlation_id }
+      : undefined
   }
 
   const until = Date.now() + SETTLE_MS

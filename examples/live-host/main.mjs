@@ -8,10 +8,10 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { announce, announceFirst } from './announce.mjs'
+import { startNodeServer } from 'relayscope/node'
 import { startClients } from './clients.mjs'
-import { findLiving } from './living.mjs'
 import { startNode } from './node.mjs'
+import { createQuestions } from './questions.mjs'
 
 const NOTES = { site_id: 'notes', session_id: 'notes-room', user_id: 'grace', client_id: 'notes-app' }
 const NOTES_PROGRAM = fileURLToPath(new URL('../notes-app/main.mjs', import.meta.url))
@@ -62,46 +62,72 @@ const clients = [...CONSOLES, { ...NOTES, program: NOTES_PROGRAM, env }].map((cl
 
 const known = clients.map(({ user_id, client_id, ticket }) => ({ user_id, client_id, ticket }))
 const plan = { key, clients: known, app: NOTES, state, port: Number(values.port) }
-const host = await start()
-if (host) {
-  announceFirst(host, fromEnvironment ? undefined : key)
+const started = await start()
+if (started) {
+  const { host } = started
   const children = startClients({
     urls: host.urls,
     clients,
     onExit: ({ client_id, pid }, how) => say(client_id, pid, how),
     onMessage: (_client, { control_url }) => (control.url = control_url),
   })
+  started.answer = createQuestions({
+    key,
+    isReady: () => control.url !== undefined,
+    signal: ending.signal,
+    host,
+    keyText: fromEnvironment ? '$SERVICE_ADMIN_KEY' : key,
+    clients: CONSOLES.map((client, i) => ({ ...client, pid: children.pids[i] })),
+    notes: { ...NOTES, pid: children.pids.at(-1) },
+    control,
+    state,
+  })
+  announce(started)
   try {
-    const isReady = () => control.url !== undefined
-    const living = await findLiving({ diagnostics: host.diagnostics, key, isReady, signal: ending.signal })
-    if (living)
-      announce({
-        host,
-        keyText: fromEnvironment ? '$SERVICE_ADMIN_KEY' : key,
-        clients: CONSOLES.map((client, i) => ({ ...client, pid: children.pids[i] })),
-        notes: { ...NOTES, pid: children.pids.at(-1) },
-        control,
-        state,
-        living,
-      })
     if (!ending.signal.aborted) await new Promise((resolve) => ending.signal.addEventListener('abort', resolve))
   } finally {
     await children.close()
-    await host.close()
+    await started.close()
   }
 }
 // A shared store starts empty: notes are deleted too unless --state was given.
 if (values.redis && !values.state) await rm(state, { recursive: true, force: true })
 
-/** The one node in this process, or several over a store; `undefined` when there is no such store. */
+/**
+ * Starts the one node in this process, or several over a store. Resolves to the host, and to where its page `/questions` is:
+ * `answer` is set when there are clients to ask about. `undefined` without such a store.
+ */
 async function start() {
-  if (values.redis === undefined) return startNode(plan)
-  console.log('relayscope live host: starting two nodes and an observer over Redis')
+  const started = { answer: async () => undefined }
+  const questions = (request) => started.answer(request)
+  if (values.redis === undefined) {
+    const host = await startNode({ ...plan, questions })
+    return Object.assign(started, { host, questions: `${host.urls[0]}/questions`, close: () => host.close() })
+  }
   const { startDeployment } = await import('./deployment.mjs')
   try {
-    return await startDeployment({ ...plan, redis: values.redis, deploymentId: values.deployment, onExit: say })
+    const host = await startDeployment({ ...plan, redis: values.redis, deploymentId: values.deployment, onExit: say })
+    // Nodes and observer are processes of their own, which may be killed.
+    const answer = async (request) => (await questions(request)) ?? new Response(null, { status: 404 })
+    const server = await startNodeServer(answer, { host: '127.0.0.1', port: 0, allowedHosts: ['loopback'] })
+    const close = () => Promise.all([host.close(), server.close()])
+    return Object.assign(started, { host, questions: `${server.url}/questions`, close })
   } catch (error) {
     console.error(error.message)
     process.exitCode = 1
   }
+}
+
+/** Prints where everything is, the dashboard last. The pages take the key out of the address bar. */
+function announce({ host, questions }) {
+  const fragment = fromEnvironment ? '' : `#key=${encodeURIComponent(key)}`
+  console.log(
+    [
+      'relayscope demo: a relay with four clients, each a process of its own. Ctrl-C ends it.',
+      `diagnostics: ${host.diagnostics}`,
+      `admin key: ${fromEnvironment ? '$SERVICE_ADMIN_KEY' : key}`,
+      `questions: ${questions}${fragment}`,
+      `dashboard: ${new URL('/dashboard/', host.diagnostics)}${fragment}`,
+    ].join('\n'),
+  )
 }

@@ -8,10 +8,10 @@ import { startScheduler } from './scheduler.mjs'
 const HOST = '127.0.0.1'
 
 /**
- * Starts it in this process. `clients` may connect, with the ticket that each of them has; those that are no application
+ * Starts it in this process; `questions` answers the page `/questions`. `clients` may connect, with the ticket that each of them has; those that are no application
  * are given work. With a `store` it shares its deployment with other nodes, and has a `nodeId`.
  */
-export async function startNode({ nodeId, store, key, clients, app, state, port }) {
+export async function startNode({ nodeId, store, key, clients, app, state, port, questions }) {
   const live = await openFacilities({ nodeId, store, newSessionId: () => app.session_id })
   // Each node has viewers of its own, in a session that is shared.
   const guests = nodeId === undefined ? 'guest' : `guest-${nodeId}`
@@ -22,6 +22,7 @@ export async function startNode({ nodeId, store, key, clients, app, state, port 
     app,
     guests,
     viewersFile: join(state, nodeId === undefined ? 'viewers.json' : `viewers-${nodeId}.json`),
+    questions,
     host: HOST,
     port,
   })

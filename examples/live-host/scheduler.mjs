@@ -1,6 +1,6 @@
 /**
  * The host's own work, so that there is always something to look at: it has the project's documents counted by idle
- * workers, calls clients for their load, and asks for two things that cannot succeed.
+ * workers, calls clients for their load, and dispatches an action that no client knows.
  */
 import { randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
@@ -13,10 +13,8 @@ const DEADLINE_MS = 10_000
 const WATCH_MS = 8_000
 // By then a command has ended, and the task's owner has noticed.
 const ORPHAN_MS = 2 * DEADLINE_MS
-// Every so many ticks: an action that no client knows, and a command for a client that never connects.
+// Every so many ticks: an action that no client knows.
 const UNKNOWN_EVERY = 5
-const ABSENT_EVERY = 7
-const ABSENT_CLIENT = 'console-offline'
 // A document travels in a body of at most 64 KiB.
 const TEXT_CHARACTERS = 20_000
 
@@ -92,7 +90,6 @@ export function startScheduler({ facilities, connector, clients, signal }) {
     const client = clients[n % clients.length]
     call(client, 'report_load', {})
     if (n % UNKNOWN_EVERY === 0) await dispatch(client, client.client_id, 'translate_document')
-    if (n % ABSENT_EVERY === 0) await dispatch(client, ABSENT_CLIENT, 'count_words')
   }
 
   async function work() {

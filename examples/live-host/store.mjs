@@ -39,7 +39,7 @@ async function startServer() {
   } catch {
     await rm(dir, { recursive: true, force: true })
     throw new Error(
-      '--redis embedded starts the program redis-server, which is not on the PATH. Install it' +
+      '--redis embedded starts the program redis-server, which is not on the PATH. Install it ' +
         '(apt install redis-server, brew install redis), or name a server: --redis redis://127.0.0.1:6379',
     )
   }

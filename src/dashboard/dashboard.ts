@@ -16,6 +16,13 @@ export interface DashboardOptions {
   prefix?: string | undefined
   /** What the page is called until the router has named its deployment. @default 'relayscope' */
   title?: string | undefined
+  /** Links above the page, for example to a runbook: at most 8. `href` is a path or an http(s) URL. They open in another tab. */
+  links?: readonly DashboardLink[] | undefined
+}
+
+export interface DashboardLink {
+  title: string
+  href: string
 }
 
 /** The dashboard: a fetch-style handler that never rejects, and what a mount needs to know of it. */
@@ -101,10 +108,18 @@ interface Shell {
   icons: string
   /** The icon until then. */
   icon: string
+  links: readonly DashboardLink[]
 }
 
 /** Every URL in it is relative: a proxy may have put something in front of the path. */
-const shellOf = ({ title, api, script, style, icons, icon }: Shell): string => `<!doctype html>
+const linksOf = (links: readonly DashboardLink[]): string =>
+  links.length === 0
+    ? ''
+    : `<nav class="links" aria-label="Links">${links
+        .map(({ title, href }) => `<a href="${escaped(href)}" target="_blank" rel="noreferrer">${escaped(title)}</a>`)
+        .join(' · ')}</nav>\n`
+
+const shellOf = ({ title, api, script, style, icons, icon, links }: Shell): string => `<!doctype html>
 <html lang="en" data-api="${escaped(api)}" data-icons="${icons}">
 <head>
 <meta charset="utf-8">
@@ -116,10 +131,20 @@ const shellOf = ({ title, api, script, style, icons, icon }: Shell): string => `
 <script type="module" src="${script}"></script>
 </head>
 <body>
+${linksOf(links)}<div>
 <noscript>This page needs JavaScript. What it shows is also at the routes of the diagnostics router.</noscript>
+</div>
 </body>
 </html>
 `
+
+const LINKS_MAX = 8
+
+function isLink(value: unknown): boolean {
+  const { title, href } = Object(value) as Partial<Record<string, unknown>>
+  if (typeof title !== 'string' || title === '' || typeof href !== 'string') return false
+  return URL.canParse(href, 'http://localhost') && /^https?:$/.test(new URL(href, 'http://localhost').protocol)
+}
 
 const OPTIONS: Shape<DashboardOptions> = {
   api: needed({
@@ -128,6 +153,10 @@ const OPTIONS: Shape<DashboardOptions> = {
   }),
   prefix: TEXT,
   title: TEXT,
+  links: {
+    said: `an array of at most ${LINKS_MAX} { title, href }, href being a path or an http(s) URL`,
+    test: (value) => Array.isArray(value) && value.length <= LINKS_MAX && value.every(isLink),
+  },
 }
 
 const pathOf = (api: string) => parsePrefix(api, 'api').path
@@ -188,6 +217,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
     style: STYLE.name,
     icons: `${ICONS.unknown.name} ${ICONS.ok.name} ${ICONS.bad.name}`,
     icon: ICONS.unknown.name,
+    links: options.links ?? [],
   })
 
   function showShell({ url }: Request): HttpReply {

@@ -72,6 +72,20 @@ test('the files are immutable, because their names contain a hash', async () => 
   expect((await get(dashboard, '/dashboard/')).headers.get('cache-control')).toBe('no-cache')
 })
 
+test('shows the links of the host above the page, escaped, in another tab', async () => {
+  const links = [
+    { title: 'a <runbook>', href: '/run?a=1&b="2"' },
+    { title: 'wiki', href: 'https://wiki.example/relay' },
+  ]
+  const { shell } = await filesOf(createDashboard({ api: '/ops', links }))
+  expect(shell).toContain(
+    '<nav class="links" aria-label="Links">' +
+      '<a href="/run?a=1&amp;b=&quot;2&quot;" target="_blank" rel="noreferrer">a &lt;runbook&gt;</a> · ' +
+      '<a href="https://wiki.example/relay" target="_blank" rel="noreferrer">wiki</a></nav>',
+  )
+  expect((await filesOf(createDashboard({ api: '/ops' }))).shell).not.toContain('<nav')
+})
+
 test('the files are compressed for clients that accept gzip, and plain for others', async () => {
   const dashboard = createDashboard({ api: '/ops' })
   const { style, script } = await filesOf(dashboard)
@@ -147,6 +161,9 @@ test.each([
   [{ api: 'https://relay.example/?key=1' }, /without credentials, query and fragment/],
   [{ api: '/ops', prefix: 'dashboard' }, /^Invalid option "prefix": .*, got "dashboard"/],
   [{ api: '/ops', title: 3 }, /^Invalid option "title": expected a string, got 3/],
+  [{ api: '/ops', links: {} }, /^Invalid option "links": expected an array of at most 8/],
+  [{ api: '/ops', links: [{ title: 'x' }] }, /^Invalid option "links"/],
+  [{ api: '/ops', links: [{ title: 'x', href: 'javascript:alert(1)' }] }, /^Invalid option "links"/],
   [{ api: '/ops', titel: 'x' }, /^Unknown option "titel"\. Did you mean "title"\?$/],
 ])('%j is refused by name', (options, reason) => {
   expect(() => createDashboard(options as never)).toThrow(reason)

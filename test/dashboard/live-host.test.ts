@@ -16,7 +16,7 @@ inChromium('the viewer of the live host', (open) => {
   })
 
   it('is opened by the link that the host prints, and shows every page', async () => {
-    const [link] = /http\S+#key=\S+/.exec(host.text) ?? ['']
+    const [link] = /http\S+#key=\S+/.exec(host.printed.at(-1) ?? '') ?? ['']
     const tab = await open(link)
     await tab.getByText('all sources answer').waitFor()
     const links = tab.locator('nav.views a')

@@ -12,8 +12,8 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** The program itself: signals go to it. */
 export const PROGRAM = [process.execPath, 'examples/live-host/main.mjs']
 
-/** What a newcomer types, without the build that `npm test` has just made. */
-export const NPM_START = ['npm', 'start', '--ignore-scripts', '--']
+/** The command of a new user. It builds nothing, because the package has just been built. */
+export const NPM_START = ['npm', 'start', '--']
 
 export interface LiveHost {
   child: ChildProcess
@@ -23,7 +23,9 @@ export interface LiveHost {
   /** The pasteable questions, as paths relative to the router. */
   questions: string[]
   pids: Record<string, number>
-  /** Everything that it printed. */
+  /** The lines that it printed. */
+  printed: string[]
+  /** The same, and everything that its page of questions shows. */
   text: string
   /** What the router says to `path`, with the key. */
   ask(path: string): Promise<{ status: number; body: never }>
@@ -36,7 +38,7 @@ function stateOf(): { args: string[]; forget: () => void } {
 }
 
 /**
- * Starts the host and reads its output up to the last line of its announcement. Its state is deleted with it, unless
+ * Starts the host, and reads what it prints and the page of questions that it names. Its state is deleted with it, unless
  * given. Pass `ignore` to hide its errors where a test breaks what it needs.
  */
 export async function startLiveHost(
@@ -57,11 +59,17 @@ export async function startLiveHost(
   const lines: string[] = []
   for await (const line of createInterface({ input: child.stdout })) {
     lines.push(line)
-    if (line === 'end with Ctrl-C') break
+    if (line.startsWith('dashboard: ')) break
   }
   child.stdout.resume()
-  const text = lines.join('\n')
-  if (lines.at(-1) !== 'end with Ctrl-C') throw new Error(`the live host ended early:\n${text}`)
+  if (!lines.at(-1)?.startsWith('dashboard: ')) throw new Error(`the live host ended early:\n${lines.join('\n')}`)
+  const [page = '', fragment = ''] = (lines.find((line) => line.startsWith('questions: ')) ?? '')
+    .slice(11)
+    .split('#key=')
+  const answer = await fetch(`${page}.json`, { headers: { 'x-admin-key': fragment } })
+  const { sections } = (await answer.json()) as { sections: { title: string; lines: string[] }[] }
+  const shown = sections.flatMap(({ title, lines }) => [title, ...lines.map((line) => `  ${line}`)])
+  const text = [...lines, ...shown].join('\n')
   const found = (pattern: RegExp) => pattern.exec(text)?.[1] ?? ''
   const diagnostics = found(/^diagnostics: (\S+)$/m)
   const key = found(/^admin key: (\S+)$/m)
@@ -70,9 +78,10 @@ export async function startLiveHost(
     throw new Error('a foreign question')
   return {
     child,
-    url: found(/open (\S+)\/ to join as a client/),
+    url: found(/^ {2}node a {2}pid \d+ {2}(\S+)$/m) || new URL(diagnostics).origin,
     diagnostics,
     key,
+    printed: lines,
     text,
     questions: asked.map(([, , url]) => (url as string).slice(diagnostics.length)),
     pids: Object.fromEntries(

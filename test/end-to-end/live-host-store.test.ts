@@ -46,7 +46,7 @@ describe('the live host without a store', () => {
   })
 
   it('says what to install where there is no redis-server', async () => {
-    const why = expect.stringMatching(/^--redis embedded starts the program redis-server, and there is none/)
+    const why = expect.stringMatching(/^--redis embedded starts the program redis-server, which is not on the PATH/)
     expect(await fail('embedded', { PATH: folder })).toEqual({ code: 1, why })
     expect(readdirSync(folder)).toEqual([])
   })

@@ -1,4 +1,4 @@
-/** Boots the live host as a newcomer does, asks everything that it prints, breaks its clients, and ends it. */
+/** Boots the live host as a newcomer does, asks everything that its page shows, breaks its clients, and ends it. */
 import { request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { BrowserWindow, Connection, Context, DeliveryStatus, PendingCall } from '../../src/contract/index.js'
@@ -53,10 +53,27 @@ async function openTab(client_id: string, instance_id = 'life-1') {
 }
 
 describe('the live host', () => {
-  it('names the page to look at before anything else, with the key where no server sees it, then the one to join by', () => {
-    const [first, second] = host.text.split('\n').filter((line) => line.includes('http'))
-    expect(first).toBe(`relayscope live host: open ${host.url}/dashboard/#key=${host.key} in a browser and look`)
-    expect(second).toBe(`open ${host.url}/ to join as a client`)
+  it('prints at most ten lines with those of npm, the address of the dashboard last, with the key in the fragment', () => {
+    expect(host.printed.length).toBeLessThanOrEqual(10)
+    expect(host.printed.at(-1)).toBe(`dashboard: ${host.url}/dashboard/#key=${host.key}`)
+    expect(host.printed.at(-2)).toBe(`questions: ${host.url}/questions#key=${host.key}`)
+  })
+
+  it('has a tour of five steps at /questions, linked on the dashboard, without anything that needs the key', async () => {
+    const page = await (await fetch(`${host.url}/questions`)).text()
+    expect(page.match(/<li>/g)).toHaveLength(5)
+    expect(page).toContain(`kill -STOP ${host.pids['console-3']}`)
+    expect(page).not.toContain(host.key)
+    expect(await (await fetch(`${host.url}/dashboard/`)).text()).toContain('href="/questions"')
+    for (const headers of [{}, { 'x-admin-key': 'guess' }] as Record<string, string>[])
+      expect((await fetch(`${host.url}/questions.json`, { headers })).status).toBe(403)
+  })
+
+  it('has no finding while all clients are healthy', async () => {
+    await until('an ended command', async () =>
+      (await itemsOf('/delivery/commands?state=resulted')).length > 3 ? true : undefined,
+    )
+    for (let i = 0; i < 5; i++) expect(await itemsOf('/findings')).toEqual([])
   })
 
   it('shows that page, which finds its router', async () => {
@@ -65,12 +82,12 @@ describe('the live host', () => {
     expect(await page.text()).toContain('data-api="../ops/diagnostics"')
   })
 
-  it('answers every question that it prints', async () => {
+  it('answers every question of that page', async () => {
     const answers = await Promise.all(host.questions.map(async (path) => [path, (await host.ask(path)).status]))
     expect(answers).toEqual(host.questions.map((path) => [path, 200]))
   })
 
-  it('prints an example request for every route except the one of a window, since none exists at the start', async () => {
+  it('shows an example request for every route except the one of a window, since none exists at the start', async () => {
     const { body } = await host.ask('/')
     const { routes } = body as { routes: { path: string; available: boolean }[] }
     expect(routes.filter(({ available }) => !available)).toEqual([])

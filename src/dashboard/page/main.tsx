@@ -12,4 +12,4 @@ startPolling()
 addEventListener('hashchange', () => {
   if (takeKey()) startOver()
 })
-render(<App />, document.body)
+render(<App />, document.body.lastElementChild as Element)
