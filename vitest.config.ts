@@ -17,7 +17,7 @@ const FULL = [
   'test/cli/{get,incident,observe,top}.test.ts',
   'test/diagnostics/openapi-tools.test.ts',
   'test/end-to-end/{cooperative,examples,feeding,incident,live-host*}.test.ts',
-  'test/house/{generated,openapi-host}.test.ts',
+  'test/repository/{generated,openapi-host}.test.ts',
   'test/mcp/stdio.test.ts',
   'test/metrics/{bridge,prometheus}.test.ts',
   'test/package/**/*.test.ts',

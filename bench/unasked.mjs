@@ -1,7 +1,7 @@
 /**
  * What the diagnostics cost a host when no operator asks: CPU of a process that keeps 1,000 connections with a heartbeat every
  * 30 s and 1,000 contexts, with the router, the dashboard and the metrics mounted; against the same process with the same
- * timers and an empty call in place of each report. Build first; `node bench/unasked.mjs`. Needs no other program.
+ * timers and an empty call instead of each report. Build first; `node bench/unasked.mjs`. Needs no other program.
  *
  * Both are processes of their own and take turns, window by window; CPU is that of the process, so waiting does not count.
  */
@@ -100,7 +100,7 @@ async function main() {
   )
   report([
     {
-      what: `${CLIENTS} connections and contexts, nobody asks: more CPU than without, of one core`,
+      what: `${CLIENTS} connections and contexts without requests: additional CPU, of one core`,
       goal: GOAL,
       found: share,
       unit: '%',

@@ -55,10 +55,10 @@ export type HitKind = z.infer<typeof HitKind>
 /** One record, or one name, that a search found. */
 export const Hit = z
   .object({
-    kind: HitKind.describe('What it is.'),
-    id: z.string().describe('Its id, or its name.'),
-    match: z.enum(['exact', 'prefix']).describe('Whether the id is the text, or begins with it.'),
-    user_id: idField('user_id').nullable().describe('Whose it is; `null` if several users may have it, or nobody.'),
+    kind: HitKind.describe('Kind of the hit.'),
+    id: z.string().describe('The id or the name.'),
+    match: z.enum(['exact', 'prefix']).describe('Whether the id equals the text or begins with it.'),
+    user_id: idField('user_id').nullable().describe('The user; `null` if there is none, or if there may be several.'),
     route: z.string().describe('The request that shows it, below the prefix.'),
   })
   .describe('One record, or one name, that a search found.')
@@ -333,7 +333,7 @@ export async function search(
 
 const sourceOf = (capability: Capability) => CAPABILITIES.inspectorOf(capability) as SourceName
 
-/** Runs one lookup within its time. Of one that fails, `onError` is told, and its source is `cut`. */
+/** Runs one lookup within its time limit. If it fails, `onError` is called and its source is listed in `cut`. */
 async function look(
   source: SourceName,
   ms: number,

@@ -31,7 +31,7 @@ import {
 } from '../../src/redis/index.js'
 import { BASE_URL, BASE_URL_OR_PATH } from '../../src/relay-client/wire.js'
 import { createFakeInspectors } from '../../src/testing/index.js'
-import { controlParts, gateParts, place, relayParts } from '../house/factories.js'
+import { controlParts, gateParts, place, relayParts } from '../repository/factories.js'
 
 /** An untyped caller's. */
 const given = (value: unknown) => value as never

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { noopAuth } from '../../src/index.js'
 import { fence } from '../../src/mcp/answer.js'
-import { ROOT } from '../house/imports.js'
+import { ROOT } from '../repository/imports.js'
 import { connectHttp, serve } from './subject.js'
 
 const text = readFileSync(`${ROOT}/docs/mcp.md`, 'utf8')

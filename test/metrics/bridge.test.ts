@@ -4,7 +4,7 @@ import { noopAuth } from '../../src/http/auth.js'
 import { createMetrics } from '../../src/metrics/index.js'
 import { createFakeInspectors } from '../../src/testing/index.js'
 import { createWorld } from '../diagnostics/world.js'
-import { ROOT } from '../house/imports.js'
+import { ROOT } from '../repository/imports.js'
 
 const metrics = createMetrics({ inspectors: createFakeInspectors(createWorld()), auth: noopAuth() })
 

@@ -5,7 +5,7 @@ import { noopAuth } from '../../src/http/auth.js'
 import { createMetrics } from '../../src/metrics/index.js'
 import { createFakeInspectors } from '../../src/testing/index.js'
 import { createWorld } from '../diagnostics/world.js'
-import { ROOT } from '../house/imports.js'
+import { ROOT } from '../repository/imports.js'
 
 const textOf = (path: string) => readFileSync(`${ROOT}/${path}`, 'utf8')
 const metrics = createMetrics({ inspectors: createFakeInspectors(createWorld()), auth: noopAuth() })

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { end, type LiveHost, startLiveHost } from '../end-to-end/live-host-process.js'
-import { ROOT } from '../house/imports.js'
+import { ROOT } from '../repository/imports.js'
 import { parseText, seriesValue } from './parse.js'
 import { describePrometheus, lint, startPrometheus } from './programs.js'
 

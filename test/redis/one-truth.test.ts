@@ -82,7 +82,7 @@ const SINGLES = [
     'window-3',
     'context-2-1',
     'site-2-1',
-    'nobody',
+    'missing',
     `${'id-2'.padEnd(32, 'x')}`,
   ].map((q) => `/search?q=${q}`),
   `/search?q=${inShape}`,
