@@ -207,8 +207,8 @@ async function useFilters(
   await reads(all.shown)
 
   const filters = filtersOf(path)
+  await expect.poll(() => shownFilters(page)).toEqual(filters)
   const offered = await shownFilters(page)
-  expect(offered).toEqual(filters)
   const names = Object.keys(offered)
   const chosen: Record<string, string> = { ...needs }
   for (const [name, words] of Object.entries(filters)) {

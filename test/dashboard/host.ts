@@ -9,7 +9,7 @@ import { createSubject, KEY, PREFIX, type RouterOptions } from '../diagnostics/s
 import { NOW } from '../diagnostics/world.js'
 
 /** Answers instead of the router if it returns a response; the path is the one below the router. */
-export type Instead = (path: string, request: Request) => Response | Promise<Response> | undefined
+export type Instead = (path: string, request: Request) => Response | Promise<Response | undefined> | undefined
 
 export interface ViewedHost {
   /** The page. */

@@ -26,6 +26,9 @@ function healthyWorld(): FakeWorld {
   }
 }
 
+/** Ten views, on a machine that has much else to do. */
+const LONG_MS = 300_000
+
 /** More than any list shows on one page. */
 const MANY = 5_000
 const TYPES = ['browser', 'console', 'mobile', 'web'] as const
@@ -51,6 +54,14 @@ function deadInspectors(world: FakeWorld) {
   ) as typeof fakes
 }
 
+/** Whether every answer has come, and was read to its end: a busy machine may cut the first ones short. */
+const isWhole = (name: ViewName, { title, troubles, numbers, calm }: Picture) =>
+  troubles === 0 &&
+  // The title says how a record stands.
+  !/^(command|connection) \S+$/.test(title) &&
+  (name !== 'overview' || calm.includes('Nothing contradicts')) &&
+  (name !== 'findings' || numbers.includes('0 in all'))
+
 /** Pictures of all views, each once it has the tone that it is expected to have. */
 async function picturesOf(open: Open, host: ViewedHost, tone: 'live' | 'late'): Promise<Record<ViewName, Picture>> {
   const page = await open(host.page, { key: KEY, viewport: { width: 1280, height: 800 }, refusals: true })
@@ -61,7 +72,7 @@ async function picturesOf(open: Open, host: ViewedHost, tone: 'live' | 'late'): 
     await settle(page)
     pictures[name] = await stillPictureOf(
       page,
-      (picture) => picture.tone === tone && (tone === 'late' || picture.troubles === 0),
+      (picture) => picture.tone === tone && (tone === 'late' || isWhole(name, picture)),
     )
   }
   return pictures as Record<ViewName, Picture>
@@ -77,12 +88,16 @@ function isKept(name: string, pictures: Record<string, Picture>) {
 }
 
 inChromium('the pictures of the dashboard', (open) => {
-  it('show the ten main views of a healthy relay', async () => {
-    const pictures = await picturesOf(open, await startViewedOnce(healthyWorld()), 'live')
-    expect(pictures.overview.calm.length).toBeGreaterThan(0)
-    expect(Object.values(pictures).map(({ icon }) => icon)).toEqual(Object.keys(VIEWS).map(() => 'ok'))
-    await isKept('healthy', pictures)
-  })
+  it(
+    'show the ten main views of a healthy relay',
+    async () => {
+      const pictures = await picturesOf(open, await startViewedOnce(healthyWorld()), 'live')
+      expect(pictures.overview.calm.length).toBeGreaterThan(0)
+      expect(Object.values(pictures).map(({ icon }) => icon)).toEqual(Object.keys(VIEWS).map(() => 'ok'))
+      await isKept('healthy', pictures)
+    },
+    LONG_MS,
+  )
 
   it('show nothing calm on any view while the store is dead', async () => {
     const world = healthyWorld()
@@ -92,14 +107,24 @@ inChromium('the pictures of the dashboard', (open) => {
     await isKept('store-dead', pictures)
   })
 
-  it('show the same views of 5,000 connections, with their numbers', async () => {
-    const pictures = await picturesOf(open, await startViewedOnce(largeWorld()), 'live')
-    expect(pictures.overview.numbers.join(' ')).toContain('5,0')
-    await isKept('large', pictures)
-  })
+  it(
+    'show the same views of 5,000 connections, with their numbers',
+    async () => {
+      const pictures = await picturesOf(open, await startViewedOnce(largeWorld()), 'live')
+      expect(pictures.overview.numbers.join(' ')).toContain('5,0')
+      await isKept('large', pictures)
+    },
+    LONG_MS,
+  )
 
   it('move by less than 0.02 while the overview of 5,000 connections loads', async () => {
     const host = await startViewedOnce(largeWorld())
+    // The answers come one after the other, in an order that none of the parts relies on.
+    let answers = 0
+    host.break(async () => {
+      await new Promise((resolve) => setTimeout(resolve, 80 * (answers++ % 7)))
+      return undefined
+    })
     const page = await open(host.page, { key: KEY, viewport: { width: 1280, height: 800 }, refusals: true })
     await page.addInitScript(WATCH_SHIFTS)
     await page.reload()

@@ -60,12 +60,12 @@ const LOOK = `(() => {
 const pictureOf = (page: Page): Promise<Picture> => page.evaluate<Picture>(LOOK)
 
 /** Readings in a row that must be the same. */
-const STILL = 3
+const STILL = 4
 
 /** The first picture that is ready and no longer changes; the last one where that never comes. */
 export async function stillPictureOf(page: Page, isReady: (picture: Picture) => boolean): Promise<Picture> {
   let picture = await pictureOf(page)
-  for (let tries = 0, same = 1; tries < 100 && (same < STILL || !isReady(picture)); tries++) {
+  for (let tries = 0, same = 1; tries < 300 && (same < STILL || !isReady(picture)); tries++) {
     await page.waitForTimeout(200)
     const next = await pictureOf(page)
     same = JSON.stringify(next) === JSON.stringify(picture) ? same + 1 : 1

@@ -54,7 +54,7 @@ function Freshness({ pulse }: { pulse: Pulse }): JSX.Element {
 const isWithin = (to: string, path: string) =>
   to === path || (to !== '/' && path.startsWith(`${to}/`)) || pageForPath(path)?.parent === to
 
-const Navigation = ({ path, badges }: { path: string; badges: Record<string, number> }): JSX.Element => (
+const Navigation = ({ path }: { path: string }): JSX.Element => (
   <nav class="views" aria-label="Views">
     {GROUPS.map(([name, paths]) => {
       const open = paths.filter((to) => !unavailableReason(to))
@@ -64,7 +64,6 @@ const Navigation = ({ path, badges }: { path: string; badges: Record<string, num
           {open.map((to) => (
             <a key={to} href={hrefOf(to)} {...(isWithin(to, path) && { 'aria-current': 'page' as const })}>
               {PAGES[to]?.title}
-              {badges[to] ? <b aria-hidden="true">{countOf(badges[to])}</b> : null}
             </a>
           ))}
         </div>
@@ -166,8 +165,6 @@ export function App(): JSX.Element {
   const page = url === null ? undefined : pageForPath(address.path)
   // Whatever the page is about: a source that fails concerns it.
   useAnswer(isRefused ? null : '/sources')
-  // The title says how the record stands.
-  useAnswer(isRefused || !page?.id ? null : pathWithQuery(address.path, address.query))
   const [tone] = freshnessOf(pulse)
   const mark = tone === 'late' ? '▲ ' : isPaused ? '⏸ ' : ''
   useTab(`${incident ? 'Incident: ' : ''}${mark}${subjectOf(page, address)} · ${plainText(name)}`, tone)
@@ -234,7 +231,7 @@ export function App(): JSX.Element {
         </main>
       ) : (
         <div class="body">
-          <Navigation path={address.path} badges={{}} />
+          <Navigation path={address.path} />
           <main class={isLate ? 'late' : ''}>
             {page?.parent && <Crumbs page={page} address={address} />}
             {page ? (

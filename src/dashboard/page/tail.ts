@@ -1,5 +1,4 @@
-/** What has just happened, as this tab saw it: what became another between two readings of the newest commands and connections. */
-import type { Connection } from '../../contract/connections.js'
+/** What has just happened, as this tab saw it: what changed between two readings of the newest commands and of the events of connections. */
 import type { DeliveryCommand } from '../../contract/delivery.js'
 import { hrefOf } from './address.js'
 
@@ -58,22 +57,6 @@ export function commandTold(command: DeliveryCommand): Told {
       href: hrefOf('/delivery/status', { user_id: user_id ?? scope, client_id: client_id ?? scope, command_id }),
       who: [user_id, client_id].filter(Boolean).join(' / '),
       why: terminal?.reason ?? (state === 'waiting' ? (action ?? null) : attempts.last_outcome),
-    },
-  }
-}
-
-export function connectionTold(connection: Connection): Told {
-  const { connection_id, user_id, client_id, status, connected_at, disconnected_at, ended_reason } = connection
-  return {
-    key: connection_id,
-    state: status,
-    happening: {
-      at: new Date(disconnected_at ?? connected_at).getTime(),
-      what: status,
-      id: client_id,
-      href: hrefOf(`/connections/${at(connection_id)}`),
-      who: user_id,
-      why: ended_reason ?? null,
     },
   }
 }

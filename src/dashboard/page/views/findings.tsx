@@ -1,6 +1,6 @@
 /** Findings: what contradicts what, by kind, with the evidence of each side by side. */
 import type { JSX } from 'preact'
-import type { Evidence, Finding, FindingKind, FindingPage } from '../../../views/findings/finding.js'
+import type { Evidence, Finding, FindingPage, FindingSummary } from '../../../views/findings/finding.js'
 import { type Address, hrefOf, pathWithQuery } from '../address.js'
 import { useAnswer } from '../hooks.js'
 import { Field, Fields } from '../parts/field.js'
@@ -9,22 +9,6 @@ import { PageHead, Pager } from '../parts/list.js'
 import { Time } from '../parts/value.js'
 import { countOf, spacedName } from '../words.js'
 import { groupFindings, isSettled, oldestOf } from './needs.js'
-
-const KINDS: FindingKind[] = [
-  'command_overdue',
-  'command_waiting_though_listened',
-  'command_waiting_for_nobody',
-  'command_not_acknowledged',
-  'reservation_without_command',
-  'silent_node_holds',
-  'session_without_connector',
-  'call_overdue',
-  'call_to_superseded_instance',
-  'worker_of_disconnected_client',
-  'context_of_disconnected_client',
-  'window_of_disconnected_client',
-  'counts_disagree',
-]
 
 const Seen = ({ source, route, fields, observed_at }: Evidence): JSX.Element => (
   <div class="seen close">
@@ -66,18 +50,14 @@ const Found = ({ finding, isOpen }: { finding: Finding; isOpen: boolean }): JSX.
 )
 
 /** All findings of one kind: what it means stands once, above them. */
-function Group({ kind, findings, isMore }: { kind: string; findings: readonly Finding[]; isMore: boolean }) {
-  const [{ means, does_not_mean }] = findings as [Finding]
+function Group({ kind, findings, total }: { kind: string; findings: readonly Finding[]; total: string }) {
+  const [{ means, does_not_mean, help }] = findings as [Finding]
   const oldest = oldestOf(findings)
   const isNew = oldest !== null && !isSettled(oldest)
   return (
     <section class={isNew ? 'card group new' : 'card group'}>
       <h2>
-        <a href={hrefOf('/findings', { kind })}>{spacedName(kind)}</a>{' '}
-        <b>
-          {isMore && 'at least '}
-          {countOf(findings.length)}
-        </b>
+        <a href={hrefOf('/findings', { kind })}>{spacedName(kind)}</a> <b>{total}</b>
       </h2>
       {oldest !== null && (
         <p class="dim">
@@ -85,7 +65,9 @@ function Group({ kind, findings, isMore }: { kind: string; findings: readonly Fi
         </p>
       )}
       <p>{means}</p>
-      <p class="dim">{does_not_mean}</p>
+      <p class="dim">
+        {does_not_mean} See {help} in the package.
+      </p>
       {findings.map((finding) => (
         <Found key={finding.finding_id} finding={finding} isOpen={findings.length === 1} />
       ))}
@@ -103,15 +85,23 @@ const NoneFound = ({ completeness, has_more }: FindingPage): JSX.Element => (
 const HEAD = {
   title: 'Findings',
   about: 'Contradictions between sources, and what is overdue by their own clocks.',
-  filters: [choice('kind', KINDS)],
 }
 
 export function FindingsPage({ address }: { address: Address }): JSX.Element {
   const answer = useAnswer<FindingPage>(pathWithQuery(address.path, address.query), true)
   const { value, isOld } = answer
+  const summary = useAnswer<FindingSummary>('/findings/summary')
+  const { kinds = [], not_looked_for = [] } = summary.value ?? {}
+  const filters = [choice('kind', [...kinds.map(({ kind }) => kind), ...not_looked_for])]
+  /** How many there are, of which the page may show some. */
+  const totalOf = (kind: string, shown: number) => {
+    const group = summary.isOld ? undefined : kinds.find((each) => each.kind === kind)
+    const count = Math.max(shown, group?.count ?? 0)
+    return `${group?.exact || !value?.has_more ? '' : 'at least '}${countOf(count)}`
+  }
   return (
     <>
-      <PageHead {...HEAD} address={address} answer={answer} />
+      <PageHead {...HEAD} filters={filters} address={address} answer={answer} />
       {value && (
         <div class={isOld ? 'old' : ''}>
           {value.items.length === 0 && <NoneFound {...value} />}
@@ -119,7 +109,7 @@ export function FindingsPage({ address }: { address: Address }): JSX.Element {
             <p class="dim">This deployment cannot show: {value.not_looked_for.map(spacedName).join(', ')}.</p>
           )}
           {[...groupFindings(value.items)].map(([kind, findings]) => (
-            <Group key={kind} kind={kind} findings={findings} isMore={value.has_more} />
+            <Group key={kind} kind={kind} findings={findings} total={totalOf(kind, findings.length)} />
           ))}
         </div>
       )}

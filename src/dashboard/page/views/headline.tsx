@@ -2,7 +2,7 @@
 import type { JSX } from 'preact'
 import type { DeliveryNode } from '../../../contract/delivery.js'
 import type { SourceRow } from '../../../diagnostics/sources.js'
-import type { FindingPage } from '../../../views/findings/finding.js'
+import type { FindingSummary } from '../../../views/findings/finding.js'
 import { hrefOf } from '../address.js'
 import { lacksSource, NOT_SCOPABLE } from '../answers.js'
 import type { useAnswer } from '../hooks.js'
@@ -42,10 +42,10 @@ function Fact({ name, href, answer: { asOf, problem, isOld }, isBad, said }: Fac
   )
 }
 
-function foundIn({ items, has_more, completeness }: FindingPage): string | null {
-  const { length } = items
-  const isAll = completeness.complete && !has_more
-  if (length > 0) return `${length}${isAll ? '' : '+'} finding${length === 1 && isAll ? '' : 's'}`
+function foundIn({ kinds, completeness }: FindingSummary): string | null {
+  const total = kinds.reduce((sum, { count }) => sum + (count ?? 0), 0)
+  const isAll = completeness.complete && kinds.every(({ exact }) => exact)
+  if (total > 0) return `${countOf(total)}${isAll ? '' : '+'} finding${total === 1 && isAll ? '' : 's'}`
   if (lacksSource(completeness)) return null
   return isAll ? 'no findings' : 'no findings in what was read'
 }
@@ -67,7 +67,7 @@ export function Headline({
 }: {
   /** Whether a contradiction is old enough to be one. */
   isAlarm: boolean
-  findings: AnswerState<FindingPage>
+  findings: AnswerState<FindingSummary>
   nodes: AnswerState<Listed<DeliveryNode>>
   sources: AnswerState<{ items: SourceRow[] }>
 }): JSX.Element {

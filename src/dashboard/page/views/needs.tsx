@@ -2,7 +2,7 @@
 import type { JSX } from 'preact'
 import type { DeliveryNode } from '../../../contract/delivery.js'
 import type { SourceRow } from '../../../diagnostics/sources.js'
-import type { Finding, FindingPage } from '../../../views/findings/finding.js'
+import type { Finding, FindingSummary } from '../../../views/findings/finding.js'
 import { hrefOf } from '../address.js'
 import { NOT_SCOPABLE } from '../answers.js'
 import type { Listed } from '../parts/list.js'
@@ -28,8 +28,6 @@ export interface Need {
   href: string
 }
 
-const subjectOf = ({ subject }: Finding) => Object.values(subject).join(' / ')
-
 /** Findings by their kind, the oldest of each first. */
 export function groupFindings(items: readonly Finding[]): Map<string, Finding[]> {
   const groups = new Map<string, Finding[]>()
@@ -52,17 +50,17 @@ function seenSince(keys: readonly string[], at: number): void {
 export const isSettled = (since: number) => clock() - since >= SETTLED_MS
 
 interface Given {
-  findings: AnswerState<FindingPage>
+  findings: AnswerState<FindingSummary>
   nodes: AnswerState<Listed<DeliveryNode>>
   sources: AnswerState<{ items: SourceRow[] }>
 }
 
 function needsOf({ findings, nodes, sources }: Given): Need[] {
-  const groups = [...groupFindings(findings.isOld ? [] : (findings.value?.items ?? []))]
+  const groups = findings.isOld ? [] : (findings.value?.kinds.filter(({ count }) => count) ?? [])
   const silent = nodes.isOld ? [] : (nodes.value?.items.filter(({ stale }) => stale) ?? [])
   const mute = sources.isOld ? [] : (sources.value?.items.filter(({ answered }) => !answered) ?? [])
   const keys = [
-    ...groups.map(([kind]) => kind),
+    ...groups.map(({ kind }) => kind),
     ...silent.map(({ node_id }) => `node ${node_id}`),
     ...mute.map(({ source }) => `source ${source}`),
   ]
@@ -72,7 +70,6 @@ function needsOf({ findings, nodes, sources }: Given): Need[] {
     since: since ?? firstSeen.get(key) ?? clock(),
     isBySource: since !== null,
   })
-  const isMore = findings.value?.has_more
   return [
     ...mute.map(({ source, code }) => ({
       ...bySource(`source ${source}`, null),
@@ -86,10 +83,10 @@ function needsOf({ findings, nodes, sources }: Given): Need[] {
       detail: 'what it holds may wait',
       href: hrefOf('/delivery/nodes'),
     })),
-    ...groups.map(([kind, own]) => ({
-      ...bySource(kind, oldestOf(own)),
-      said: `${isMore ? 'at least ' : ''}${countOf(own.length)} × ${spacedName(kind)}`,
-      detail: own[0] ? subjectOf(own[0]) : '',
+    ...groups.map(({ kind, count, exact, oldest_since, sample }) => ({
+      ...bySource(kind, oldest_since === null ? null : new Date(oldest_since).getTime()),
+      said: `${exact ? '' : 'at least '}${countOf(count)} × ${spacedName(kind)}`,
+      detail: sample ? Object.values(sample.subject).join(' / ') : '',
       href: hrefOf('/findings', { kind }),
     })),
   ].sort((a, b) => Number(isSettled(b.since)) - Number(isSettled(a.since)) || a.since - b.since)
@@ -129,7 +126,7 @@ export function Needs(given: Given): JSX.Element {
     !nodes.isOld &&
     !sources.isOld &&
     findings.value?.completeness.complete === true &&
-    !findings.value.has_more &&
+    findings.value.kinds.every(({ count, exact }) => count !== null && exact) &&
     sources.value !== null &&
     (nodes.value?.items.every(({ stale }) => stale !== null) ?? nodes.problem?.status === 501)
   return (

@@ -1,12 +1,12 @@
 /** The overview: what needs attention, the last hour of commands as a chart, and who is connected. */
 import type { ComponentChildren, JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import type { Connection, ConnectionChurn, ConnectionCounts } from '../../../contract/connections.js'
+import type { ConnectionChurn, ConnectionCounts } from '../../../contract/connections.js'
 import type { DeliveryCommand, DeliveryNode } from '../../../contract/delivery.js'
 import type { DeliveryChurn, DeliverySummary } from '../../../contract/delivery-summary.js'
 import type { RpcSummary } from '../../../contract/rpc.js'
 import type { SourceRow } from '../../../diagnostics/sources.js'
-import type { FindingPage } from '../../../views/findings/finding.js'
+import type { FindingSummary } from '../../../views/findings/finding.js'
 import { hrefOf } from '../address.js'
 import { isIndexKnown, NOT_SCOPABLE, offers } from '../answers.js'
 import { Churn, recentChurn } from '../charts/churn.js'
@@ -18,7 +18,7 @@ import type { Listed } from '../parts/list.js'
 import { Absent, problemName } from '../parts/state.js'
 import { Text, Unknown } from '../parts/text.js'
 import { Hint, Term, Time, TONES } from '../parts/value.js'
-import { type ClientEvent, commandTold, connectionTold, eventTold, happenings, notice } from '../tail.js'
+import { type ClientEvent, commandTold, eventTold, happenings, notice } from '../tail.js'
 import { countOf, durationText, spacedName } from '../words.js'
 import { CALLS } from './calls.js'
 import { COMMANDS } from './commands.js'
@@ -62,7 +62,7 @@ function waitsOf({ waits_for }: DeliverySummary): string {
     .join(', ')
 }
 
-const Numbers = ({ value, ends }: { value: DeliverySummary; ends: Readonly<Record<string, number>> | null }) => {
+const Numbers = ({ value }: { value: DeliverySummary }): JSX.Element => {
   const { by_state, oldest_open_age_ms, latency, legacy_reason } = value
   return (
     <>
@@ -76,14 +76,14 @@ const Numbers = ({ value, ends }: { value: DeliverySummary; ends: Readonly<Recor
         </Stand>
         <div class="ends">
           {ENDS.map((state) => {
-            const count = ends?.[state]
+            const count = by_state?.[state]
             return (
               <a key={state} href={listOf(state)}>
                 <b class={count ? TONES.get(state) : 'dim'}>{count === undefined ? '?' : countOf(count)}</b> {state}
               </a>
             )
           })}
-          <small>{by_state ? 'ended, and still kept' : 'since the nodes started'}</small>
+          <small>ended, and still kept</small>
         </div>
       </div>
       <p>
@@ -106,15 +106,7 @@ const Numbers = ({ value, ends }: { value: DeliverySummary; ends: Readonly<Recor
   )
 }
 
-/** What each node has counted since it started, for a source that does not count by state. */
-function endsOf(nodes: readonly DeliveryNode[] | undefined): Record<string, number> | null {
-  if (!nodes?.length) return null
-  return Object.fromEntries(
-    ENDS.map((state) => [state, nodes.reduce((total, { counters }) => total + (counters.outcome[state] ?? 0), 0)]),
-  )
-}
-
-function Commands({ nodes }: { nodes: AnswerState<Listed<DeliveryNode>> }): JSX.Element {
+function Commands(): JSX.Element {
   const summary = useAnswer<DeliverySummary>('/delivery/summary')
   const hasRiver = offers('/delivery/churn')
   const churn = useAnswer<DeliveryChurn>(hasRiver ? '/delivery/churn' : null)
@@ -135,13 +127,13 @@ function Commands({ nodes }: { nodes: AnswerState<Listed<DeliveryNode>> }): JSX.
     >
       {() => (
         <>
-          {churn.value && (
-            <div class={churn.isOld && !summary.isOld ? 'old' : ''}>
-              <River items={churn.value.items} until={churn.value.observed_at} />
+          {hasRiver && (
+            <div class={churn.isOld && !summary.isOld ? 'river-place old' : 'river-place'}>
+              {churn.value && <River items={churn.value.items} until={churn.value.observed_at} />}
             </div>
           )}
           {value ? (
-            <Numbers value={value} ends={value.by_state ?? endsOf(nodes.value?.items)} />
+            <Numbers value={value} />
           ) : (
             <div class="flow">
               {OPEN_STATES.map((state, i) => (
@@ -209,22 +201,18 @@ const FOLLOWED = 30
 
 function JustNow(): JSX.Element {
   const commands = useAnswer<Listed<DeliveryCommand>>(`/delivery/commands?limit=${FOLLOWED}`, true)
-  // Where the router keeps what happened, nothing is missed between two readings of the list.
-  const isKept = offers(EVENTS)
-  const events = useAnswer<Listed<ClientEvent>>(isKept ? `${EVENTS}?limit=${FOLLOWED}` : null, true)
-  const listed = useAnswer<Listed<Connection>>(isKept ? null : `/connections?limit=${FOLLOWED}`, true)
-  const connections = isKept ? events : listed
+  const hasEvents = offers(EVENTS)
+  const events = useAnswer<Listed<ClientEvent>>(hasEvents ? `${EVENTS}?limit=${FOLLOWED}` : null, true)
   notice('commands', commands.value?.items, commandTold)
   notice('events', events.value?.items, eventTold)
-  notice('connections', listed.value?.items, connectionTold)
   const [held, setHeld] = useState<ReturnType<typeof happenings> | null>(null)
   const shown = (held ?? happenings()).slice(-TAIL).reverse()
-  const isOld = commands.isOld || connections.isOld
+  const isOld = commands.isOld || events.isOld
   return (
     <section class="card tail">
       <h2>Just now</h2>
-      <span class={isOld && (commands.asOf ?? connections.asOf) !== null ? 'state old' : 'state'}>
-        changes of the newest {FOLLOWED} commands and connections, as this tab sees them
+      <span class={isOld && (commands.asOf ?? events.asOf) !== null ? 'state old' : 'state'}>
+        changes of the newest {FOLLOWED} commands{hasEvents && ' and connections'}, as this tab sees them
         {isOld && ': may have changed since'}
       </span>{' '}
       <button type="button" aria-pressed={held !== null} onClick={() => setHeld(held ? null : [...happenings()])}>
@@ -333,7 +321,7 @@ const Sources = ({ answer }: { answer: AnswerState<{ items: SourceRow[] }> }): J
 
 export function Overview(): JSX.Element {
   const nodes = useAnswer<Listed<DeliveryNode>>('/delivery/nodes', true)
-  const findings = useAnswer<FindingPage>('/findings?limit=100', true)
+  const findings = useAnswer<FindingSummary>('/findings/summary')
   const sources = useAnswer<{ items: SourceRow[] }>('/sources')
   return (
     <>
@@ -341,7 +329,7 @@ export function Overview(): JSX.Element {
       <Needs findings={findings} nodes={nodes} sources={sources} />
       {/* Until it is known which parts there are, all are requested and none is shown: nothing moves when they come. */}
       <div class={isIndexKnown() ? '' : 'placing'}>
-        <Commands nodes={nodes} />
+        <Commands />
         <div class="cards">
           <JustNow />
           <Nodes answer={nodes} />
