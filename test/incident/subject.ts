@@ -38,6 +38,16 @@ interface OpenApi {
   >
 }
 
+/** What a search is asked for: every id of the rows, what some begin with, and what none is. */
+function searched(rows: readonly Record<string, unknown>[]): { q: string }[] {
+  const ids = rows.flatMap((row) =>
+    Object.entries(row).flatMap(([name, value]) =>
+      /(?:_id|^owner|^name)$/.test(name) && typeof value === 'string' ? value : [],
+    ),
+  )
+  return [...new Set([...ids, ...ids.map((id) => id.slice(0, 2)), 'nowhere'])].map((q) => ({ q }))
+}
+
 /** Every question about `incident`: all routes with each id that its rows have, and each filter with each value. */
 export function questionsAbout(incident: Incident, { body }: Answer): string[] {
   const rows = incident.parts.flatMap(({ rows = [] }) => rows)
@@ -54,11 +64,13 @@ export function questionsAbout(incident: Incident, { body }: Answer): string[] {
     const keys =
       needed.length === 0
         ? [{}]
-        : rows.flatMap((row) =>
-            needed.every((name) => typeof row[name] === 'string')
-              ? [Object.fromEntries(needed.map((name) => [name, row[name] as string]))]
-              : [],
-          )
+        : needed.includes('q')
+          ? searched(rows)
+          : rows.flatMap((row) =>
+              needed.every((name) => typeof row[name] === 'string')
+                ? [Object.fromEntries(needed.map((name) => [name, row[name] as string]))]
+                : [],
+            )
     for (const key of keys.length > 0 ? keys : []) {
       const given = key as Record<string, string>
       const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(given[name] as string))
