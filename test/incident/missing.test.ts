@@ -95,6 +95,7 @@ describe('what an incident lacks', () => {
     // If the file may lack connections, it is unknown whether this one existed.
     expect((await askRouter(replay, '/connections/conn-1')).status).toBe(503)
     expect((await askRouter(replay, '/contexts/ctx-9')).status).toBe(404)
+    expect((await askRouter(replay, '/search?q=conn-1')).body).toMatchObject({ hits: [], cut: ['registry'] })
     expect(await askRouter(replay, '/connections/count')).toMatchObject({ body: { completeness: { complete: false } } })
   })
 
