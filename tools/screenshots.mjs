@@ -49,7 +49,7 @@ try {
   // What a tab has seen takes a while to be seen.
   await page.waitForTimeout(15_000)
   const { user_id, client_id, command_id } = await first('/delivery/commands?state=resulted')
-  // A client that hangs is what there is to find.
+  // A client that hangs is the problem to find.
   process.kill(pid, 'SIGSTOP')
   await first('/findings')
   const shots = {

@@ -1,4 +1,4 @@
-/** What every source file imports, read from its syntax tree: for the tests that hold the layout of the house. */
+/** Reads the imports of every source file from its syntax tree, for the tests of layers and file length. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, posix, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -7,7 +7,7 @@ import ts from 'typescript'
 /** The checkout. */
 export const ROOT = join(dirname(fileURLToPath(import.meta.url)), '../..')
 
-/** One import of one file. `target` is a path below `src` for our own, else the package or `node:` specifier. */
+/** One import of one file. `target` is a path below `src` for local files, else the package or `node:` specifier. */
 export interface Import {
   target: string
   own: boolean

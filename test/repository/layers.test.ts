@@ -1,4 +1,4 @@
-/** Holds the layout of the house: how long a file may be and, in `src`, which layer may import which and what a face is. */
+/** Checks file length and, in `src`, which layer may import which and which files only re-export. */
 import { describe, expect, it } from 'vitest'
 import { importsOf, readFiles, readSources, SOURCES, type SourceFile } from './imports.js'
 import { circles, misdirected, unusedPermissions } from './layers.js'

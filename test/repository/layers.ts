@@ -1,4 +1,4 @@
-/** The direction table of the house as data, and what of a set of files breaks it. */
+/** The layers of `src` as data, and a check of imports against them. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Import, ROOT, type SourceFile } from './imports.js'

@@ -1,4 +1,4 @@
-/** Shows the questions of the demo to whoever has the key, which is in the fragment of the printed address. */
+/** Shows the questions of the demo to viewers that have the key, which is in the fragment of the printed address. */
 const form = document.querySelector('#key')
 const main = document.querySelector('#sections')
 

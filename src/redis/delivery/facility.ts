@@ -26,9 +26,9 @@ import { createOutcomes } from './outcomes.js'
 import { createDeliveryRun } from './run.js'
 import { createWaiters } from './waiters.js'
 
-/** What a dispatcher over a shared store takes beside its store. */
+/** Options of a dispatcher over a shared store, without the store. */
 const OfLegacy = defineOptions({
-  /** An older command stream that the summary looks at and nobody touches. */
+  /** An older command stream whose backlog the summary reports. It is only read. */
   legacy: optionsOf<LegacyStream>(LegacyStream),
 })
 export const RedisDispatcherOptions = defineOptions({ ...DispatcherOptions.shape, ...OfLegacy.shape })
