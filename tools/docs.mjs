@@ -7,18 +7,21 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { openApiDocument } from 'relayscope'
 import { incidentJsonSchema } from 'relayscope/incident'
 import { benchmarksDocument } from '../bench/results.mjs'
+import { llmsText } from './llms.mjs'
 import { optionsDocuments } from './options-doc.mjs'
 import { routesDocuments } from './routes-doc.mjs'
 import { fillSnippets } from './snippets.mjs'
 
 const ROOT = new URL('../', import.meta.url)
+const read = (path) => readFileSync(new URL(path, ROOT), 'utf8')
 const check = process.argv.includes('--check')
 const schema = `${JSON.stringify(incidentJsonSchema(), null, 1)}\n`
 const whole = new Map([
   ...routesDocuments(openApiDocument()),
   ...optionsDocuments(ROOT),
   ['docs/incident.schema.json', schema],
-  ['docs/benchmarks.md', benchmarksDocument(JSON.parse(readFileSync(new URL('bench/results.json', ROOT), 'utf8')))],
+  ['docs/llms.txt', llmsText(read('docs/README.md'), JSON.parse(read('package.json')).description)],
+  ['docs/benchmarks.md', benchmarksDocument(JSON.parse(read('bench/results.json')))],
 ])
 
 const names = readdirSync(new URL('docs/', ROOT)).filter((name) => name.endsWith('.md'))

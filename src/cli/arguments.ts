@@ -6,7 +6,7 @@ import { createHostGuard } from '../http/guard.js'
 import { decodeSegment, parsePrefix } from '../http/target.js'
 import { checkDeploymentId } from '../redis/store/keys.js'
 
-export const COMMANDS = ['observe', 'get', 'why', 'top', 'mcp', 'capture', 'open', 'diff', 'record'] as const
+export const COMMANDS = ['observe', 'get', 'why', 'top', 'mcp', 'capture', 'open', 'diff', 'record', 'docs'] as const
 
 export const HELP = `relayscope: read-only diagnostics of a relay
 
@@ -19,6 +19,7 @@ export const HELP = `relayscope: read-only diagnostics of a relay
   relayscope open     serves such a file with the dashboard, offline
   relayscope diff     shows what changed between two such files
   relayscope record   records the state of a relay over time to a directory
+  relayscope docs     prints the documentation, offline: a page, or what contains a word
 
 Each command has --help. --version prints the version.
 `

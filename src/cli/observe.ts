@@ -17,6 +17,7 @@ async function main(): Promise<number> {
     const { env, stdin, stdout, stderr } = process
     // Each brings its own along, and none of them the store's client.
     if (command === 'get') return await (await import('./get.js')).get(args, env, stdout, stderr)
+    if (command === 'docs') return (await import('./docs.js')).docs(args, stdout, stderr)
     if (command === 'why') return await (await import('./why.js')).why(args, env, stdout, stderr)
     if (command === 'mcp') return await (await import('./mcp.js')).mcp(args, { env, stdin, stdout, stderr })
     if (command === 'top') return await (await import('./top/top.js')).top(args, { env, stdin, stdout, stderr })

@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { llmsText } from '../../tools/llms.mjs'
 import { ROOT } from './imports.js'
 import { directionTable } from './layers.js'
 
@@ -92,6 +93,24 @@ describe('the documents', () => {
 
   it('keep the README under 900 words', () => {
     expect(textOf('README.md').split(/\s+/).length).toBeLessThanOrEqual(900)
+  })
+
+  it('have a list of all pages for coding agents that is up to date', () => {
+    const { description } = JSON.parse(textOf('package.json')) as { description: string }
+    expect(textOf('docs/llms.txt')).toBe(llmsText(textOf('docs/README.md'), description))
+  })
+
+  it('have a short version for coding agents of at most 8 kB, whose pages and routes exist', () => {
+    const text = textOf('docs/llms-small.txt')
+    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(8_000)
+    const pages = [...text.matchAll(/\bPages?:\s([\w,\s-]+)\./g)].flatMap(([, list]) => (list as string).split(/,\s/))
+    expect(pages.length).toBeGreaterThan(15)
+    expect(pages.filter((page) => !documents.includes(`docs/${page}.md`))).toEqual([])
+    const routes = textOf('docs/routes.md').replaceAll('{connection_id}', '{id}')
+    const [, listed = ''] = /`\/` lists all\. ([\s\S]*?)Lists have/.exec(text) ?? []
+    const paths = [...listed.matchAll(/`(\/[\w/{}.-]+)/g)].map(([, path]) => path as string)
+    expect(paths.length).toBeGreaterThan(15)
+    expect(paths.filter((path) => !routes.includes(path))).toEqual([])
   })
 
   it('name every subpath of the package in docs/imports.md', () => {

@@ -1,0 +1,1 @@
+export function llmsText(index: string, description: string): string
