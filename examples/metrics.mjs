@@ -21,12 +21,15 @@ console.log(`scrape ${server.url}/metrics`)
 export function bridge(metrics, meter) {
   // #region bridge
   const instruments = new Map(
-    metrics.families.map(({ name, type, unit, help }) => {
-      const options = { description: help, ...(unit === 'seconds' ? { unit: 's' } : {}) }
-      const made =
-        type === 'counter' ? meter.createObservableCounter(name, options) : meter.createObservableGauge(name, options)
-      return [name, made]
-    }),
+    // A meter has no instrument for a histogram that was counted elsewhere.
+    metrics.families
+      .filter(({ type }) => type !== 'histogram')
+      .map(({ name, type, unit, help }) => {
+        const options = { description: help, ...(unit === 'seconds' ? { unit: 's' } : {}) }
+        const made =
+          type === 'counter' ? meter.createObservableCounter(name, options) : meter.createObservableGauge(name, options)
+        return [name, made]
+      }),
   )
   meter.addBatchObservableCallback(
     async (result) => {

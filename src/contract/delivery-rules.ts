@@ -119,16 +119,43 @@ export function shownAttempts(kept: readonly Attempt[], count: number): { items:
 /** How long each step of a command took, in ms; `undefined` for a step that it did not make. */
 export type StepTimes = { readonly [Step in LatencyStep]?: number | undefined }
 
-/** The times of one ended command, by its record. A clock that went back counts as no time. */
-export function stepTimesOf({ admission, attempts, acknowledgement, terminal }: DeliveryStatus): StepTimes {
-  const between = (from: string | null | undefined, to: string | null | undefined) =>
-    from && to ? Math.max(0, Date.parse(to) - Date.parse(from)) : undefined
+/** When the steps of a command were made, in epoch ms; `null` for a step that was not made. */
+export interface StepInstants {
+  readonly admitted: number | null
+  readonly handedOver: number | null
+  readonly acknowledged: number | null
+  readonly ended: number | null
+}
+
+/** The times between the steps of a command. A clock that went back counts as no time. */
+export function stepTimes({ admitted, handedOver, acknowledged, ended }: StepInstants): StepTimes {
+  const between = (from: number | null, to: number | null) =>
+    from !== null && to !== null && Number.isFinite(to - from) ? Math.max(0, Math.round(to - from)) : undefined
   return {
-    handover: between(admission.at, attempts.handed_over_at),
-    acknowledgement: between(attempts.handed_over_at, acknowledgement.at),
-    outcome: between(acknowledgement.at, terminal?.at),
-    total: between(admission.at, terminal?.at),
+    handover: between(admitted, handedOver),
+    acknowledgement: between(handedOver, acknowledged),
+    outcome: between(acknowledged, ended),
+    total: between(admitted, ended),
   }
+}
+
+const instantOf = (text: string | null | undefined) => (text ? Date.parse(text) : null)
+
+/** The times of one ended command, by its record. */
+export const stepTimesOf = ({ admission, attempts, acknowledgement, terminal }: DeliveryStatus): StepTimes =>
+  stepTimes({
+    admitted: instantOf(admission.at),
+    handedOver: instantOf(attempts.handed_over_at),
+    acknowledged: instantOf(acknowledgement.at),
+    ended: instantOf(terminal?.at),
+  })
+
+/** The times of one ended command as scripts report them: its instants in epoch ms, `''` for a step not made. */
+export function reportedTimes(texts: readonly string[]): StepTimes {
+  const [admitted = null, handedOver = null, acknowledged = null, ended = null] = texts.map((text) =>
+    text === '' ? null : Number(text),
+  )
+  return stepTimes({ admitted, handedOver, acknowledged, ended })
 }
 
 /** The smallest of the sorted `times` that at least `share` of them do not exceed. */
@@ -159,13 +186,17 @@ export function emptyHistograms(): LatencyHistograms {
   return { bounds_ms: [...LATENCY_BOUNDS_MS], ...Object.fromEntries(steps) } as LatencyHistograms
 }
 
-/** Adds one measured time to the histogram of `step`. */
-export function measure(histograms: LatencyHistograms, step: LatencyStep, ms: number): void {
-  const { counts } = histograms[step]
-  const at = LATENCY_BOUNDS_MS.findIndex((bound) => ms <= bound)
-  const bucket = at < 0 ? LATENCY_BOUNDS_MS.length : at
-  counts[bucket] = (counts[bucket] as number) + 1
-  histograms[step].sum_ms += ms
+/** Adds the times of a command that ended, or of several with equal times. */
+export function measure(histograms: LatencyHistograms, times: StepTimes, commands = 1): void {
+  for (const step of LATENCY_STEPS) {
+    const ms = times[step]
+    if (ms === undefined) continue
+    const { counts } = histograms[step]
+    const at = LATENCY_BOUNDS_MS.findIndex((bound) => ms <= bound)
+    const bucket = at < 0 ? LATENCY_BOUNDS_MS.length : at
+    counts[bucket] = (counts[bucket] as number) + commands
+    histograms[step].sum_ms += ms * commands
+  }
 }
 
 /** Converts a capacity returned by a host's function to whole commands. An invalid value is 0. */

@@ -74,7 +74,7 @@ const Histogram = z.object({
   sum_ms: Count.describe('Sum of all measured times, in ms.'),
 })
 
-/** How long the steps of commands took at one node, since the node started. */
+/** How long the steps of commands took that ended at one node, since the node started. */
 export const LatencyHistograms = z.object({
   bounds_ms: z
     .array(z.int().min(1))

@@ -17,6 +17,7 @@ import {
   DeliveryMinute,
   DeliverySummary,
   DeploymentMode,
+  LatencyHistograms,
 } from './delivery-summary.js'
 import type { Family } from './family.js'
 import { filterBy, idField, idInput, NAMES, Timestamp } from './ids.js'
@@ -57,6 +58,11 @@ export const DeliveryNode = z
     stale: z.boolean().nullable().describe('Whether it has been silent for too long; `null` if unknown.'),
     staleness_ms: Count.nullable().describe('How long it has been silent, in ms; `null` if unknown.'),
     counters: NodeCounters.describe('Counters since its start, by low-cardinality names.'),
+    latency: LatencyHistograms.nullable()
+      .optional()
+      .describe(
+        'How long the steps of the commands took that ended at this node since its start, refused admissions excluded. `null` or absent if not known.',
+      ),
     metadata: HostMetadata.optional().describe(`Host-supplied metadata of the node, at most ${METADATA_BYTES} bytes.`),
   })
   .describe('One node of delivery. Facts that its system does not have are `null`.')

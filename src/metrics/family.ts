@@ -13,6 +13,8 @@ export interface MetricSample {
   readonly labels: Readonly<Record<string, string>>
   /** Finite. */
   readonly value: number
+  /** Which number of a histogram it is: a bucket, with its upper bound in the label `le`, the sum, or the count. */
+  readonly part?: 'bucket' | 'sum' | 'count'
 }
 
 /** The constant part of a metric family. */
@@ -20,7 +22,7 @@ export interface MetricDescription {
   /** With its unit; without the `_total` of a counter and the `_info` of an info, which the text formats add. */
   readonly name: string
   /** `info`: always 1; the information is in its labels. */
-  readonly type: 'gauge' | 'counter' | 'info'
+  readonly type: 'gauge' | 'counter' | 'histogram' | 'info'
   readonly unit: 'seconds' | null
   readonly help: string
   /** Names of the labels. */
@@ -61,7 +63,7 @@ interface Question<Name extends FamilyName, Answer> {
 /** How a family is derived from a result: one number, `null` for unknown, or a sample per label set. */
 interface MetricDefinition<Answer> {
   readonly name: string
-  readonly type?: 'counter'
+  readonly type?: 'counter' | 'histogram'
   readonly unit?: 'seconds'
   readonly help: string
   readonly labels?: readonly string[]
@@ -83,7 +85,7 @@ export interface Group {
   read(inspectors: Inspectors, scrape: Scrape): Promise<Outcome | undefined>
 }
 
-const keyOf = ({ labels }: MetricSample) => JSON.stringify(Object.values(labels))
+const keyOf = ({ labels, part }: MetricSample) => JSON.stringify([part ?? '', ...Object.values(labels)])
 
 /**
  * The valid samples of `read`. Invalid numbers are dropped; a duplicate label set would invalidate the whole scrape.

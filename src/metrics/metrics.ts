@@ -168,7 +168,7 @@ const OPEN_METRICS: Format = {
 const PLAIN_TEXT: Format = { type: 'text/plain; version=0.0.4; charset=utf-8', open: false }
 
 /** The suffix of a sample name in OpenMetrics. */
-const SUFFIXES = { gauge: '', counter: '_total', info: '_info' } as const
+const SUFFIXES = { gauge: '', counter: '_total', histogram: '', info: '_info' } as const
 
 const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '"': '\\"' }
 const escaped = (text: string) => text.replaceAll(/[\\\n"]/g, (found) => ESCAPES[found] as string)
@@ -189,7 +189,7 @@ function familyText({ name, type, unit, help, samples }: MetricFamily, open: boo
     `# HELP ${named} ${escapedHelp(help, open)}\n`,
     `# TYPE ${named} ${type === 'info' && !open ? 'gauge' : type}\n`,
     ...(open && unit !== null ? [`# UNIT ${named} ${unit}\n`] : []),
-    ...samples.map((sample) => sampleLine(sampled, sample)),
+    ...samples.map((sample) => sampleLine(sample.part ? `${name}_${sample.part}` : sampled, sample)),
   ].join('')
 }
 

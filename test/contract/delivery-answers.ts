@@ -354,6 +354,18 @@ export function answersContract({ clock, dispatcher, open, advance, status, summ
       })
       // That of c4, which is acknowledged and has not ended.
       expect(oldest_open_age_ms).toBe(6_410)
+      // The node counts them in its histograms as they end.
+      const [node] = (await dispatcher.inspector.listNodes({ limit: 1, cursor: null }, ASK)).items
+      const histograms = Object.entries(node?.latency ?? {}).flatMap(([step, histogram]) =>
+        'counts' in histogram ? [[step, histogram.counts.reduce((a, b) => a + b, 0), histogram.sum_ms]] : [],
+      )
+      expect(histograms).toEqual([
+        ['handover', 3, 600],
+        ['acknowledgement', 3, 30],
+        ['outcome', 3, 3_000],
+        ['total', 3, 3_630],
+      ])
+      expect(node?.latency?.handover.counts.slice(0, 8)).toEqual([0, 0, 0, 0, 1, 1, 1, 0])
     })
   })
 

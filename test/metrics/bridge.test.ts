@@ -34,7 +34,9 @@ it('the bridge to a meter observes the collected metrics, with the same names an
       observed.push([made.get(instrument)?.name, value, labels]),
   })
   const { families } = await metrics.collect()
-  const told = families.flatMap(({ name, samples }) => samples.map(({ labels }) => [name, labels]))
+  const told = families
+    .filter(({ type }) => type !== 'histogram')
+    .flatMap(({ name, samples }) => samples.map(({ labels }) => [name, labels]))
   expect(observed.map(([name, , labels]) => [name, labels])).toEqual(told)
   expect([...made.values()]).toContainEqual({ name: 'relayscope_rpc_calls_opened', kind: 'counter' })
   expect([...made.values()]).toContainEqual({ name: 'relayscope_source_duration_seconds', kind: 'gauge', unit: 's' })

@@ -9,7 +9,7 @@ import { ROOT } from '../repository/imports.js'
 
 const textOf = (path: string) => readFileSync(`${ROOT}/${path}`, 'utf8')
 const metrics = createMetrics({ inspectors: createFakeInspectors(createWorld()), auth: noopAuth() })
-const SUFFIX = { gauge: '', counter: '_total', info: '_info' }
+const SUFFIX = { gauge: '', counter: '_total', histogram: '', info: '_info' }
 const series = new Map(metrics.families.map(({ name, type, labels }) => [name + SUFFIX[type], labels]))
 
 describe('the table of families', () => {

@@ -36,9 +36,12 @@ describe('the handler', () => {
     expect(open).toEqual(series(parseText(await read('text/plain'), false)))
     const { families } = await metrics.collect()
     expect(families.map(({ name }) => name)).toEqual(metrics.families.map(({ name }) => name))
-    const suffix = { gauge: '', counter: '_total', info: '_info' }
+    const suffix = { gauge: '', counter: '_total', histogram: '', info: '_info' }
     const collected = families.flatMap(({ name, type, samples }) =>
-      samples.map(({ labels }) => ({ name: name + suffix[type], labels: { ...labels } })),
+      samples.map(({ labels, part }) => ({
+        name: part ? `${name}_${part}` : name + suffix[type],
+        labels: { ...labels },
+      })),
     )
     expect(collected).toEqual(open)
     for (const { labels, samples } of families)

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { emptyHistograms, measure } from '../../src/contract/delivery-rules.js'
 import type { Inspectors } from '../../src/contract/families.js'
 import { createFakeInspectors } from '../../src/testing/index.js'
 import { parseText, seriesValue } from './parse.js'
@@ -25,6 +26,32 @@ describe('nodes and scopes', () => {
     })
     expect(seriesValue(families, 'relayscope_delivery_nodes', { state: 'stale' })).toBe(1)
     expect(seriesValue(families, 'relayscope_delivery_node_silence_seconds', { node_id: 'relay-1' })).toBe(1.5)
+  })
+
+  it('a node has a histogram for each step that was measured', async () => {
+    const latency = emptyHistograms()
+    for (const handover of [5, 6, 4_000, 7_200_000]) measure(latency, { handover, total: 10 })
+    const world = {
+      nodes: [
+        { ...NODE, latency },
+        { ...NODE, node_id: 'relay-2', latency: null },
+      ],
+    }
+    const families = await scrape({ inspectors: createFakeInspectors({ delivery: world } as never) })
+    const { type, unit, samples = [] } = families.get('relayscope_delivery_node_step_seconds') ?? {}
+    expect([type, unit]).toEqual(['histogram', 'seconds'])
+    expect(samples.every(({ labels }) => labels.node_id === 'relay-1')).toBe(true)
+    const handover = samples.filter(({ labels }) => labels.step === 'handover')
+    const buckets = handover.filter(({ name }) => name.endsWith('_bucket'))
+    expect(buckets.map(({ labels, value }) => `${labels.le} ${value}`)).toEqual([
+      ...['0.005 1', '0.01 2', '0.025 2', '0.05 2', '0.1 2', '0.25 2', '0.5 2', '1.0 2', '2.5 2', '5.0 3', '10.0 3'],
+      ...['30.0 3', '60.0 3', '300.0 3', '3600.0 3', '+Inf 4'],
+    ])
+    expect(handover.slice(-2).map(({ name, value }) => [name.split('_').at(-1), value])).toEqual([
+      ['count', 4],
+      ['sum', 7_204.011],
+    ])
+    expect(samples.filter(({ labels }) => labels.step === 'outcome')).toEqual([])
   })
 
   it('names no more nodes than its bound, and is then not complete', async () => {

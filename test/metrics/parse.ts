@@ -32,6 +32,22 @@ function labelsOf(text: string | undefined): Record<string, string> {
   return labels
 }
 
+/** Buckets come in the order of their bounds, never decrease, and end with `+Inf`, which is the count. */
+function checkBuckets(name: string, samples: ParsedFamily['samples']) {
+  let last = { bound: Number.NEGATIVE_INFINITY, value: 0 }
+  for (const { name: sample, labels, value } of samples) {
+    if (sample === `${name}_bucket`) {
+      const bound = labels.le === '+Inf' ? Number.POSITIVE_INFINITY : Number(labels.le)
+      if (!(bound > last.bound) || value < last.value) fail(`${sample} ${JSON.stringify(labels)}`)
+      last = { bound, value }
+    } else if (labels.le !== undefined) fail(sample)
+    else if (sample === `${name}_count`) {
+      if (last.bound !== Number.POSITIVE_INFINITY || last.value !== value) fail(sample)
+      last = { bound: Number.NEGATIVE_INFINITY, value: 0 }
+    }
+  }
+}
+
 /** What `text` says, by the names of its families as the metadata gives them. */
 export function parseText(text: string, open: boolean): Map<string, ParsedFamily> {
   if (!text.endsWith('\n') || text.includes('\r')) fail('line ends')
@@ -57,16 +73,18 @@ export function parseText(text: string, open: boolean): Map<string, ParsedFamily
     const [, name, labels, value] = SAMPLE.exec(line) ?? fail(line)
     if (!current) fail(line)
     const suffix = open ? ({ counter: '_total', info: '_info' }[current.type] ?? '') : ''
-    if (name !== current.name + suffix) fail(`${line} in ${current.name}`)
+    const names = current.type === 'histogram' ? ['_bucket', '_count', '_sum'] : [suffix]
+    if (!names.some((one) => name === current?.name + one)) fail(`${line} in ${current.name}`)
     const sample = { name: name as string, labels: labelsOf(labels), value: Number(value) }
     const key = JSON.stringify([name, Object.entries(sample.labels).sort()])
     if (series.has(key)) fail(`${line} twice`)
     series.add(key)
-    if (current.type === 'counter' && sample.value < 0) fail(line)
+    if (current.type !== 'gauge' && sample.value < 0) fail(line)
     current.samples.push(sample)
   }
   for (const [name, { type, samples }] of families) {
-    if (!['gauge', 'counter', ...(open ? ['info'] : [])].includes(type) || samples.length === 0) fail(name)
+    if (!['gauge', 'counter', 'histogram', ...(open ? ['info'] : [])].includes(type) || samples.length === 0) fail(name)
+    if (type === 'histogram') checkBuckets(name, samples)
     if (!open && type === 'counter' && !name.endsWith('_total')) fail(name)
   }
   return families

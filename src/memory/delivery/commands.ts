@@ -8,6 +8,7 @@ import {
   type TerminalState,
   TRACKED_STATES,
 } from '../../contract/delivery.js'
+import { emptyHistograms, measure, stepTimes } from '../../contract/delivery-rules.js'
 import { clientKey } from '../../contract/ids.js'
 import { createTally } from '../../fair-share/tally.js'
 import { FieldIndex } from '../table/field-index.js'
@@ -72,6 +73,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
     acknowledgement: {},
     other: {},
   }
+  const latency = emptyHistograms()
   const trackedOf = createTally()
   const waitersOf = createTally()
   /**
@@ -149,6 +151,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
     attached,
     attachedOf,
     counters,
+    latency,
     totals,
     trackedOf,
     waitersOf,
@@ -256,6 +259,8 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
       closeIfEmpty(mailbox)
       count('outcome', state)
       minutes.ended(state)
+      const { admittedAt: admitted, handedOverAt: handedOver, acknowledgedAt: acknowledged } = command
+      measure(latency, stepTimes({ admitted, handedOver, acknowledged, ended: at }))
       ended.keep(command)
     },
   }

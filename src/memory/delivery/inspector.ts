@@ -11,6 +11,7 @@ import {
   type DeliveryCommand,
   type DeliveryInspector,
   type DeliveryMailbox,
+  type DeliveryNode,
   type DeliverySummary,
   type DeliveryTenant,
   LATENCY_SAMPLE,
@@ -258,8 +259,34 @@ function listMailboxes(
   return { items, next_cursor: null, has_more: false, examined }
 }
 
+/** Returns this node as it is now. */
+function ownNode({ store, clock, loop, nodeId, metadata }: DeliveryInspectorOptions): DeliveryNode {
+  const staleness_ms = clock.steady() - loop.lastPass.steady
+  const stale = staleness_ms > STALE_MS
+  const { recovery, outcome, acknowledgement, other } = store.counters
+  return {
+    node_id: nodeId,
+    mailbox_listener_alive: null,
+    // Whether a silent loop still runs, and which clients are served, is unknown.
+    reconciliation_loop_alive: stale ? null : !loop.closed,
+    active_drainers: stale ? null : store.totals.drainers,
+    connection_waiters: stale ? null : store.totals.waiters,
+    updated_at: toTimestamp(loop.lastPass.at),
+    stale,
+    staleness_ms,
+    counters: {
+      recovery: { ...recovery },
+      outcome: { ...outcome },
+      acknowledgement: { ...acknowledgement },
+      other: { ...other },
+    },
+    latency: structuredClone(store.latency),
+    ...(metadata && { metadata }),
+  }
+}
+
 export function createDeliveryInspector(options: DeliveryInspectorOptions): DeliveryInspector {
-  const { store, clock, loop, nodeId, deploymentId, metadata } = options
+  const { store, clock, nodeId, deploymentId } = options
 
   return {
     version: store.version,
@@ -277,28 +304,7 @@ export function createDeliveryInspector(options: DeliveryInspectorOptions): Deli
     listNodes(page) {
       // There is one node and so one page: no cursor was ever issued.
       if (page.cursor !== null) throw new Refusal('invalid_cursor')
-      const staleness_ms = clock.steady() - loop.lastPass.steady
-      const stale = staleness_ms > STALE_MS
-      const { recovery, outcome, acknowledgement, other } = store.counters
-      const node = {
-        node_id: nodeId,
-        mailbox_listener_alive: null,
-        // Whether a silent loop still runs, and which clients are served, is unknown.
-        reconciliation_loop_alive: stale ? null : !loop.closed,
-        active_drainers: stale ? null : store.totals.drainers,
-        connection_waiters: stale ? null : store.totals.waiters,
-        updated_at: toTimestamp(loop.lastPass.at),
-        stale,
-        staleness_ms,
-        counters: {
-          recovery: { ...recovery },
-          outcome: { ...outcome },
-          acknowledgement: { ...acknowledgement },
-          other: { ...other },
-        },
-        ...(metadata && { metadata }),
-      }
-      return { items: [node], next_cursor: null, has_more: false, examined: 1 }
+      return { items: [ownNode(options)], next_cursor: null, has_more: false, examined: 1 }
     },
 
     listCommands(filter, { cursor, limit, order = 'oldest' }, ctx) {

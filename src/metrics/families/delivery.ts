@@ -2,7 +2,7 @@
 
 import { BadRecord, requireRequested } from '../../contract/bad-record.js'
 import type { DeliveryInspector } from '../../contract/delivery.js'
-import { DeliveryNode, DeliverySummary, DeliveryTenant } from '../../contract/delivery.js'
+import { DeliveryNode, DeliverySummary, DeliveryTenant, LATENCY_STEPS } from '../../contract/delivery.js'
 import { checkId } from '../../contract/ids.js'
 import {
   defineMetrics,
@@ -60,6 +60,12 @@ const SUMMARY = defineMetrics(
       read: ({ sample_size }) => sample_size,
     },
     {
+      name: 'relayscope_delivery_oldest_open_age_seconds',
+      unit: 'seconds',
+      help: 'Time since the oldest command that has not ended was admitted. The histograms leave it out.',
+      read: ({ oldest_open_age_ms }) => seconds(oldest_open_age_ms),
+    },
+    {
       name: 'relayscope_delivery_legacy_stream_messages',
       help: 'Messages in the legacy command stream.',
       read: ({ legacy_stream_depth }) => legacy_stream_depth,
@@ -89,6 +95,31 @@ const counters = (nodes: readonly DeliveryNode[], kind: keyof DeliveryNode['coun
   nodes.flatMap(({ node_id, counters }) =>
     Object.entries(counters[kind]).map(([word, value]): MetricSample => ({ labels: { node_id, [name]: word }, value })),
   )
+
+/** A bound of a bucket as OpenMetrics writes numbers. */
+const boundOf = (ms: number) => (ms % 1_000 === 0 ? `${ms / 1_000}.0` : String(ms / 1_000))
+
+/** The histogram of each node and step that has one. */
+function histograms(nodes: readonly DeliveryNode[]): MetricSample[] {
+  return nodes.flatMap(({ node_id, latency }) =>
+    LATENCY_STEPS.flatMap((step): MetricSample[] => {
+      const { counts = [], sum_ms = 0 } = latency?.[step] ?? {}
+      const labels = { node_id, step }
+      let total = 0
+      const buckets = counts.map((count, i): MetricSample => {
+        total += count
+        const bound = latency?.bounds_ms[i]
+        return {
+          part: 'bucket',
+          labels: { ...labels, le: bound === undefined ? '+Inf' : boundOf(bound) },
+          value: total,
+        }
+      })
+      if (total === 0) return []
+      return [...buckets, { part: 'count', labels, value: total }, { part: 'sum', labels, value: sum_ms / 1_000 }]
+    }),
+  )
+}
 
 /** The state of a node that reports nothing about itself is unknown. */
 const stateOf = ({ stale }: DeliveryNode) => (stale === null ? 'unknown' : stale ? 'stale' : 'live')
@@ -174,6 +205,14 @@ const NODES = defineMetrics(
       help: 'Acknowledgements and results received since the node started, by kind.',
       labels: ['node_id', 'acknowledgement'],
       read: (nodes) => counters(nodes, 'acknowledgement', 'acknowledgement'),
+    },
+    {
+      name: 'relayscope_delivery_node_step_seconds',
+      type: 'histogram',
+      unit: 'seconds',
+      help: 'How long the steps of ended commands took, since the node started: handover, acknowledgement, outcome, total.',
+      labels: ['node_id', 'step', 'le'],
+      read: histograms,
     },
     {
       name: 'relayscope_delivery_node_events',

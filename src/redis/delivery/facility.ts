@@ -108,6 +108,7 @@ export function commandDispatcherOn(
     active_drainers: attempts.clients,
     connection_waiters: waiters.size,
     counters: delivery.counters,
+    latency: delivery.latency,
     ...(metadata && { metadata }),
   })
   const heartbeat = createHeartbeat(store, nodeId, state)

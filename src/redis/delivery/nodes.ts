@@ -16,7 +16,13 @@ export const keptMs = ({ is_closed = false }: Pick<NodeRecord, 'is_closed'>) =>
   is_closed ? CLOSED_NODE_KEPT_MS : NODE_KEPT_MS
 
 /** What a node says of itself, beside its name and the time, which are the store's. */
-const OWN_FIELDS = { active_drainers: true, connection_waiters: true, counters: true, metadata: true } as const
+const OWN_FIELDS = {
+  active_drainers: true,
+  connection_waiters: true,
+  counters: true,
+  latency: true,
+  metadata: true,
+} as const
 export const NodeRecord = DeliveryNode.pick(OWN_FIELDS).extend({
   /** Whether it hears of commands at once. */
   is_listening: z.boolean(),

@@ -1,5 +1,6 @@
 /** How a node of the dispatcher runs its scripts, and what it does with all that they answer beside the answers. */
 import type { CounterKind, CounterName } from '../../contract/delivery.js'
+import { emptyHistograms, measure, reportedTimes } from '../../contract/delivery-rules.js'
 import { utf8Length } from '../../contract/ids.js'
 import { shardOf } from '../store/keys.js'
 import { toScriptError } from '../store/reply.js'
@@ -77,7 +78,20 @@ function createCounters(onCount: DeliveryRunOptions['onCount']) {
     named[name] = (named[name] ?? 0) + times
     onCount(kind, name, times)
   }
-  return { counters, count }
+  const latency = emptyHistograms()
+  return {
+    counters,
+    latency,
+    count,
+    /** Counts the entries of a reply: `took` has the times of commands that ended. */
+    addAll(counted: NodeReply['counted']) {
+      for (const [entry, times] of counted) {
+        const [kind = '', ...rest] = entry.split(' ')
+        if (kind === 'took') measure(latency, reportedTimes(rest), times)
+        else count(kind as CounterKind, rest[0] as CounterName<CounterKind>, times)
+      }
+    },
+  }
 }
 
 const answerOf = (script: AnyScript, reply: NodeReply, call: number): Answered<unknown> => ({
@@ -87,17 +101,14 @@ const answerOf = (script: AnyScript, reply: NodeReply, call: number): Answered<u
 
 export function createDeliveryRun(options: DeliveryRunOptions) {
   const { store, onNotice, onTime, onCount } = options
-  const { counters, count } = createCounters(onCount)
+  const { addAll, ...counts } = createCounters(onCount)
   const open = new Map<AnyScript, Map<number, Batch>>()
 
   const node = nodeArguments(options)
 
   function apply({ now, counted, notices }: NodeReply, shard: number) {
     onTime(now)
-    for (const [entry, times] of counted) {
-      const [kind, name] = entry.split(' ') as [CounterKind, CounterName<CounterKind>]
-      count(kind, name, times)
-    }
+    addAll(counted)
     for (const notice of notices) onNotice(notice, shard)
   }
 
@@ -170,8 +181,7 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
   }
 
   return {
-    counters,
-    count,
+    ...counts,
     run,
     /** Runs `script` in the shard of the user's records. */
     async runFor<Given, Answer>(

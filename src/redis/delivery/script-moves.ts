@@ -192,6 +192,8 @@ local function finish(c, state, reason, at, by)
   relist(c, from)
   if c.scope_shard == '' then release(c.scope_id, c.ref) end
   count('outcome ' .. state)
+  local acknowledged = string.match(c.acknowledged, '^[^\\n]*\\n([^\\n]*)') or ''
+  count('took ' .. c.admitted_at .. ' ' .. c.handed_over_at .. ' ' .. acknowledged .. ' ' .. (at or now_text))
   renotify(c)
   keep('ended', c.ref, c.until_ms)
 end

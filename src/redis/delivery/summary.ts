@@ -9,7 +9,7 @@ import {
   TRACKED_STATES,
   WaitsFor,
 } from '../../contract/delivery.js'
-import { AGE_SAMPLE, latencyOf, type StepTimes } from '../../contract/delivery-rules.js'
+import { AGE_SAMPLE, latencyOf, reportedTimes, type StepTimes } from '../../contract/delivery-rules.js'
 import { toTimestamp } from '../../contract/ids.js'
 import type { InspectionContext } from '../../contract/page.js'
 import { count, listOf, strings } from '../store/reply.js'
@@ -259,20 +259,8 @@ function total<Counts extends Readonly<Record<string, number>>>(parts: readonly 
 
 /** The times of a command that has ended, as the script tells them. */
 function timesOf(text: string): { endedAt: number; times: StepTimes } {
-  const [admitted, handedOver, acknowledged, ended] = text.split(' ').map((at) => (at === '' ? undefined : Number(at)))
-  const between = (from: number | undefined, to: number | undefined) =>
-    from !== undefined && to !== undefined && Number.isFinite(to - from)
-      ? Math.max(0, Math.round(to - from))
-      : undefined
-  return {
-    endedAt: ended ?? 0,
-    times: {
-      handover: between(admitted, handedOver),
-      acknowledgement: between(handedOver, acknowledged),
-      outcome: between(acknowledged, ended),
-      total: between(admitted, ended),
-    },
-  }
+  const texts = text.split(' ')
+  return { endedAt: Number(texts[3] ?? 0), times: reportedTimes(texts) }
 }
 
 async function partOf(store: Store, shard: number, now: number, ctx: InspectionContext) {
