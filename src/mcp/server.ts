@@ -12,6 +12,7 @@ import {
   EXPLAIN_FINDINGS,
   FIND_RECORDS,
   GET_RECORD,
+  SEARCH,
   USER_SUMMARY,
 } from './tools/records.js'
 import type { Tool, ToolContext } from './tools/tool.js'
@@ -19,6 +20,7 @@ import type { Tool, ToolContext } from './tools/tool.js'
 /** In the order in which they are listed. */
 const TOOLS: readonly Tool[] = [
   RELAY_OVERVIEW,
+  SEARCH,
   FIND_RECORDS,
   GET_RECORD,
   USER_SUMMARY,

@@ -27,7 +27,7 @@ const HITS_MAX = 20
 /** Entries that one lookup without an index may examine. */
 const LOOKUP_ENTRIES = 2_000
 /** How long one lookup may take, in ms, and at most half of what the request may: a source that hangs must not keep what the others find. */
-const LOOKUP_MS = 1_000
+const LOOKUP_MS = 4_000
 
 /** What a hit is. */
 export const HitKind = z

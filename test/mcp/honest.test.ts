@@ -125,15 +125,21 @@ describe('the overview', () => {
     expect(content?.complete).toBe(true)
   })
 
-  it('counts findings of the first page alone, and says so', async () => {
+  it('counts the findings of each kind, and says of which there may be more', async () => {
     const calls = Array.from({ length: 130 }, (_, i) => ({
       ...createWorld().calls[0],
       correlation_id: `call-${i}`,
       instance_id: 'old',
     }))
-    const router = createSubject({ inspectors: createFakeInspectors({ ...createWorld(), calls: calls as never }) })
-    const { text } = await fetchRoute({ router }, 'relay_overview')
-    expect(text).toContain('findings: the first ones only, more follow.')
+    const inspectors = createFakeInspectors({ ...createWorld(), calls: calls as never })
+    const overviewOf = (options: object) =>
+      fetchRoute({ router: createSubject({ inspectors, ...options }) }, 'relay_overview')
+    const { content } = await overviewOf({})
+    expect(content?.untrusted).toMatchObject({
+      findings: { call_to_superseded_instance: { count: 130, oldest_since: null } },
+    })
+    const { text } = await overviewOf({ limits: { examined: 100 } })
+    expect(text).toMatch(/findings: at least this many of .*call_to_superseded_instance/)
   })
 })
 
@@ -276,7 +282,14 @@ describe('the bytes of an answer', () => {
       subject: { long },
     }))
     const page = { items, has_more: true, next_cursor: 'c'.repeat(1_000), not_looked_for: names }
+    const groups = items.map((item) => ({ ...item, count: 1, exact: false, oldest_since: long }))
     const answers: Record<string, object> = {
+      '/findings/summary': {
+        kinds: groups,
+        not_looked_for: names,
+        completeness: { complete: false, truncated_sources: names },
+      },
+      '/search': { hits: items, more: names, cut: names },
       '/findings': { ...page, completeness: { complete: false, truncated_sources: names } },
       '/': { deployment_id: long, mode: long, version: long },
     }
@@ -287,8 +300,8 @@ describe('the bytes of an answer', () => {
         return answer ? Response.json(answer) : Response.json({ code: 'x', title: long }, { status: 503 })
       },
     }
-    for (const tool of ['explain_findings', 'relay_overview', 'user_summary']) {
-      const given = tool === 'user_summary' ? { user_id: 'alice' } : {}
+    for (const tool of ['explain_findings', 'relay_overview', 'search', 'user_summary']) {
+      const given = { user_summary: { user_id: 'alice' }, search: { q: 'x' } }[tool] ?? {}
       const { content, text } = await fetchRoute({ router, auth: noopAuth(), answerBytes: 8_192 }, tool, given)
       expect(new TextEncoder().encode(text).byteLength, tool).toBeLessThanOrEqual(8_192)
       // The last one is refused.

@@ -50,7 +50,7 @@ describe('relayscope mcp', () => {
       expect(await call(client, tool, given)).toMatchObject({ isError: true, text: '403 forbidden: Not allowed' })
     await close()
     expect(await call(client, 'relay_overview')).toMatchObject({ isError: true, text: 'no response' })
-    expect((await client.listTools()).tools).toHaveLength(7)
+    expect((await client.listTools()).tools).toHaveLength(8)
   })
 
   it('shows payloads only with --payloads', async () => {
@@ -66,7 +66,7 @@ describe('relayscope mcp', () => {
   it.each([
     [[], 'expected the URL of the router'],
     [['http://localhost/'], 'pass the URL as --url'],
-    [['--url', 'http://a:b@localhost/'], 'a key does not belong into an address'],
+    [['--url', 'http://a:b@localhost/'], 'do not put credentials in the URL'],
     [['--url', 'http://localhost/', '--key-file', '/nowhere'], '--key-file cannot be read'],
   ])('%j is wrong usage', async (args, words) => {
     const { code, out, err } = await startCommand(['mcp', ...args]).ended

@@ -24,6 +24,7 @@ const itemsOf = async (route: string) => (await answerOf(route)).items as Json[]
 
 /** Each tool, its arguments, and the answer of the router to the same request. */
 const ASKED: [tool: string, given: Json, expected: () => Promise<unknown>][] = [
+  ['search', { q: 'alice' }, async () => (await answerOf('/search?q=alice')).hits],
   ['find_records', { family: 'connections' }, () => itemsOf('/connections')],
   [
     'find_records',
@@ -51,6 +52,7 @@ const ASKED: [tool: string, given: Json, expected: () => Promise<unknown>][] = [
 
 const NAMES = [
   'relay_overview',
+  'search',
   'find_records',
   'get_record',
   'user_summary',
@@ -81,7 +83,7 @@ function expectAlike({ text, content }: Answer) {
 describe.each(TRANSPORTS)('the tools over %s', (_, connect) => {
   beforeAll(buildCommand)
 
-  it('are six, in a fixed order, read-only, and answer as the router does', async () => {
+  it('are eight, in a fixed order, read-only, and answer as the router does', async () => {
     const client = await connect()
     const { tools } = await client.listTools()
     expect(tools.map(({ name }) => name)).toEqual(NAMES)
@@ -105,8 +107,8 @@ describe.each(TRANSPORTS)('the tools over %s', (_, connect) => {
     const findings = await call(client, 'explain_findings', { kind: 'counts_disagree' })
     expectAlike(findings)
     expect(findings.content).toMatchObject({ untrusted: [{ kind: 'counts_disagree', subject: {} }] })
-    expect(findings.text).toContain('counts_disagree: Two sources count the same things')
-    expect(findings.text).toContain('It does not say which of them is right.')
+    expect(findings.text).toContain('counts_disagree: Two sources count the same entries')
+    expect(findings.text).toContain('It does not say which number is right.')
   })
 
   it('refuse in the words of the router', async () => {
@@ -201,12 +203,12 @@ describe('the tools over the facilities in memory', () => {
 })
 
 describe('the list of tools', () => {
-  it('takes fewer than 2000 tokens', async () => {
+  it('takes fewer than 2300 tokens', async () => {
     const { tools } = await (await connectHttp(await serve())).listTools()
     // Three bytes to a token: tokenizers of today make fewer tokens of such text, four bytes and more to each.
     const tokens = Math.ceil(new TextEncoder().encode(JSON.stringify(tools)).byteLength / 3)
     console.log(`the list of tools: at most ${tokens} tokens`)
-    expect(tokens).toBeLessThan(2_000)
+    expect(tokens).toBeLessThan(2_300)
   })
 
   it('is the same each time', async () => {

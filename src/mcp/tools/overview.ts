@@ -8,7 +8,6 @@ import { defineTool } from './tool.js'
 type Json = Record<string, unknown>
 
 const NODES = 20
-const FINDINGS = 100
 
 /** `record` with these members alone. */
 const only = (record: Json, ...names: string[]) =>
@@ -62,13 +61,22 @@ const PARTS: Record<string, Part> = {
     notes: (value) => partNotes('nodes', value),
   },
   findings: {
-    route: `/findings?limit=${FINDINGS}`,
-    read: (value) => {
-      const counts: Record<string, number> = {}
-      for (const kind of safeNames(recordsOf(value)?.map((row) => row.kind))) counts[kind] = (counts[kind] ?? 0) + 1
+    route: '/findings/summary',
+    read: ({ kinds }) => {
+      const counts: Record<string, unknown> = {}
+      for (const { kind, count, oldest_since } of recordsOf({ items: kinds }) ?? [])
+        if (count !== 0) for (const name of safeNames([kind])) counts[name] = { count, oldest_since }
       return counts
     },
-    notes: (value) => [...partNotes('findings', value), ...blindNotes(value).map((note) => `findings: ${note}`)],
+    notes: (value) => {
+      const atLeast = (recordsOf({ items: value.kinds }) ?? []).filter(({ exact }) => exact !== true)
+      return [
+        ...(atLeast.length === 0
+          ? []
+          : [`findings: at least this many of ${nameList(atLeast.map(({ kind }) => kind))}.`]),
+        ...[...sampleNotes(value), ...blindNotes(value)].map((note) => `findings: ${note}`),
+      ]
+    },
   },
 }
 

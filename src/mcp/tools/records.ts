@@ -175,6 +175,32 @@ export const GET_RECORD = defineTool({
   },
 })
 
+export const SEARCH = defineTool({
+  name: 'search',
+  description:
+    'What has this id in any family, and which users and actions begin with it. route says where to find each hit.',
+  input: z.strictObject({ q: z.string() }),
+  output: MANY,
+  async run(input, { fetchRoute }) {
+    const { value, problem } = await fetchRoute(requestOf('/search', input))
+    if (problem !== undefined) return { refused: problem }
+    const hits = recordsOf({ items: value.hits })
+    if (hits === null) return { refused: 'the response is not a list' }
+    const [more, cut] = [nameList(value.more), nameList(value.cut)]
+    const notes = [
+      ...(more === '' ? [] : [`The first ones only of ${more}.`]),
+      ...(cut === '' ? [] : [`Not searched to the end: ${cut}. There may be more.`]),
+    ]
+    return {
+      headline: (many) => `${count(many, 'hit')}.`,
+      complete: notes.length === 0,
+      notes,
+      next_cursor: null,
+      untrusted: hits,
+    }
+  },
+})
+
 // The tool that lists findings with what they mean and do not mean.
 
 /** Maximum characters of a kind's explanation, and maximum kinds: the router's own texts are shorter. */
