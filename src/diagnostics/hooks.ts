@@ -6,6 +6,8 @@ import { defineOptions, func, hook, type Input } from '../contract/options.js'
 
 /** One request, as an audit trail keeps it. Never holds a body, a header or a key. */
 export interface AccessRecord {
+  /** When the request arrived, by the clock of the router (`now`): RFC 3339, UTC, milliseconds. */
+  at: string
   /** The name that the authenticator returned; `null` if authentication failed. */
   principal: string | null
   method: string

@@ -2,7 +2,7 @@
 import { Deadline } from '../async/deadline.js'
 import { BadRecord } from '../contract/bad-record.js'
 import { CAPABILITIES } from '../contract/capabilities.js'
-import { checkId } from '../contract/ids.js'
+import { checkId, toTimestamp } from '../contract/ids.js'
 import type { Awaitable } from '../contract/page.js'
 import type { AdminPrincipal } from '../http/auth.js'
 import { createEngine, type Mountable, type Route, toHandler } from '../http/engine.js'
@@ -226,6 +226,7 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
     // Log unauthenticated requests only if they were rejected with 403.
     if (principal === null && given.status !== 403) return given
     hooks.access({
+      at: toTimestamp(startedAt),
       principal,
       method: request.method,
       route,

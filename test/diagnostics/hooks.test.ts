@@ -24,6 +24,7 @@ describe('the hooks', () => {
     await get(router, '/delivery/status?user_id=alice&client_id=desk&command_id=none')
     await get(router, '/contexts?user_id=alice', { headers: { 'x-admin-key': SECRET } })
     const record = (route: string | null, status: number, rest: object = {}) => ({
+      at: expect.stringMatching(/^2\d{3}-\d\d-\d\dT[\d:.]{12}Z$/),
       principal: 'admin',
       method: 'GET',
       route,
