@@ -72,7 +72,7 @@ const variants = {
   async 'node:http, small'() {
     return createServer((_, res) => res.writeHead(200, SMALL_HEADERS).end(SMALL))
   },
-  /** What the platform takes for the same: one `Request` made and one `Response` made and read, without a signal. */
+  /** What the platform takes: one `Request` made and one `Response` made and read, without a signal. */
   async 'Request and Response by hand, small'() {
     const handler = () => new Response(SMALL, { headers: SMALL_HEADERS })
     return createServer(async (req, res) => {
@@ -248,7 +248,7 @@ async function main() {
     ),
     higher('the same through srvx', null, whole('srvx, small')),
     higher(
-      'the same with a Request and a Response by hand: the most in reach',
+      'the same by hand, with a Request and a Response made at once',
       null,
       whole('Request and Response by hand, small'),
     ),

@@ -41,6 +41,15 @@ const ROUTES = [
   '/subscriptions',
   '/sources',
 ]
+/** Answers over many records, each reported by itself. Client 1 is the same one in every size. */
+const AGGREGATES = [
+  '/search?q=user-1',
+  '/findings?limit=50',
+  '/findings/summary',
+  '/delivery/why?user_id=user-1&client_id=client-1&command_id=k',
+]
+/** Operators that ask for aggregates at once. */
+const OPERATORS = 50
 
 /** CPU ms since `from`: on a busy machine waiting must not count. */
 function cpuMs(from) {
@@ -154,6 +163,27 @@ async function checkCounts(host, size) {
   check(`of ${size} connections a tenth is disconnected`, JSON.parse(body).total, size / 10, size)
 }
 
+/** CPU of the aggregates for one of many operators at once, relative to one operator alone: answers may be shared. */
+async function crowdOf({ router }) {
+  const ask = async () => {
+    for (const path of AGGREGATES) {
+      const { status, body } = await router.reply(request(path))
+      if (status !== 200) throw new Error(`${path}: ${status} ${body}`)
+    }
+  }
+  const cpuOf = async (operators) => {
+    const from = process.cpuUsage()
+    await Promise.all(Array.from({ length: operators }, ask))
+    return cpuMs(from) / operators
+  }
+  const ratios = []
+  for (let round = 0; round < ROUNDS; round++) {
+    const alone = await cpuOf(1)
+    ratios.push((await cpuOf(OPERATORS)) / alone)
+  }
+  return ratios.sort((a, b) => a - b)[ratios.length >> 1]
+}
+
 async function saidBy({ router }, path) {
   const { items, has_more } = JSON.parse((await router.reply(request(path))).body)
   return items ? `${items.length} items${has_more ? ', and more' : ''}` : ''
@@ -184,6 +214,16 @@ for (const size of greater) {
       `  ${path.padEnd(48)} ${all.toFixed(1).padStart(8)} µs   ${ratio.toFixed(2)} ×   ${await saidBy(large, path)}${parts}`,
     )
   }
+  for (const path of AGGREGATES) {
+    const [before, { all }] = await bestOf([small, large], path)
+    console.log(`  ${path.padEnd(72)} ${all.toFixed(1).padStart(8)} µs   ${(all / before.all).toFixed(2)} ×`)
+    const [route] = path.split('?')
+    const growth = `growth of ${route} from ${least} to ${size}`
+    report([{ what: growth, goal: null, found: all / before.all, unit: '×', better: 'lower' }])
+  }
+  const crowd = await crowdOf(large)
+  const together = `CPU of an aggregate of ${size} records for one of ${OPERATORS} operators, against one alone`
+  report([{ what: together, goal: null, found: crowd, unit: '×', better: 'lower' }])
   const what = `greatest growth from ${least} to ${size}, ${worst.path}`
   report([{ what, goal: GOAL, found: worst.ratio, unit: '×', better: 'lower' }])
   await large.close()

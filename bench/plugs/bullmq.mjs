@@ -88,9 +88,9 @@ export async function run() {
     const { items } = await questions[name]['commands, the first page']()
     check(`a page of ${count} jobs has each job once`, new Set(items.map((item) => item.command_id)).size, PAGE, PAGE)
     const { waiting, delayed, prioritized } = await queue.getJobCounts()
-    const { state } = await questions[name]['status of one that has ended']()
+    const ended = await questions[name]['status of one that has ended']()
     check(`of ${count} jobs all but the done ones wait`, waiting + delayed + prioritized, (count * 9) / 10, count)
-    check('a job that was done has ended', state, 'resulted')
+    check('a job that was done has ended', ended.terminal !== null, true)
   }
   console.log(`answers about ${SIZES.large} jobs against ${SIZES.small}, median of ${ROUNDS} interleaved rounds`)
   for (const what of Object.keys(questions.small)) {
