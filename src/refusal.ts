@@ -41,6 +41,7 @@ export type RefusalCode =
 /** What is known about a failed write: it was not run and never will be, or the outcome is unknown. */
 export type WriteOutcome = 'not_run' | 'unknown'
 
+/** Options of a `Refusal`. */
 export interface RefusalOptions extends ErrorOptions {
   /** @default undefined: nothing is claimed, so that a reader is to take `unavailable` for `unknown` */
   outcome?: WriteOutcome
@@ -57,7 +58,9 @@ export interface RefusalOptions extends ErrorOptions {
  */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
+  /** Error code. */
   readonly code: RefusalCode
+  /** More about the error, if known. */
   readonly detail: string | undefined
   /** For `unavailable`: whether the write may have run anyway. */
   readonly outcome: WriteOutcome | undefined

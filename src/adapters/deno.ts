@@ -11,6 +11,7 @@ export interface DenoServeInfo {
   readonly remoteAddr: object
 }
 
+/** A handler for `Deno.serve`. */
 export type DenoHandler = (request: Request, info?: DenoServeInfo) => Promise<Response>
 
 /**

@@ -10,7 +10,9 @@ export interface ConnectionInfo {
 
 /** A response before it becomes a `Response` object. */
 export interface HttpReply {
+  /** HTTP status. */
   status: number
+  /** HTTP headers, with lower-case names. */
   headers: Record<string, string>
   /**
    * The whole text, for HEAD too: the adapter adds `content-length`. Or chunks, each pulled after the previous one was

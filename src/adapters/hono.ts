@@ -13,6 +13,7 @@ export interface HonoContext {
   notFound(): Response | Promise<Response>
 }
 
+/** A handler for a Hono route. */
 export type HonoHandler = (c: HonoContext, next?: () => Promise<void>) => Promise<Response | undefined>
 
 /**

@@ -5,6 +5,7 @@ import { sendResponse, writeResponse } from './node-answer.js'
 import { hasLostHeaders, type NodeRequest, type NodeResponse, readTarget } from './node-request.js'
 import { type MountOptions, readMountOptions } from './options.js'
 
+/** A request listener for `node:http`. */
 export type NodeHandler = (req: NodeRequest, res: NodeResponse, next?: () => void) => void
 
 /**

@@ -5,8 +5,10 @@ import { toNodeHandler } from './node-handler.js'
 import { LISTEN_OPTIONS, listen } from './node-listen.js'
 import { type Listening, type ListenOptions, MOUNT_OPTIONS, type MountOptions } from './options.js'
 
+/** Options of `startNodeServer`. */
 export interface NodeServerOptions extends ListenOptions, MountOptions {}
 
+/** A server that is listening. */
 export type NodeServer = Listening
 
 const OPTIONS: Shape<NodeServerOptions> = { ...LISTEN_OPTIONS, ...MOUNT_OPTIONS }

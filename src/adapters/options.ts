@@ -4,6 +4,7 @@ import { ANYTHING, checkOptions, HOOK, type Shape, shown } from '../contract/che
 import { createHostGuard, type HostGuard } from '../http/guard.js'
 import type { FetchHandler } from './handler.js'
 
+/** Options of every adapter. */
 export interface MountOptions {
   /**
    * Allowed values of `Host` and `Origin`; others get 403. `loopback` stands for this machine's own names
@@ -47,7 +48,9 @@ export interface ListenOptions {
 
 /** A listening server. Declared here so that its declaration needs no Node types. */
 export interface Listening {
+  /** Base URL of the server. */
   url: string
+  /** Port of the server. */
   port: number
   /**
    * Closes idle connections immediately, finishes pending responses, and destroys connections that remain after
@@ -60,6 +63,7 @@ export interface Listening {
 export interface HandlerErrorPlace {
   /** A handler's routes are not known here. */
   route: null
+  /** HTTP method of the request. */
   method: string
   /** Without its query. */
   path: string

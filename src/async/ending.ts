@@ -6,6 +6,7 @@ export const CLOSE_TIMEOUT_MS = 5_000
 
 /** The result of closing: how much work had to be abandoned. */
 export interface CloseResult {
+  /** Number of connections that were destroyed because they did not close in time. */
   aborted: number
 }
 

@@ -34,21 +34,31 @@ import {
 
 /** The stream lives. Nothing from before is replayed: refetch what you show. */
 export interface ReadyFrame {
+  /** Id of the subscription. */
   subscription_id: string
+  /** Id of the session. */
   session_id: string
+  /** Id of the site. */
   site_id: string
   /** Events that wait for this subscriber before its oldest are dropped. */
   queue_limit: number
+  /** Always `false`: events before the connection are not replayed. */
   replay: false
+  /** Interval of heartbeats, in ms. */
   heartbeat_ms: number
 }
 
 /** Events were lost. The numbers are exact, or `null` if unknown. Refetch what you show. */
 export interface GapFrame {
+  /** Why events are missing. */
   reason: GapReason
+  /** Number of missing events; `null` if unknown. */
   dropped: number | null
+  /** Number of events missed since the stream began; `null` if unknown. */
   dropped_total: number | null
+  /** Sequence number of the first missing event; `null` if unknown. */
   first_seq: number | null
+  /** Sequence number of the last missing event; `null` if unknown. */
   last_seq: number | null
 }
 
@@ -62,9 +72,11 @@ export type EndFrame =
 export interface Subscriber {
   /** An invalidation or notification, never the state itself: refetch the resource that it names. */
   onEvent(event: SiteEvent): void
+  /** Called when events were missed: fetch the current state again. */
   onGap?: ((gap: GapFrame) => void) | undefined
   /** Called at the start and after each reconnection. */
   onReady?: ((ready: ReadyFrame) => void) | undefined
+  /** Called when the relay has ended the stream for good. */
   onEnd?: ((end: EndFrame) => void) | undefined
 }
 
@@ -215,9 +227,11 @@ async function subscribe(send: Send, subscriber: Subscriber, signal: AbortSignal
   }
 }
 
+/** Options of `createCooperativeSiteClient`. */
 export interface CooperativeSiteClientOptions {
   /** Where the relay's routes begin, with its prefix: `/relay`, `https://example.test/relay`. */
   baseUrl: string
+  /** Id of the session. */
   sessionId: string
   /** @default the platform's */
   fetch?: typeof globalThis.fetch | undefined

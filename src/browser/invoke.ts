@@ -75,6 +75,7 @@ export async function toError(response: Response, unsaid?: 'unknown'): Promise<C
   return new CooperativeSiteError(codeOf(problem), status, outcome, { errors: fieldErrorsOf(problem) })
 }
 
+/** Options of one call. */
 export interface InvokeOptions {
   /** Hangs up, which cancels the call at the relay. */
   signal?: AbortSignal | undefined

@@ -41,6 +41,7 @@ export interface WatchedList {
   readonly complete: boolean
 }
 
+/** Options of `watch`. */
 export interface WatchOptions {
   /** Paths and queries of lists below the router's prefix: `/connections?status=connected`. At most 8. */
   views: readonly string[]
@@ -48,6 +49,7 @@ export interface WatchOptions {
   headers?: ClientHeaders
   /** Called with all lists by their views, after each change of any, of its age or of its staleness. */
   onChange(lists: Readonly<Record<string, WatchedList>>): void
+  /** Ends the watch. */
   signal?: AbortSignal
   /** @default globalThis.fetch */
   fetch?: typeof globalThis.fetch

@@ -8,8 +8,11 @@ const IDENTIFY_MS = 1_000
 
 /** A job as `identify` is given it. */
 export interface BullmqJob {
+  /** Name of the queue. */
   readonly queue: string
+  /** Id of the job. */
   readonly id: string
+  /** Name of the job. */
   readonly name: string
   /** The payload. Only the ids returned by `identify` leave the process. */
   readonly data: unknown
@@ -17,6 +20,7 @@ export interface BullmqJob {
 
 /** The owner of a job. A missing value or `null` means unknown. */
 export interface BullmqIdentity {
+  /** The user that the job belongs to, if any. */
   user_id?: string | null | undefined
   /** The client that the job is for, if any; without a `user_id` it is ignored. */
   client_id?: string | null | undefined

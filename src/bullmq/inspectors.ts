@@ -10,6 +10,7 @@ import { listNodes } from './nodes.js'
 import { type BullmqQueue, createLink, QUEUE_METHODS, TIMEOUT_MS } from './queue.js'
 import { listScopes, readScope, readSummary } from './scopes.js'
 
+/** Options of `bullmqInspectors`. */
 export const BullmqOptions = defineOptions({
   /** Your queues, each name once. They are never closed or written to. */
   queues: list<readonly BullmqQueue[]>(),

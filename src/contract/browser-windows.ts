@@ -8,16 +8,19 @@ import { inputObject } from './input.js'
 import { addNames, countOne, type FoldedPart, type UserIndex } from './observation.js'
 import type { Awaitable, Indexed, InspectionContext, Page, PageQuery } from './page.js'
 
+/** Whether a window is open or closed. */
 export const WindowStatus = z
   .enum(['open', 'stale', 'closed'])
   .describe('`open`: reported in time; `stale`: not reported in time; `closed`: reported as closed.')
 export type WindowStatus = z.infer<typeof WindowStatus>
 
+/** Type of a browser window. */
 export const WindowType = z
   .enum(['normal', 'popup', 'panel', 'app', 'devtools'])
   .describe('What kind of window it is, as browsers have it.')
 export type WindowType = z.infer<typeof WindowType>
 
+/** Display state of a browser window. */
 export const WindowState = z
   .enum(['normal', 'minimized', 'maximized', 'fullscreen'])
   .describe('How a window is shown, as browsers have it.')
@@ -75,20 +78,27 @@ export type BrowserWindowFilter = z.infer<typeof BrowserWindowFilter>
 
 /** Window counts, every enum value present; `unknown` counts windows without the field. */
 export interface BrowserWindowCounts extends Indexed {
+  /** Number of windows under the filter. */
   total: number
+  /** Number of windows of each status. */
   by_status: Record<WindowStatus, number>
+  /** Number of windows of each ownership. */
   by_ownership: Record<Ownership, number>
+  /** Number of windows of each type. */
   by_type: Record<WindowType | 'unknown', number>
+  /** Number of windows of each state. */
   by_state: Record<WindowState | 'unknown', number>
 }
 
 /** Reads a browser-window registry; its records have `counts_source: 'snapshot'`. */
 export interface BrowserWindowRegistryInspector extends UserIndex {
+  /** Lists retained windows under `filter`, one page at a time. */
   listBrowserWindows(
     filter: BrowserWindowFilter,
     page: PageQuery,
     ctx: InspectionContext,
   ): Awaitable<Page<BrowserWindow>>
+  /** Returns a retained window, or `null` if it is unknown. */
   getBrowserWindow(windowId: string, ctx: InspectionContext): Awaitable<BrowserWindow | null>
   /** Exact counts under `filter`, or `null` if no index covers it; the view then samples. */
   countBrowserWindows?(filter: BrowserWindowFilter, ctx: InspectionContext): Awaitable<BrowserWindowCounts | null>
@@ -99,19 +109,33 @@ export interface BrowserWindowRegistryInspector extends UserIndex {
  * `busy_count` that is omitted keeps the value reported before; an explicit `null` makes it unknown.
  */
 export const ReportBrowserWindowInput = inputObject({
+  /** Id of the window. */
   window_id: Id,
+  /** Id of the user. */
   user_id: Id,
+  /** Id of the client; unique among the clients of the user. */
   client_id: Id,
+  /** Who opened the window. @default 'user-owned' */
   ownership: Ownership.default('user-owned'),
+  /** Whether the window has the focus; `null` if unknown. */
   focused: z.boolean().nullish(),
+  /** Type of the window; `null` if unknown. */
   type: WindowType.nullish(),
+  /** Display state of the window; `null` if unknown. */
   state: WindowState.nullish(),
+  /** Whether the window is private; `null` if unknown. */
   incognito: z.boolean().nullish(),
+  /** Number of tabs; `null` if unknown. */
   tab_count: Count.nullish(),
+  /** Maximum number of workers in the window; `null` if unknown. */
   capacity: Count.nullish(),
+  /** Whether the window takes no new workers; `null` if unknown. */
   draining: z.boolean().nullish(),
+  /** Number of workers in the window; `null` if unknown. */
   worker_count: Count.nullish(),
+  /** Number of idle workers in the window; `null` if unknown. */
   idle_count: Count.nullish(),
+  /** Number of busy workers in the window; `null` if unknown. */
   busy_count: Count.nullish(),
   /** A reported window is open; the registry alone sets `stale` and `closed`. */
   status: z.literal('open').default('open'),

@@ -56,6 +56,7 @@ export const minuteOf = (epochMs: number): number => Math.floor(epochMs / MINUTE
 export const ClientType = z.enum(['browser', 'console', 'mobile', 'web']).describe('What kind of program a client is.')
 export type ClientType = z.infer<typeof ClientType>
 
+/** Status of a connection. */
 export const ConnectionStatus = z
   .enum(['connected', 'disconnected'])
   .describe('Whether a connection is there, as its latest sign of life has it.')
@@ -185,20 +186,27 @@ export type ChurnFilter = z.infer<typeof ChurnFilter>
 
 /** How many connections there are, every enum value present. */
 export interface ConnectionCounts extends Indexed {
+  /** Number of connections under the filter. */
   total: number
+  /** Number of connections of each status. */
   by_status: Record<ConnectionStatus, number>
+  /** Number of connections of each client type. */
   by_client_type: Record<ClientType, number>
 }
 
 /** A client of a user: client ids are unique within one user only. */
 export interface ClientOfUser {
+  /** Id of the user. */
   user_id: string
+  /** Id of the client; unique among the clients of the user. */
   client_id: string
 }
 
 /** Reads a connection registry. */
 export interface RegistryInspector extends UserIndex {
+  /** Lists retained connections under `filter`, one page at a time. */
   listConnections(filter: ConnectionFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<Connection>>
+  /** Returns a retained connection, or `null` if it is unknown. */
   getConnection(connectionId: string, ctx: InspectionContext): Awaitable<Connection | null>
   /** Oldest first; `null` for a connection that is not known. Mirrored by the capability `registry_connection_history`. */
   listConnectionHistory?(
@@ -237,34 +245,51 @@ export interface RegistryInspector extends UserIndex {
 
 /** The input of `connect`. `actions` are names or descriptors. */
 export const ConnectInput = inputObject({
+  /** Id of the user. */
   user_id: Id,
+  /** Id of the client; unique among the clients of the user. */
   client_id: Id,
+  /** Id of the client instance: a new one per process or page load. */
   instance_id: Id,
+  /** Type of the client. */
   client_type: ClientType,
+  /** Actions that the client handles; at most 500. @default [] */
   actions: z
     .array(
       z.union([
         Id,
         z.object({
+          /** Name of the action. */
           name: Id,
+          /** What the action does; at most 1024 characters. @default null */
           description: z.string().max(1_024).nullable().default(null),
+          /** JSON Schema of the parameters. @default null */
           parameters_schema: JsonRecord.nullable().default(null),
         }),
       ]),
     )
     .max(500)
     .default([]),
+  /** Metadata of the client: JSON, stored with the connection. @default {} */
   metadata: JsonRecord.default({}),
 })
 type GivenInput = z.input<typeof ConnectInput>
 type GivenAction = NonNullable<GivenInput['actions']>[number]
 /** Accepts readonly arrays. */
 export interface ConnectInput extends Omit<GivenInput, 'actions'> {
+  /** Actions that the client handles: names, or descriptors with a name; at most 500. @default [] */
   actions?: readonly GivenAction[] | undefined
 }
 
 /** One instance of one client of one user: what fencing compares. */
-export const Instance = z.object({ user_id: Id, client_id: Id, instance_id: Id })
+export const Instance = z.object({
+  /** Id of the user. */
+  user_id: Id,
+  /** Id of the client. */
+  client_id: Id,
+  /** Id of the client instance. */
+  instance_id: Id,
+})
 export type Instance = z.infer<typeof Instance>
 
 /**
@@ -285,6 +310,7 @@ export interface ConnectionRegistry {
   heartbeat(connectionId: string, metadata?: ConnectInput['metadata']): Promise<boolean>
   /** Whether it was connected until now. `reason` is a low-cardinality name; anything else is kept as `other`. */
   disconnect(connectionId: string, reason?: string): Promise<boolean>
+  /** Returns whether this instance holds its client now, i.e. is connected and not superseded. */
   isCurrentInstance(instance: Instance): Promise<boolean>
   /** The instance that holds (user, client) now, or `null` when none is connected. */
   currentInstance(client: ClientOfUser): Promise<string | null>

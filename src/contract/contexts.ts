@@ -8,6 +8,7 @@ import { addNames, countOne, type FoldedPart, type UserIndex } from './observati
 import { count, defineOptions, duration, type Input, share } from './options.js'
 import type { Awaitable, Indexed, InspectionContext, Page, PageQuery } from './page.js'
 
+/** Status of a context. */
 export const ContextStatus = z
   .enum(['active', 'idle', 'closed', 'stale'])
   .describe(
@@ -15,6 +16,7 @@ export const ContextStatus = z
   )
 export type ContextStatus = z.infer<typeof ContextStatus>
 
+/** Owner of a context or window: the user or a worker. */
 export const Ownership = z.enum(['user-owned', 'worker']).describe('Who uses it: the user, or tasks.')
 export type Ownership = z.infer<typeof Ownership>
 
@@ -60,9 +62,13 @@ export const ContextQuery = ContextFilter.omit({ updated_before: true }).extend(
 
 /** How many contexts there are, every enum value present. */
 export interface ContextCounts extends Indexed {
+  /** Number of contexts under the filter. */
   total: number
+  /** Number of contexts of each status. */
   by_status: Record<ContextStatus, number>
+  /** Number of contexts of each client type. */
   by_client_type: Record<ClientType, number>
+  /** Number of contexts of each ownership. */
   by_ownership: Record<Ownership, number>
 }
 
@@ -71,21 +77,29 @@ export interface ContextCounts extends Indexed {
  * task, `idle_count` idle ones without a task.
  */
 export interface WindowCounts {
+  /** Id of the browser window. */
   window_id: string
+  /** Number of worker contexts in the window. */
   worker_count: number
+  /** Number of idle worker contexts in the window. */
   idle_count: number
+  /** Number of busy worker contexts in the window. */
   busy_count: number
 }
 
 /** A window and its user. */
 export interface WindowKey {
+  /** Id of the user. */
   user_id: string
+  /** Id of the browser window. */
   window_id: string
 }
 
 /** Reads a context registry. */
 export interface ContextRegistryInspector extends UserIndex {
+  /** Lists retained contexts under `filter`, one page at a time. */
   listContexts(filter: ContextFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<Context>>
+  /** Returns a retained context, or `null` if it is unknown. */
   getContext(contextId: string, ctx: InspectionContext): Awaitable<Context | null>
   /** Exact counts under `filter`, or `null` if no index covers it; the view then samples. */
   countContexts?(filter: ContextFilter, ctx: InspectionContext): Awaitable<ContextCounts | null>
@@ -104,13 +118,21 @@ export interface ContextRegistryInspector extends UserIndex {
 
 /** A report of a client about one of its contexts. `stale` and `closed` are not reportable. */
 export const ReportContextInput = inputObject({
+  /** Id of the context, e.g. of a tab. */
   context_id: Id,
+  /** Id of the user. */
   user_id: Id,
+  /** Id of the client; unique among the clients of the user. */
   client_id: Id,
+  /** Id of the client instance; `null` if unknown. @default null */
   instance_id: Id.nullable().default(null),
+  /** Type of the client. */
   client_type: ClientType,
+  /** Whether the context is in use. It ends with `close`. */
   status: z.enum(['active', 'idle']),
+  /** Who opened the context. @default 'user-owned' */
   ownership: Ownership.default('user-owned'),
+  /** Id of the browser window that contains it. @default null */
   window_id: Id.nullable().default(null),
 })
 export type ReportContextInput = z.input<typeof ReportContextInput>

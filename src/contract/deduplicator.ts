@@ -42,13 +42,21 @@ export type DeduplicatorUserSummary = z.infer<typeof DeduplicatorUserSummary>
 
 /** Reads a deduplicator. */
 export interface DeduplicatorInspector extends Pingable {
+  /** Returns counts over all users, and the users with the most claims. */
   summary(ctx: InspectionContext): Awaitable<DeduplicatorSummary>
   /** `null` when the user has no entry. Mirrored by the capability `dedup_per_user`. */
   userSummary?(userId: string, ctx: InspectionContext): Awaitable<(DeduplicatorUserSummary & Examined) | null>
 }
 
 /** Identifies a message. Without a stream the id is unique per user. */
-export const ClaimInput = inputObject({ user_id: Id, stream: StreamName.optional(), message_id: Id })
+export const ClaimInput = inputObject({
+  /** Id of the user. */
+  user_id: Id,
+  /** Name of the stream. @default none */
+  stream: StreamName.optional(),
+  /** Id of the message. */
+  message_id: Id,
+})
 export type ClaimInput = z.input<typeof ClaimInput>
 
 /**

@@ -14,13 +14,15 @@ export const DEADLINE_MAX_MS = 86_400_000
 /** A command as it is dispatched. */
 export const DispatchInput = inputObject({
   ...CommandKey.shape,
+  /** Name of the action. */
   action: Id,
+  /** Payload of the command: JSON. @default none */
   payload: JsonValue.optional(),
-  /** Whose capacity it reserves. Default: the user. */
+  /** Scope whose capacity the command reserves. @default the user */
   scope_id: Id.optional(),
-  /** To the terminal state. @default 30000 */
+  /** Maximum time until the command ends, in ms; after that it expires. @default 30000 */
   deadline_ms: z.int().min(1).max(DEADLINE_MAX_MS).optional(),
-  /** Attempts before it fails with `attempts_exhausted`. @default 5 */
+  /** Maximum number of attempts, 1 to 100; then it fails with `attempts_exhausted`. @default 5 */
   max_attempts: z.int().min(1).max(100).optional(),
   /** Reject the command if no connection is attached for it. @default false */
   require_waiter: z.boolean().optional(),
@@ -33,9 +35,11 @@ export type DispatchInput = z.input<typeof DispatchInput>
  */
 export const AcknowledgeInput = inputObject({
   ...CommandKey.shape,
+  /** Id of the client instance: a new one per process or page load. */
   instance_id: Id,
-  /** @default 'acknowledged' */
+  /** Whether the client accepts or refuses the command. @default 'acknowledged' */
   state: z.enum(['acknowledged', 'refused']).optional(),
+  /** A low-cardinality reason; anything else is stored as `other`. @default none */
   reason: z.string().optional(),
 })
 export type AcknowledgeInput = z.input<typeof AcknowledgeInput>
@@ -43,10 +47,13 @@ export type AcknowledgeInput = z.input<typeof AcknowledgeInput>
 /** The end of a command. With `instance_id` it counts only from the current instance. */
 export const SettleInput = inputObject({
   ...CommandKey.shape,
+  /** Whether the command succeeded or failed. */
   state: z.enum(['resulted', 'failed']),
+  /** A low-cardinality reason; anything else is stored as `other`. @default none */
   reason: z.string().optional(),
+  /** Id of the client instance. If given, the end counts only if the instance is current. @default none */
   instance_id: Id.optional(),
-  /** It is the client's acknowledgement too, unless there is one already; needs `instance_id`. @default false */
+  /** Whether this also acknowledges the command, if the client has not; needs `instance_id`. @default false */
   acknowledge: z.boolean().optional(),
 }).refine(({ acknowledge, instance_id }) => !acknowledge || instance_id !== undefined, {
   path: ['instance_id'],
@@ -55,18 +62,28 @@ export const SettleInput = inputObject({
 export type SettleInput = z.input<typeof SettleInput>
 
 /** A command to end, and why. */
-export const CancelInput = inputObject({ ...CommandKey.shape, reason: z.string().optional() })
+export const CancelInput = inputObject({
+  ...CommandKey.shape,
+  /** A low-cardinality reason; anything else is stored as `other`. @default none */
+  reason: z.string().optional(),
+})
 export type CancelInput = z.input<typeof CancelInput>
 
 /** A command as a waiter is given it. */
 export interface Command {
+  /** Id of the command. */
   command_id: string
+  /** Id of the user. */
   user_id: string
+  /** Id of the client. */
   client_id: string
+  /** Name of the action. */
   action: string
+  /** Payload of the command, as it was dispatched. */
   payload: unknown
   /** 1 for the first attempt: more means that the client may have seen it already. */
   attempt: number
+  /** When the command expires, in ISO 8601. */
   deadline_at: string
 }
 
@@ -80,6 +97,7 @@ export type Deliver = (command: Command, options: { signal: AbortSignal }) => Aw
 
 /** An attached connection. */
 export interface Waiter {
+  /** Stops deliveries to this connection. */
   detach(): Promise<void>
 }
 

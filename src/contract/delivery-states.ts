@@ -3,8 +3,11 @@ import * as z from 'zod'
 import { toReason } from './ids.js'
 import { COUNTER_NAMES } from './limits.js'
 
+/** Whether a command was admitted or rejected. */
 export const AdmissionState = z.enum(['admitted', 'rejected']).describe('Whether a command was let in.')
+/** Whether the client acknowledged or refused a command. */
 export const AcknowledgementState = z.enum(['none', 'acknowledged', 'refused'])
+/** How a command ended. */
 export const TerminalState = z.enum(['resulted', 'failed', 'expired', 'cancelled', 'rejected'])
 export type TerminalState = z.infer<typeof TerminalState>
 

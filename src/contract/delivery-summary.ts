@@ -4,6 +4,7 @@ import { CHURN_MINUTES } from './connections.js'
 import { CommandState, NO_REASON, TerminalState, TRACKED_STATES, WaitsFor } from './delivery-states.js'
 import { filterBy, NAMES, Timestamp, toReason } from './ids.js'
 
+/** Whether the nodes of a deployment share a store or it is one process. */
 export const DeploymentMode = z
   .enum(['direct', 'shared_store'])
   .describe('`direct`: a single process. `shared_store`: several processes over one store.')
@@ -165,6 +166,7 @@ export const DeliveryMinute = z
   .describe('What happened to commands in one minute that was watched.')
 export type DeliveryMinute = z.infer<typeof DeliveryMinute>
 
+/** Commands per minute of the last hour. */
 export const DeliveryChurn = z
   .object({
     items: z

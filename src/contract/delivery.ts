@@ -214,8 +214,11 @@ export type CommandKey = z.infer<typeof CommandKey>
 
 /** Reads a dispatcher. Never returns a payload. */
 export interface DeliveryInspector extends Pingable, Versioned {
+  /** Returns the state of delivery as a whole: counts, ages and latencies. */
   summary(ctx: InspectionContext): Awaitable<DeliverySummary>
+  /** Lists delivery nodes, one page at a time. */
   listNodes(page: PageQuery, ctx: InspectionContext): Awaitable<Page<DeliveryNode>>
+  /** Lists scopes with their capacity and reservations, one page at a time. */
   listTenants(page: PageQuery, ctx: InspectionContext): Awaitable<Page<DeliveryTenant>>
   /** A scope by its id; `null` when it has no reservations. Without it the list is looked through. */
   getTenant?(scopeId: string, ctx: InspectionContext): Awaitable<DeliveryTenant | null>

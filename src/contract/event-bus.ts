@@ -33,10 +33,15 @@ export type GapReason = z.infer<typeof GapReason>
 
 /** Marks lost events. The numbers are exact, or `null` if unknown. */
 export interface EventGap {
+  /** Discriminator. */
   type: 'gap'
+  /** Why events are missing. */
   reason: GapReason
+  /** Number of missing events; `null` if unknown. */
   dropped: number | null
+  /** Sequence number of the first missing event; `null` if unknown. */
   first_seq: number | null
+  /** Sequence number of the last missing event; `null` if unknown. */
   last_seq: number | null
 }
 
@@ -45,7 +50,9 @@ export type BusItem = { type: 'event'; event: SiteEvent } | EventGap
 
 /** Neighbouring events, oldest first. Subscribers that are level share the very same array, so an encoding can be kept by it. */
 export interface EventRun {
+  /** Discriminator. */
   type: 'run'
+  /** Events without a gap, in order. */
   events: readonly SiteEvent[]
 }
 
@@ -58,7 +65,9 @@ export type TakeEvents = (events: readonly SiteEvent[], from: number) => number
 
 /** A point between two events of a topic: everything up to `seq` of `epoch` lies before it. */
 export interface StreamPosition {
+  /** Identifies a sequence of numbers: a restarted bus begins another one. */
   epoch: string
+  /** Sequence number within the epoch. */
   seq: number
 }
 
@@ -67,12 +76,15 @@ export const positionText = ({ epoch, seq }: StreamPosition): string => `${epoch
 
 /** The newest event of a topic, as it is remembered longer than its place. `at` is its `published_at`. */
 export interface LastEvent {
+  /** When it was published, in ISO 8601. */
   at: string
+  /** Its position in the topic. */
   position: StreamPosition
 }
 
 /** Returns the newest event of a topic; `null` if none is remembered. */
 export interface LastEvents {
+  /** Returns the last event of a topic, or `null` if unknown. */
   lastEvent(topic: string): LastEvent | null
   /** Changes whenever the result of `lastEvent` changes. Absent: changes cannot be detected. */
   version?(): string

@@ -16,15 +16,25 @@ import { SUBSCRIPTION_FAMILY, type SubscriptionInspector } from './subscriptions
 
 /** The inspectors of a host; the routes of an absent one return 501. */
 export interface Inspectors {
+  /** Connections. */
   registry?: RegistryInspector | undefined
+  /** Contexts: tabs and flows. */
   contextRegistry?: ContextRegistryInspector | undefined
+  /** Browser windows. */
   browserWindowRegistry?: BrowserWindowRegistryInspector | undefined
+  /** Calls: pending and recently ended ones. */
   rpc?: RpcInspector | undefined
+  /** Retained messages. */
   history?: HistoryInspector | undefined
+  /** Claims of message ids. */
   deduplicator?: DeduplicatorInspector | undefined
+  /** Commands, scopes and nodes. */
   delivery?: DeliveryInspector | undefined
+  /** Cooperative sites. */
   sites?: SiteInspector | undefined
+  /** Sessions of cooperative sites. */
   sessions?: SessionInspector | undefined
+  /** Event streams of viewers. */
   subscriptions?: SubscriptionInspector | undefined
 }
 

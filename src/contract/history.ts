@@ -9,6 +9,7 @@ import type { FoldedPart, UserIndex } from './observation.js'
 import { count, defineOptions, derived, func, having, type Input, timer } from './options.js'
 import type { Awaitable, InspectionContext, Page, PageQuery, Sample } from './page.js'
 
+/** Kind of a message. */
 export const MessageKind = z.enum(['event', 'command', 'result', 'ack', 'control']).describe('A kind of message.')
 export type MessageKind = z.infer<typeof MessageKind>
 
@@ -87,12 +88,19 @@ export const StreamName = z
 
 /** A message as it is handed to the history. `stream` is canonical. */
 export const AppendInput = inputObject({
+  /** Id of the message; unique within its stream. */
   message_id: Id,
+  /** Name of the stream. */
   stream: StreamName,
+  /** Kind of the message. */
   kind: MessageKind,
+  /** Id of the user. */
   user_id: Id,
+  /** Id of the client that sent it. */
   client_id: Id,
+  /** Id of the instance that sent it. */
   instance_id: Id,
+  /** Payload of the message: JSON. @default none */
   payload: JsonValue.optional(),
 })
 export type AppendInput = z.input<typeof AppendInput>
@@ -114,6 +122,7 @@ export interface MessageHistory {
 
 /** A message that the history holds. */
 export interface Retained {
+  /** The retained message. */
   message: HistoryMessage
   /** Whether it was retained just now. */
   isNew: boolean
@@ -128,6 +137,7 @@ export interface SpillStore {
    * reject.
    */
   get(ref: string, options: { signal: AbortSignal; maxBytes: number }): Awaitable<string | null | undefined>
+  /** Deletes the text, if it exists. */
   delete(ref: string): Awaitable<void>
 }
 

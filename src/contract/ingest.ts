@@ -55,6 +55,7 @@ export type FirstAccepted = z.infer<typeof FirstAccepted>
 
 /** The result of an ingested message. A refused one throws, so `accepted` is always true: the history holds it once. */
 export interface IngestAnswer {
+  /** Whether the message was accepted. */
   accepted: boolean
   /** The message had been retained before; it is retained once. */
   duplicate: boolean
@@ -65,9 +66,13 @@ export interface IngestAnswer {
 /** Takes in one message of an authenticated user. */
 export type Ingest = (message: AppendInput) => Promise<IngestAnswer>
 
+/** Options of `createIngest`. */
 export const IngestOptions = defineOptions({
+  /** Registry that tells whether the sending instance is current. */
   connections: having<Pick<ConnectionRegistry, 'isCurrentInstance'>>('isCurrentInstance'),
+  /** Deduplicator that claims each message id. */
   deduplicator: having<Deduplicator>('claim', 'release'),
+  /** History that retains accepted messages. */
   history: having<MessageHistory>('append'),
 })
 export interface IngestOptions extends Input<typeof IngestOptions> {}

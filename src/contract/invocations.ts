@@ -5,7 +5,9 @@ import { JsonRecord, JsonValue } from './json.js'
 
 /** Prefix of the parameters that the runtime adds to every action; callers must not use it. */
 export const RESERVED_PREFIX = '__cooperative_site_'
+/** Name of the reserved parameter with the session id. */
 export const SESSION_PARAMETER = `${RESERVED_PREFIX}session_id`
+/** Name of the reserved parameter with the site id. */
 export const SITE_PARAMETER = `${RESERVED_PREFIX}id`
 
 /** The default timeout of an action, in milliseconds. */
@@ -81,7 +83,9 @@ export const IDEMPOTENCY_KEYS_MAX = 1_000
 export interface IdempotencyClaim {
   /** Keys belong to one viewer in one session: other viewers neither see them nor use up their limit. */
   session_id: string
+  /** Id of the viewer. */
   user_id: string
+  /** Idempotency key that the viewer sent. */
   key: string
   /** A digest of the request; the same key with another digest is another call. */
   fingerprint: string

@@ -7,18 +7,29 @@ import type { Awaitable, IdPageQuery, Indexed, InspectionContext, Pingable, Vers
  * count all. Counts are exact unless `truncated`. Lists contain each name once, in any order, at most 101 names.
  */
 export interface UserPart {
+  /** Id of the user. */
   user_id: string
   /** Set when a number or list here is cut short. */
   truncated?: boolean
+  /** Number of connections. */
   observed_connections?: number
+  /** Client types of the connections. */
   observed_client_types?: Iterable<string>
+  /** Names of the offered actions. */
   observed_action_types?: Iterable<string>
+  /** Ids of the clients. */
   observed_client_ids?: Iterable<string>
+  /** Number of contexts. */
   observed_contexts?: number
+  /** Number of contexts of each status. */
   contexts_by_status?: Record<string, number>
+  /** Number of browser windows. */
   observed_browser_windows?: number
+  /** Number of browser windows of each status. */
   browser_windows_by_status?: Record<string, number>
+  /** Number of message streams. */
   observed_streams?: number
+  /** Number of pending calls. */
   pending_rpc?: number
   /** The latest sign of life of any of the user's connections. */
   last_seen_at?: string | null

@@ -58,6 +58,7 @@ export const withOnError = (ctx: InspectionContext, onError: (error: unknown) =>
  * maintained counter costs nothing. Absent: the source does not count.
  */
 export interface Examined {
+  /** Number of entries that were read. It counts towards the limits of the request. */
   examined?: number
 }
 
@@ -102,9 +103,11 @@ export interface PageQuery {
 
 /** Items and where to continue. An empty page with `has_more: true` is normal: keep paging. */
 export interface Page<T> extends Examined {
+  /** The records of this page. */
   items: T[]
   /** The inspector's own token, at most 360 bytes; present whenever `has_more` is true. */
   next_cursor: string | null
+  /** Whether there are more records after this page. */
   has_more: boolean
   /** Records in the range of this page that cannot be shown. Absent: none. */
   omitted?: number
@@ -129,6 +132,7 @@ export function withItems<T>({ next_cursor, has_more, omitted, examined }: Page<
 
 /** Metadata of an index result. `truncated`: part of the source could not be read, so the result may be incomplete. */
 export interface Indexed extends Examined {
+  /** Whether the index did not cover everything. */
   truncated?: boolean
 }
 
@@ -167,7 +171,9 @@ export function matcherOf(filter: Filter): (record: object) => boolean {
 export interface IdPageQuery {
   /** Only ids that begin with this. Absent: all. */
   prefix?: string | undefined
+  /** Only ids after this one; `null` for the first page. */
   after: string | null
+  /** Maximum number of ids. */
   limit: number
 }
 
@@ -188,7 +194,9 @@ export function pageSchema<T extends z.ZodType>(item: T) {
 
 /** One bounded sample of a stream's messages, without a cursor. `truncated`: the stream has held more than these. */
 export interface Sample<T> extends Examined {
+  /** The records of the sample. */
   items: T[]
+  /** Whether there are more records. */
   truncated: boolean
   /** Messages among these that cannot be shown. Absent: none. */
   omitted?: number

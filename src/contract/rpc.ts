@@ -82,7 +82,9 @@ export const ENDED_CALLS_PER_USER_MAX = 1_000
 
 /** Whether an instance holds its (user, client) now, and which one does. */
 export interface InstanceCheck {
+  /** Whether the instance holds its client now. */
   current: boolean
+  /** The instance that holds the client; `null` if it is not connected. */
   current_instance_id: string | null
 }
 
@@ -134,9 +136,11 @@ export type RpcSummary = z.infer<typeof RpcSummary>
 export interface RpcInspector extends UserIndex {
   /** Oldest first, unless the page has an order. */
   listPending(filter: PendingCallFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<PendingCall>>
+  /** Returns a pending call, or `null` if it is unknown. */
   getPending(correlationId: string, ctx: InspectionContext): Awaitable<PendingCall | null>
   /** Newest end first, unless the page has an order. Advertised as the operation `rpc_ended`, and so is `getEnded`. */
   listEnded?(filter: EndedCallFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<EndedCall>>
+  /** Returns an ended call, or `null` if it is unknown. */
   getEnded?(correlationId: string, ctx: InspectionContext): Awaitable<EndedCall | null>
   /** Mirrored by the capability `rpc_instance_check`. */
   checkInstance?(instance: Instance, ctx: InspectionContext): Awaitable<InstanceCheck>
@@ -146,9 +150,13 @@ export interface RpcInspector extends UserIndex {
 
 /** The input of `open`. Without `timeout_ms` the correlator's default applies. */
 export const OpenCallInput = inputObject({
+  /** Name of the action. */
   action: Id,
+  /** Id of the user whose client is called. */
   user_id: Id,
+  /** Id of the called client. */
   client_id: Id,
+  /** Id of the called instance. @default any instance of the client */
   instance_id: Id.nullable().optional(),
   /**
    * Set it if the id must be the same wherever the call arrives; use at least 128 unguessable bits. While a call with
@@ -156,6 +164,7 @@ export const OpenCallInput = inputObject({
    * or of a user of the same shard: there the caller must make it unique among all users.
    */
   correlation_id: Id.optional(),
+  /** Timeout of the call, 1 to 86,400,000 ms. @default the timeout of the correlator */
   timeout_ms: z.int().min(1).max(86_400_000).optional(),
   /** Gives the call up. */
   signal: Signal.optional(),
@@ -164,8 +173,11 @@ export type OpenCallInput = z.input<typeof OpenCallInput>
 
 /** Who sends a reply. */
 export interface CallSender {
+  /** Id of the user. */
   user_id: string
+  /** Id of the client. */
   client_id: string
+  /** Id of the instance, if known. */
   instance_id?: string
 }
 
@@ -185,6 +197,7 @@ export function checkOutcome(outcome: CallOutcome, from?: CallSender): CallSende
 
 /** An open call: its id, at least 128 random bits, and the promise of its result. */
 export interface OpenCall {
+  /** Id of the call. */
   correlation_id: string
   /** Rejects with the reply's error, or with `Refusal` `timeout`, `cancelled` or `closed`. */
   result: Promise<unknown>
@@ -229,7 +242,9 @@ export interface RpcOptions extends Input<typeof RpcOptions> {}
  * deployment.
  */
 export interface RpcCounters {
+  /** Calls that ended with a reply. */
   settled: number
+  /** Calls that ended at their deadline. */
   timed_out: number
   /** By their caller, or because this correlator was closed. */
   cancelled: number

@@ -27,7 +27,12 @@ export const SHARES_MAX = 1_000
 export const FINAL_KEPT_MS = 3_600_000
 
 /** The client that handles the actions of a session. */
-export const Connector = z.object({ user_id: Id, client_id: SegmentId })
+export const Connector = z.object({
+  /** Id of the user. */
+  user_id: Id,
+  /** Id of the client. */
+  client_id: SegmentId,
+})
 export type Connector = z.infer<typeof Connector>
 
 /** A session of a site. */
@@ -78,7 +83,9 @@ export type SessionFilter = z.infer<typeof SessionFilter>
  * inspectors of connections and subscriptions.
  */
 export interface SessionInspector extends Pingable, Versioned {
+  /** Lists sessions under `filter`, one page at a time. */
   listSessions(filter: SessionFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<SessionRow>>
+  /** Returns a session, or `null` if it is unknown. */
   getSession(sessionId: string, ctx: InspectionContext): Awaitable<SessionRow | null>
   /**
    * Returns the number of open sessions of each site (at most 500), of its owner only; in their order, `null` for
@@ -89,10 +96,13 @@ export interface SessionInspector extends Pingable, Versioned {
 
 /** A session as it is opened. */
 export const OpenSessionInput = inputObject({
+  /** Id of the site. */
   site_id: SegmentId,
+  /** The user that owns the site and the connector. */
   owner: Id,
+  /** The client that handles the actions of the session. @default null */
   connector: Connector.nullable().default(null),
-  /** Until the session expires. Default: it does not. At most a year. */
+  /** Time until the session expires, in ms; at most a year. @default it does not expire */
   ttl_ms: z.int().min(1).max(31_536_000_000).optional(),
 })
 export type OpenSessionInput = z.input<typeof OpenSessionInput>
@@ -115,8 +125,11 @@ export async function requireOneOwner(
 
 /** The rights of one viewer in one session, besides the owner's. */
 export const SessionShare = inputObject({
+  /** Id of the user. */
   user_id: Id,
+  /** Rights of the user. `invoke` includes `view`. */
   rights: z.array(SessionRight).min(1).max(2),
+  /** When the share expires, in ISO 8601. @default null: with the session */
   expires_at: Timestamp.nullable().default(null),
 })
 export type SessionShare = z.output<typeof SessionShare>
@@ -153,6 +166,7 @@ export interface SessionRegistry {
 
 /** A person or program that was authenticated at the relay. */
 export interface Principal {
+  /** Id of the user. */
   user_id: string
   /**
    * Distinguishes principals of one user, e.g. a token or a device. Principals with the same user and key share the
@@ -166,6 +180,7 @@ export interface Principal {
  * `unavailable`.
  */
 export interface SessionPolicy {
+  /** Returns whether the viewer has this right in the session. */
   check(question: { viewer: Principal; session: Session; right: SessionRight }): Awaitable<boolean>
 }
 

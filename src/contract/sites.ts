@@ -8,6 +8,7 @@ import { inputObject } from './input.js'
 import { count, defineOptions, type Input, share } from './options.js'
 import type { Awaitable, InspectionContext, Page, PageQuery, Pingable, Versioned } from './page.js'
 
+/** Mode of a site. */
 export const SiteMode = z
   .enum(['cooperative', 'observe'])
   .describe('`cooperative`: actions may be invoked. `observe`: events only.')
@@ -58,7 +59,13 @@ export const SiteDefinition = z
 export type SiteDefinition = z.input<typeof SiteDefinition>
 
 /** The input of a site registry. */
-export const SiteInput = inputObject({ ...SiteDefinition.shape, site_id: SegmentId, owner: Id })
+export const SiteInput = inputObject({
+  ...SiteDefinition.shape,
+  /** Id of the site. */
+  site_id: SegmentId,
+  /** The user that owns the site. */
+  owner: Id,
+})
 export type SiteInput = z.input<typeof SiteInput>
 
 /** A site: the descriptor that decides which events are projected and which actions may be invoked. */
@@ -70,7 +77,12 @@ export const Site = z
     title: z.string().nullable().describe(TITLE),
     event_names: z.array(z.string()).describe(EVENT_NAMES),
     action_names: z.array(z.string()).describe(ACTION_NAMES),
-    capability_profile: z.object({ action_invocation: ActionInvocation }).describe(PROFILE),
+    capability_profile: z
+      .object({
+        /** Whether viewers may invoke the actions of the site. */
+        action_invocation: ActionInvocation,
+      })
+      .describe(PROFILE),
     created_at: Timestamp.describe('When it was first declared.'),
     updated_at: Timestamp.describe('When it was last declared.'),
   })
@@ -122,7 +134,9 @@ export type SiteFilter = z.infer<typeof SiteFilter>
 
 /** Reads a site registry. `sessions` may be `null`: the router reads it from a session inspector. */
 export interface SiteInspector extends Pingable, Versioned {
+  /** Lists sites under `filter`, one page at a time. */
   listSites(filter: SiteFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<SiteRow>>
+  /** Returns a site, or `null` if it is unknown. */
   getSite(siteId: string, ctx: InspectionContext): Awaitable<SiteRow | null>
 }
 
@@ -143,6 +157,7 @@ export function refuseGenericActionNames(definition: unknown): void {
 
 /** Where sites are kept. Whatever only reads (ingest, gate, event stream) needs `get` alone. */
 export interface SiteRegistry {
+  /** Returns a site, or `null` if it is unknown. */
   get(siteId: string): Promise<Site | null>
   /**
    * Inserts or replaces the whole declaration; times are the registry's.

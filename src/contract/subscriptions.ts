@@ -41,6 +41,7 @@ export type SubscriptionFilter = z.infer<typeof SubscriptionFilter>
 
 /** Reads the open viewer streams of a deployment. */
 export interface SubscriptionInspector extends Pingable, Versioned {
+  /** Lists event streams of viewers under `filter`, one page at a time. */
   listSubscriptions(
     filter: SubscriptionFilter,
     page: PageQuery,

@@ -103,6 +103,7 @@ function toControlProblem(error: unknown): ProblemError {
 const TOKEN_LENGTH = 16
 const NoQuery = z.object({})
 
+/** Timeouts of the control server, in ms. */
 export const ControlServerTimeouts = defineOptions({
   /** Timeout in ms from the connection to the last header. @default 5000 */
   headersMs: timer(5_000),
@@ -122,6 +123,7 @@ const isToken = (value: unknown) =>
 
 const isText = (value: unknown, test: (text: string) => boolean) => typeof value === 'string' && test(value)
 
+/** Options of `startCooperativeSiteControlServer`. */
 export const CooperativeSiteControlServerOptions = defineOptions({
   /** Bearer token that callers must send: at least 16 printable ASCII characters without spaces. */
   token: secret(`at least ${TOKEN_LENGTH} printable ASCII characters without spaces`, isToken),
@@ -137,6 +139,7 @@ export const CooperativeSiteControlServerOptions = defineOptions({
   ),
   /** Owner of the sites in a local registry; at a relay the owner is who the relay authenticates. @default 'local' */
   owner: custom<string>('a valid id', (value) => isText(value, (text) => checkId(text) === undefined)).default('local'),
+  /** Timeouts of connections and requests. */
   timeouts: ControlServerTimeouts.prefault({}),
   /** Time in ms that pending requests get when the server closes. @default 2000 */
   closeTimeoutMs: timer(2_000),
@@ -148,8 +151,11 @@ export const CooperativeSiteControlServerOptions = defineOptions({
 })
 export interface CooperativeSiteControlServerOptions extends Input<typeof CooperativeSiteControlServerOptions> {}
 
+/** A running control server. */
 export interface CooperativeSiteControlServer {
+  /** Base URL of the server. */
   url: string
+  /** Port of the server. */
   port: number
   /**
    * Closes idle sockets immediately and the others within `closeTimeoutMs`. May be called twice. Resolves to how many

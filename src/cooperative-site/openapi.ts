@@ -10,6 +10,7 @@ import { Site, SiteDefinition, SiteMode } from '../contract/sites.js'
 import { operationsDocument } from '../http/operations-document.js'
 import { RELAY_PROBLEMS, RELAY_ROUTES } from './relay-routes.js'
 
+/** Options of `cooperativeSiteOpenApi`. */
 export const CooperativeSiteOpenApiOptions = defineOptions({
   /** Public path of the router. @default '' */
   prefix: text().default(''),

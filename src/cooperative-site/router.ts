@@ -25,6 +25,7 @@ import { createSessionStreams } from './sessions/streams.js'
  */
 export type Authenticate = (request: Request) => Awaitable<Principal | null>
 
+/** Options of `createCooperativeSiteRouter`. */
 export const CooperativeSiteRouterOptions = defineOptions({
   ...ActionGateOptions.shape,
   /** Registry of the sites. With `get` alone, sites can't be declared over HTTP: those methods return 501. */

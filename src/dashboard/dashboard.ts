@@ -6,6 +6,7 @@ import { ProblemError } from '../http/problem.js'
 import type { HttpReply } from '../http/respond.js'
 import { parsePrefix } from '../http/target.js'
 
+/** Options of `createDashboard`. */
 export interface DashboardOptions {
   /**
    * Where the diagnostics router is: its whole public path, or a URL of another origin, whose host then allows this one by CORS
@@ -20,8 +21,11 @@ export interface DashboardOptions {
   links?: readonly DashboardLink[] | undefined
 }
 
+/** A link above the dashboard. */
 export interface DashboardLink {
+  /** Text of the link. */
   title: string
+  /** A path or an http(s) URL. */
   href: string
 }
 

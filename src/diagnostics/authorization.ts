@@ -19,6 +19,7 @@ export interface AccessQuestion<Principal extends AdminPrincipal = AdminPrincipa
   readonly params: Readonly<Record<string, string>>
   /** The filters of the request, parsed; without `limit` and `cursor`. */
   readonly filters: Readonly<Record<string, unknown>>
+  /** The request. Its body must not be read. */
   readonly request: Request
 }
 

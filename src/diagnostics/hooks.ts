@@ -10,6 +10,7 @@ export interface AccessRecord {
   at: string
   /** The name that the authenticator returned; `null` if authentication failed. */
   principal: string | null
+  /** HTTP method of the request. */
   method: string
   /** The route's path, or `null` where none matched. */
   route: string | null
@@ -20,7 +21,9 @@ export interface AccessRecord {
    * `route`, `params` and `filters` of each.
    */
   filters: Readonly<Record<string, unknown>>
+  /** HTTP status of the response. */
   status: number
+  /** Time from request to response, in ms. */
   duration_ms: number
   /** Items of a list, else `null`. */
   item_count: number | null
@@ -45,6 +48,7 @@ export interface ErrorPlace extends Partial<RecordFault> {
   source?: string
 }
 
+/** Hooks of the router. */
 export const Hooks = defineOptions({
   /**
    * Called once per authenticated request, and for at most 100 unauthenticated requests per second. Errors that it throws don't

@@ -39,6 +39,7 @@ import { SourceList, SourceRow } from './sources.js'
 import { WatchDelta, WatchEnd, WatchReset, WatchSnapshot, WatchSync } from './watch/frames.js'
 import { WATCH, WATCH_PROBLEMS, watchOperation } from './watch/route.js'
 
+/** Options of `openApiDocument`. */
 export const OpenApiOptions = defineOptions({
   /** Limits of the router that the document describes. */
   limits: RouterLimits.prefault({}),

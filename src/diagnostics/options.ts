@@ -9,10 +9,13 @@ import type { AdminAuth, AdminPrincipal } from '../http/auth.js'
 import type { Authorize } from './authorization.js'
 import { Hooks } from './hooks.js'
 
+/** Options of `createDiagnosticsRouter`. */
 export const DiagnosticsRouterOptions = defineOptions({
   /** Inspectors to read from. The routes of a missing inspector return 501. */
   inspectors: INSPECTORS,
+  /** Authenticates the caller. Required; there is no silent default. */
   auth: madeBy<AdminAuth>('apiKeyAuth(), bearerAuth(), noopAuth()', 'authenticate'),
+  /** Decides what the caller may see, per valid request. @default an authenticated caller sees everything */
   authorize: func<Authorize>().optional(),
   /** Public path of the router, as this process sees it. @default '' */
   prefix: text().default(''),

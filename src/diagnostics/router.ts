@@ -26,6 +26,7 @@ import { WATCH } from './watch/route.js'
 export interface DiagnosticsRouter extends Mountable {
   /** The prefix in canonical form. */
   readonly prefix: string
+  /** The routes, with whether their inspectors are present. */
   readonly routes: readonly RouteEntry[]
   /**
    * Whether a request with this path is this router's to answer; an adapter passes on what is not. A path has one

@@ -63,6 +63,7 @@ function createKeyring(keys: string | NamedKeys, form: { pattern: RegExp; said: 
 
 /** An authenticated caller. A host's own principal may carry more fields, which only its `authorize` sees. */
 export interface AdminPrincipal {
+  /** Name of the caller, as it appears in access records. */
   readonly name: string
 }
 
@@ -192,6 +193,7 @@ function loopbackAuth(): AdminAuth {
   }
 }
 
+/** Options of `resolveAdminAuth`. */
 export interface ResolveAdminAuthOptions {
   /** An explicit key. A blank or `undefined` value is an error. */
   key?: string | undefined

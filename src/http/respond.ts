@@ -19,7 +19,9 @@ export type Chunks = AsyncIterator<Uint8Array<ArrayBuffer>, undefined>
 
 /** A response before it becomes a `Response` object, which some hosts do not need. */
 export interface HttpReply {
+  /** HTTP status. */
   status: number
+  /** HTTP headers, with lower-case names. */
   headers: Record<string, string>
   /**
    * The whole text, for HEAD too: who sends it adds `content-length`, and leaves the body out for HEAD. Or chunks, or
@@ -30,6 +32,7 @@ export interface HttpReply {
 
 /** A response with its complete text. */
 export interface TextReply extends HttpReply {
+  /** The body as text. */
   body: string
 }
 

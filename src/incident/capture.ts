@@ -36,9 +36,11 @@ import { redactIncident } from './redact.js'
 export interface CapturedRouter {
   /** Where its routes begin. For a router of another process the whole URL. */
   readonly prefix: string
+  /** Sends a request to the router. */
   fetch(request: Request): Promise<Response>
 }
 
+/** Options of `captureIncident`. */
 export const CaptureOptions = defineOptions({
   /** Headers of every request, with the key of the caller. Never written to the incident. @default none */
   headers: custom<Readonly<Record<string, string>>>('an object of header fields', isObject).optional(),

@@ -13,24 +13,31 @@ export interface FieldChange {
   readonly field: string
   /** `undefined` where the row had no such field. */
   readonly before: Json | undefined
+  /** `undefined` if the row no longer has the field. */
   readonly after: Json | undefined
 }
 
 /** The difference of one list or answer. */
 export interface RouteDiff {
+  /** Route of the rows. */
   readonly route: string
   /** Ids of rows that only the second incident has. */
   readonly added: readonly string[]
   /** Ids of rows that only the first incident has. */
   readonly gone: readonly string[]
+  /** Rows that are in both incidents and differ. */
   readonly changed: readonly { readonly id: string; readonly fields: readonly FieldChange[] }[]
+  /** Number of rows that are equal in both incidents. */
   readonly unchanged: number
   /** Why it is unknown whether more rows are new or gone; empty if both incidents are complete. */
   readonly unknown: readonly { readonly in: 'a' | 'b'; readonly ids: readonly string[]; readonly why: string }[]
 }
 
+/** The difference between two incidents. */
 export interface IncidentDiff {
+  /** Deployment and time of the first incident. */
   readonly a: { readonly deployment: string | null; readonly at: string }
+  /** Deployment and time of the second incident. */
   readonly b: { readonly deployment: string | null; readonly at: string }
   /** Routes with a difference, or of which something is unknown. `/findings` is computed from the other parts. */
   readonly routes: readonly RouteDiff[]

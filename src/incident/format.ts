@@ -32,6 +32,7 @@ export const MissingReason = z
   )
 export type MissingReason = z.infer<typeof MissingReason>
 
+/** A part of the deployment that is missing from the file, in whole or in part. */
 export const Missing = z
   .object({
     route: z.string().max(500).describe('The route, as its OpenAPI document names it.'),
@@ -113,13 +114,17 @@ export const IncidentHeader = z.object({
 
 /** The rows of one list, or one answer. */
 export interface IncidentPart {
+  /** The route that the part was captured from. */
   readonly route: string
+  /** The rows of a list. */
   readonly rows?: readonly Row[]
+  /** The response of a route that is not a list. */
   readonly answer?: Row
 }
 
 /** An incident: what one file holds. */
 export interface Incident extends Omit<z.infer<typeof IncidentHeader>, 'parts'> {
+  /** What was captured, one part per route. */
   readonly parts: readonly IncidentPart[]
 }
 

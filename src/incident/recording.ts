@@ -45,6 +45,7 @@ export const snapshotLine = (incident: Incident, continues: boolean): string =>
 
 /** One segment as a directory or a page holds it. */
 export interface Segment {
+  /** Name of the file. */
   readonly name: string
   /** The text of it, whole or cut at any byte; empty where there is none. */
   read(): string
@@ -131,7 +132,9 @@ function indexOf(segment: Segment): Indexed | null {
 export interface Recording extends ReplaySource {
   /** Epoch ms of the first and the last instant. */
   readonly from: number
+  /** Epoch ms of the last instant. */
   readonly to: number
+  /** Spans in epoch ms in which nothing was recorded. */
   readonly gaps: readonly (readonly [from: number, to: number])[]
   /** Names of segments without a whole snapshot. */
   readonly skipped: readonly string[]

@@ -19,7 +19,9 @@ export interface ReplaySource {
 
 /** A router that serves files. It requires no key: it is meant for the loopback interface or a browser tab. */
 export interface Replay extends Mountable {
+  /** Path below which it answers. */
   readonly prefix: string
+  /** Whether a path is below the prefix. */
   owns(pathname: string): boolean
 }
 

@@ -24,6 +24,7 @@ export interface MetricDescription {
   /** `info`: always 1; the information is in its labels. */
   readonly type: 'gauge' | 'counter' | 'histogram' | 'info'
   readonly unit: 'seconds' | null
+  /** Help text. */
   readonly help: string
   /** Names of the labels. */
   readonly labels: readonly string[]
@@ -35,6 +36,7 @@ export interface MetricDescription {
 
 /** A metric family with its samples. No samples: unknown or nothing to report; never 0 for either. */
 export interface MetricFamily extends MetricDescription {
+  /** Samples of this scrape. */
   readonly samples: readonly MetricSample[]
 }
 

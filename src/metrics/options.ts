@@ -21,12 +21,14 @@ const isScopes = (value: unknown) =>
   value.length <= SCOPES_MAX &&
   value.every((scope) => typeof scope === 'string' && checkId(scope) === undefined)
 
+/** Labels that are added to every metric. */
 export const MetricLabels = defineOptions({
   /** Ids of the delivery scopes that get series of their own, at most 50. @default none */
   scopes: custom<readonly string[]>(`an array of at most ${SCOPES_MAX} valid scope ids`, isScopes).default([]),
 })
 export interface MetricLabels extends Input<typeof MetricLabels> {}
 
+/** Options of the metrics exporters. */
 export const MetricsOptions = defineOptions({
   /** Inspectors to scrape; a composition returns them. Missing inspectors produce no series. */
   inspectors: INSPECTORS,

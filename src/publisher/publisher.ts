@@ -136,14 +136,17 @@ const BACKOFF_MS = 200
 // Applications that lost one relay at one moment come back over half as much time again.
 const JITTER = 0.5
 
+/** Options of one `publish()`. */
 export interface PublishOptions {
   /** The identity of this message: the relay takes it in once, however often it is sent. @default a random UUID */
   messageId?: string | undefined
+  /** Cancels the call. */
   signal?: AbortSignal | undefined
 }
 
 const PUBLISH: Shape<PublishOptions> = { messageId: TEXT, signal: ANYTHING }
 
+/** Publishes events of sites to a relay. */
 export interface CooperativeSitePublisher {
   /**
    * Publishes one event of a site. Transport errors and 503 are retried, 3 attempts within 10 s, with the same
@@ -157,7 +160,9 @@ export interface CooperativeSitePublisher {
   publish(siteId: string, name: string, data?: Json, options?: PublishOptions): Promise<SiteMessageAnswer>
 }
 
+/** Options of `createCooperativeSitePublisher`. */
 export interface CooperativeSitePublisherOptions {
+  /** The relay, and the identity of this host. */
   runtime: PublisherRuntime
 }
 
@@ -248,6 +253,7 @@ const isNoSite = ({ status, body }: RelayAnswer) => status === 404 && codeOf(bod
 
 /** A `SiteRegistry` over HTTP. The owner is the host that the relay authenticates, never a field of the request. */
 export interface RemoteSiteRegistry {
+  /** Returns a site of this host, or `null` if it is unknown. */
   get(siteId: string): Promise<Site | null>
   /** @throws RelayError with the relay's code, e.g. `owner_mismatch` or `generic_action_name`. */
   put(site: SiteInput): Promise<{ created: boolean; site: Site }>
@@ -255,7 +261,9 @@ export interface RemoteSiteRegistry {
   delete(siteId: string): Promise<boolean>
 }
 
+/** Options of `createRemoteSiteRegistry`. */
 export interface RemoteSiteRegistryOptions {
+  /** The relay, and the identity of this host. */
   runtime: PublisherRuntime
 }
 

@@ -116,6 +116,7 @@ export const BASE_URL_OR_PATH = /* @__PURE__ */ baseUrl('a path or an http(s) UR
 export interface FieldError {
   /** `query`, `path`, `header` or `body`. */
   in: string
+  /** Name of the parameter or header, or path of the field in the body. */
   name: string
   /** Why it is not valid, without its value. */
   reason: string

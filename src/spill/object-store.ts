@@ -8,12 +8,15 @@ import { Refusal } from '../refusal.js'
 
 /** A minimal S3-like object store. A vendor client fits with three one-line functions. */
 export interface Bucket {
+  /** Stores an object, replacing any previous one. */
   putObject(input: { key: string; body: string }): Promise<void>
   /** Returns the object or `null` if it does not exist. Rejects for an object over `maxBytes` instead of reading it. */
   getObject(input: { key: string; maxBytes: number; signal: AbortSignal }): Promise<string | null>
+  /** Deletes an object, if it exists. */
   deleteObject(input: { key: string }): Promise<void>
 }
 
+/** Options of `createObjectSpillStore`. */
 export const ObjectSpillStoreOptions = defineOptions({
   /** Object storage for the payloads. */
   bucket: having<Bucket>('putObject', 'getObject', 'deleteObject'),
@@ -46,6 +49,7 @@ export function createObjectSpillStore(options: ObjectSpillStoreOptions): SpillS
   }
 }
 
+/** Options of `createFileBucket`. */
 export const FileBucketOptions = defineOptions({
   /** Directory of the objects, one file each; created on the first write. */
   directory: text(),

@@ -305,6 +305,7 @@ const NO_COMMAND: CommandKey = { user_id: UNKNOWN_ID, client_id: UNKNOWN_ID, com
 
 /** The evidence about one command, and the action that its list shows with it. */
 export interface FakeCommand extends Partly<DeliveryStatus> {
+  /** Name of the action, as lists show it. @default null */
   action?: string | null
 }
 

@@ -59,6 +59,7 @@ type CountShape<F extends Readonly<Record<string, z.ZodEnum>>> = {
   [K in keyof F & string as `by_${K}`]: z.ZodObject<Record<z.output<F[K]>, typeof Count>>
 }
 
+/** Response of `/connections/count`. */
 export const ConnectionCount = countOf(CONNECTION_FAMILY.counted)
   .extend({
     of_silent_nodes: Count.nullable().describe(
@@ -66,7 +67,9 @@ export const ConnectionCount = countOf(CONNECTION_FAMILY.counted)
     ),
   })
   .describe('How many there are, under the filters.')
+/** Response of `/contexts/count`. */
 export const ContextCount = countOf(CONTEXT_FAMILY.counted)
+/** Response of `/browser-windows/count`. */
 export const BrowserWindowCount = countOf(BROWSER_WINDOW_FAMILY.counted)
 
 /** Silent nodes whose connections are counted: one question each. With more the number is not known. */

@@ -16,6 +16,7 @@ import { createReply, type ReplyFacilities, toFailure } from './action-reply.js'
 import { ActionFailure, isDefinite } from './failure.js'
 import type { ActionReply, ReplyTarget } from './handlers.js'
 
+/** Options of `createDispatchConnector`. */
 export const DispatchConnectorOptions = defineOptions({
   /** Correlator of the calls. */
   rpc: having<ReplyFacilities['rpc']>('open', 'settle'),
@@ -30,6 +31,7 @@ export const DispatchConnectorOptions = defineOptions({
 })
 export interface DispatchConnectorOptions extends Input<typeof DispatchConnectorOptions> {}
 
+/** Sends calls as commands of the dispatcher, and takes the replies of the application. */
 export interface DispatchConnector extends ActionConnector, ReplyTarget {
   /** The dispatcher's `acknowledge`, so that the connector is all that `actions.deliver` needs. */
   acknowledge(input: AcknowledgeInput): Promise<boolean>

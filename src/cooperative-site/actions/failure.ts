@@ -17,6 +17,7 @@ export class ActionFailure extends Error {
   override readonly name = 'ActionFailure'
   /** A low-cardinality name; anything else reads as `other`. */
   readonly code: string
+  /** Message for viewers; `null` if there is none. */
   readonly publicMessage: string | null
 
   constructor(code: string, publicMessage: string | null = null) {

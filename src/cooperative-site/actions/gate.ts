@@ -39,11 +39,17 @@ import { createShares } from './shares.js'
 
 /** One call as shown for approval: frozen, and exactly what is sent if approved. */
 export interface ApprovalRequest {
+  /** Id of the call. */
   invocation_id: string
+  /** Id of the session. */
   session_id: string
+  /** Id of the site. */
   site_id: string
+  /** Name of the action. */
   action: string
+  /** Parameters of the call, validated. */
   parameters: JsonObject
+  /** The viewer that calls. */
   viewer: Principal
   /** Aborted when the result is no longer needed. */
   signal: AbortSignal
@@ -128,6 +134,7 @@ async function callApplication(connector: ActionConnector, call: ApplicationCall
 // Store reads between claiming a key and recording its outcome.
 const LOOKS = 4
 
+/** Options of `createActionGate`. */
 export const ActionGateOptions = defineOptions({
   /** Registry of the sites. */
   sites: having<Pick<SiteRegistry, 'get'>>('get'),
@@ -162,18 +169,25 @@ export const ActionGateOptions = defineOptions({
 })
 export interface ActionGateOptions extends Input<typeof ActionGateOptions> {}
 
+/** One call of an action. */
 export interface InvokeInput {
+  /** Id of the session. */
   session_id: string
+  /** Name of the action. */
   action: string
+  /** Parameters of the call: a JSON object. @default {} */
   parameters?: unknown
+  /** The viewer that calls. */
   viewer: Principal
   /** Abort it when the viewer disconnects: the call is cancelled, and its outcome is unknown. */
   signal?: AbortSignal | undefined
   /** 1–120,000. */
   timeout_ms?: number | undefined
+  /** Calls of a viewer with the same key run once. */
   idempotency_key?: string | undefined
 }
 
+/** Checks and invokes actions for viewers. */
 export interface ActionGate {
   /**
    * Invokes an allowed action once, without retries or a queue.

@@ -32,6 +32,7 @@ const SEEN_MAX = 10_000
 
 /** A call as it arrives by RPC. */
 export interface ActionCall {
+  /** Name of the action. */
   action: string
   /** An object, with the runtime's two reserved ones: the payload of a command as it came. Its schema reads it. */
   parameters?: unknown
@@ -41,9 +42,13 @@ export interface ActionCall {
 
 /** The context of a handler call. Session and site are set by the runtime; `null` outside a session. */
 export interface ActionContext {
+  /** Name of the action. */
   action: string
+  /** Id of the call; `null` if the caller sent none. */
   correlation_id: string | null
+  /** Id of the session; `null` if the call is of no session. */
   session_id: string | null
+  /** Id of the site; `null` if the call is of no site. */
   site_id: string | null
   /** Aborted when the result is no longer needed. */
   signal: AbortSignal
@@ -52,6 +57,7 @@ export interface ActionContext {
 /** What becomes of a call. */
 export type ActionOutcome = { ok: true; result: unknown } | { ok: false; error: InvocationError }
 
+/** Options of one action. */
 export interface HandleOptions<Schema extends z.ZodType> {
   /**
    * Validates the parameters, frozen and without the reserved ones. The schema's output must be a plain object; the
@@ -78,18 +84,22 @@ const HANDLE_OPTIONS: Shape<HandleOptions<z.ZodType>> = {
 
 /** The result of one call and, for invalid parameters, the reasons; viewers only get the paths. */
 export interface ActionResult extends ActionContext {
+  /** Outcome of the call. */
   outcome: ActionOutcome
+  /** Why the parameters are invalid, if they are. */
   issues?: readonly z.core.$ZodIssue[]
 }
 
 /** Called once per call, including refused ones but not repeated ones. Errors of the sink change no outcome. */
 export type ResultSink = (record: ActionResult) => void
 
+/** Runs an action; its result becomes the reply. */
 export type ActionHandler<Schema extends z.ZodType> = (
   parameters: z.output<Schema> & Record<string, unknown>,
   context: ActionContext,
 ) => unknown
 
+/** Options of `createActionHandlers`. */
 export const ActionHandlersOptions = defineOptions({
   /** Called once per call with its outcome. */
   resultSink: func<ResultSink>().optional(),
@@ -104,8 +114,11 @@ export interface ActionHandlersOptions extends Input<typeof ActionHandlersOption
 
 /** The reply of a client to a command that was delivered to it. */
 export interface ActionReply {
+  /** Id of the user of the replying client. */
   user_id: string
+  /** Id of the replying client. */
   client_id: string
+  /** Id of the replying instance. */
   instance_id: string
   /** The `command_id` of the command. */
   correlation_id: string
@@ -121,6 +134,7 @@ export interface ReplyTarget {
   reply(reply: ActionReply): Awaitable<unknown>
 }
 
+/** The actions of an application. */
 export interface ActionHandlers {
   /**
    * Declares an action.

@@ -29,10 +29,13 @@ import { type PublishingBus, publishOnce } from './publish-once.js'
  */
 export const PROJECTION_MS = 2_000
 
+/** Dependencies of `ingestSiteMessage`. */
 export interface IngestSiteMessageDeps {
   /** The ordinary ingest: identity, instance fencing, deduplication, history. */
   ingest: Ingest
+  /** Registry of sites. */
   sites: Pick<SiteRegistry, 'get'>
+  /** Event bus that events are published to. */
   bus: PublishingBus
   /**
    * How long finding the site and publishing may take together. Then the bus is unavailable; once it was asked, what it
@@ -50,7 +53,9 @@ export interface IngestSiteMessageDeps {
 
 /** A message of an authenticated host. */
 export interface HostMessage {
+  /** The authenticated host. */
   host: Principal
+  /** The message that it sent. */
   message: SiteMessage
 }
 

@@ -2,6 +2,7 @@
 import { defineOptions, having, type Input, readOptions } from '../../contract/options.js'
 import type { SessionPolicy, SessionRegistry } from '../../contract/sessions.js'
 
+/** Options of `createSessionPolicy`. */
 export const SessionPolicyOptions = defineOptions({
   /** Registry that the shares of a session are read from. */
   sessions: having<Pick<SessionRegistry, 'getShare'>>('getShare'),

@@ -5,9 +5,11 @@ import type { ConnectInput } from '../../contract/connections.js'
 
 /** The source of an error: the host's `identify`, the facility, or another hook. */
 export interface PlugErrorPlace {
+  /** Which step failed. */
   step: 'identify' | 'write' | 'hook'
 }
 
+/** Options of every plug. */
 export interface FollowOptions {
   /**
    * Heartbeats are written at most twice in this time, and silent peers are probed after it, in milliseconds. Keep it

@@ -8,6 +8,7 @@ import { createPresenceFollower, type Followed, NOT_FOLLOWED } from '../follow/p
 import type { FollowedBrowser, FollowedBrowserContext, FollowedPage } from './peer.js'
 import { type BrowserIdentity, pagePresence, stableId, windowPresence } from './told.js'
 
+/** Options of `followBrowser`. */
 export interface FollowBrowserOptions<C, P> extends FollowOptions {
   /** What pages are written to: that of either composition. */
   contexts: ContextRegistry
@@ -22,6 +23,7 @@ export interface FollowBrowserOptions<C, P> extends FollowOptions {
   newId?: (() => string) | undefined
 }
 
+/** Follows a browser until it is closed. */
 export interface BrowserFollower<C, P> extends Follower {
   /**
    * Calls `identify` again for a browser context or a page, e.g. after its task changed. Ids stay the same for the same

@@ -7,6 +7,7 @@ export interface FollowedPage {
 }
 
 // A page's type is that of `pages()`: of the many events of the peer, which are overloads, the last one would be taken.
+/** The members of a browser context that are used. */
 export interface FollowedBrowserContext<P> {
   pages(): readonly P[]
   on(event: 'page', listener: (page: NoInfer<P>) => void): unknown

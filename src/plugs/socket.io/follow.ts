@@ -36,6 +36,7 @@ function createNamespaces<S>(): Namespaces<S> {
   }
 }
 
+/** Options of `followSocketIo`. */
 export interface FollowSocketIoOptions<S> extends FollowOptions {
   /** The connection registry, of either composition. */
   connections: FollowedConnections

@@ -54,6 +54,7 @@ export interface FollowedWebSocketServer<S, R> {
   off(event: 'connection', listener: (socket: NoInfer<S>, request: NoInfer<R>) => void): unknown
 }
 
+/** Options of `followWebSockets`. */
 export interface FollowWebSocketsOptions<S, R> extends FollowOptions {
   /** The connection registry, of either composition. */
   connections: FollowedConnections

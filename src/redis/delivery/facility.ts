@@ -31,9 +31,11 @@ const OfLegacy = defineOptions({
   /** An older command stream whose backlog the summary reports. It is only read. */
   legacy: optionsOf<LegacyStream>(LegacyStream),
 })
+/** Options of the dispatcher in `createRedisFacilities`. */
 export const RedisDispatcherOptions = defineOptions({ ...DispatcherOptions.shape, ...OfLegacy.shape })
 export interface RedisDispatcherOptions extends DispatcherOptions, Input<typeof OfLegacy> {}
 
+/** Options of `createRedisCommandDispatcher`. */
 export type RedisCommandDispatcherOptions = StoreOptions & RedisDispatcherOptions
 
 /** A dispatcher; `reconcile()` does at once what the loop would do by now. */

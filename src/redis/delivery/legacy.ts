@@ -7,7 +7,12 @@ import { listOf, type StoreReply, WrongType } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 
 /** An older command stream and the consumer group that works on it. */
-export const LegacyStream = defineOptions({ stream: text(), group: text() })
+export const LegacyStream = defineOptions({
+  /** Key of the stream. */
+  stream: text(),
+  /** Name of its consumer group. */
+  group: text(),
+})
 export interface LegacyStream extends Input<typeof LegacyStream> {}
 
 type LegacyFields = Pick<DeliverySummary, keyof typeof NO_LEGACY>
