@@ -26,8 +26,6 @@ import { listUsers } from './users.js'
 const HITS_MAX = 20
 /** Entries that one lookup without an index may examine. */
 const LOOKUP_ENTRIES = 2_000
-/** How long one lookup may take, in ms, and at most half of what the request may: a source that hangs must not keep what the others find. */
-const LOOKUP_MS = 4_000
 
 /** What a hit is. */
 export const HitKind = z
@@ -308,7 +306,8 @@ export async function search(
   deadlineMs: number,
   view: ViewContext,
 ): Promise<SearchResult> {
-  const ms = Math.min(LOOKUP_MS, deadlineMs / 2)
+  // A source that hangs must not keep what the others find.
+  const ms = deadlineMs / 2
   const present = inspectors as Present
   const offers = (capability: Capability) => CAPABILITIES.offers(inspectors, capability)
   const lookups: { kind: HitKind; source: SourceName; find(view: ViewContext): Promise<Found> }[] = []

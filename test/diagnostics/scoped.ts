@@ -46,6 +46,7 @@ function createRouters({ full, alone, now }: Worlds) {
       auth: { authenticate: ({ headers }) => ({ name: headers.get('x-who') ?? 'none' }) },
       authorize: ({ principal: { name } }) => name === 'root' || { user_ids: usersOf(name as Who) },
       now,
+      deadlineMs: 60_000,
       onError: null,
     })
   const alones = Object.entries(alone).map(([who, composition]) => [who, routerOver(composition)])
