@@ -21,7 +21,7 @@ export function feed(server, { connections, contexts, dispatcher }, { userOf, he
     const { connection_id } = await connections.connect({ ...client, client_type: 'browser' })
     const send = promisify(socket.send.bind(socket))
     const sendMessage = (type, body) => send(JSON.stringify({ type, ...body }))
-    // Resolve when the socket accepted the command. A rejection leads to a retry, and so does no answer within 5 s.
+    // Resolves once the socket accepted the command. It is retried after a rejection, or without an acknowledgement in 5 s.
     const waiter = await dispatcher.attach(client, (command, { signal }) => {
       const { command_id } = command
       // Cancelled or expired: the client must stop.

@@ -23,6 +23,7 @@ export interface MetricDescription {
   readonly name: string
   /** `info`: always 1; the information is in its labels. */
   readonly type: 'gauge' | 'counter' | 'histogram' | 'info'
+  /** Unit of the values; `null` for a count or a state. */
   readonly unit: 'seconds' | null
   /** Help text. */
   readonly help: string
