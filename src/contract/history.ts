@@ -8,6 +8,7 @@ import { RECORD_BYTES } from './limits.js'
 import type { FoldedPart, UserIndex } from './observation.js'
 import { count, defineOptions, derived, func, having, type Input, timer } from './options.js'
 import type { Awaitable, InspectionContext, Page, PageQuery, Sample } from './page.js'
+import { TRACE_FIELDS, Traceparent } from './trace.js'
 
 /** Kind of a message. */
 export const MessageKind = z.enum(['event', 'command', 'result', 'ack', 'control']).describe('A kind of message.')
@@ -57,6 +58,7 @@ export const HistoryMessage = z
       'Any JSON value as sent; `null` if externalised and not hydrated.',
     ),
     externalized: Externalized.nullable().describe('Where a large payload is stored; `null` for an inline payload.'),
+    ...TRACE_FIELDS,
   })
   .describe('One retained message.')
 export type HistoryMessage = z.infer<typeof HistoryMessage>
@@ -102,6 +104,8 @@ export const AppendInput = inputObject({
   instance_id: Id,
   /** Payload of the message: JSON. @default none */
   payload: JsonValue.optional(),
+  /** W3C `traceparent` of the host's trace, shown with the message. @default none */
+  trace: Traceparent.optional(),
 })
 export type AppendInput = z.input<typeof AppendInput>
 

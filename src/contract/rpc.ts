@@ -8,6 +8,7 @@ import { inputObject, Signal } from './input.js'
 import { addNames, type FoldedPart, type UserIndex } from './observation.js'
 import { count, defineOptions, func, having, type Input, share, timer } from './options.js'
 import type { Awaitable, InspectionContext, Page, PageQuery } from './page.js'
+import { byTraceId, TRACE_FIELDS, Traceparent } from './trace.js'
 
 /** A call that has been opened and not settled. */
 export const PendingCall = z
@@ -24,6 +25,7 @@ export const PendingCall = z
       .boolean()
       .optional()
       .describe('Whether the call is past its deadline and not removed yet; absent if unknown.'),
+    ...TRACE_FIELDS,
   })
   .describe('A call that has been opened and not settled.')
 export type PendingCall = z.infer<typeof PendingCall>
@@ -33,6 +35,7 @@ export const PendingCallFilter = z.object({
   user_id: filterBy('user_id'),
   client_id: filterBy('client_id'),
   action: filterBy('action'),
+  trace_id: byTraceId,
   overdue: z
     .boolean()
     .optional()
@@ -60,6 +63,7 @@ export const EndedCall = z
     started_at: Timestamp.describe('When it was opened.'),
     ended_at: Timestamp.describe('When it ended.'),
     duration_ms: z.int().min(0).describe('How long it took, in milliseconds.'),
+    ...TRACE_FIELDS,
   })
   .describe('A call that has ended, kept for an hour at most.')
 export type EndedCall = z.infer<typeof EndedCall>
@@ -70,6 +74,7 @@ export const EndedCallFilter = z.object({
   client_id: filterBy('client_id'),
   action: filterBy('action'),
   outcome: CallOutcomeName.optional().describe('Only calls that ended this way.'),
+  trace_id: byTraceId,
 })
 export type EndedCallFilter = z.infer<typeof EndedCallFilter>
 
@@ -166,6 +171,8 @@ export const OpenCallInput = inputObject({
   correlation_id: Id.optional(),
   /** Timeout of the call, 1 to 86,400,000 ms. @default the timeout of the correlator */
   timeout_ms: z.int().min(1).max(86_400_000).optional(),
+  /** W3C `traceparent` of the host's trace: lists show it and filter by its trace id. @default none */
+  trace: Traceparent.optional(),
   /** Gives the call up. */
   signal: Signal.optional(),
 })

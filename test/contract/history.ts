@@ -93,6 +93,16 @@ export function historyBattery(
       expect(await read()).toEqual({ items: [message], truncated: false })
     })
 
+    it('shows the trace that a message was given, and none otherwise', async () => {
+      const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+      await append('m-1', { trace, payload: large })
+      await append('m-2')
+      const [first, second] = (await read()).items
+      expect(first).toMatchObject({ trace, trace_id: '4bf92f3577b34da6a3ce929d0e0e4736', payload: large })
+      expect(second).not.toHaveProperty('trace')
+      await expect(append('m-3', { trace: 'x' })).rejects.toMatchObject({ code: 'invalid_input' })
+    })
+
     it('retains null where there is no payload', async () => {
       expect(await append('m1')).toMatchObject({ payload: null, externalized: null })
     })

@@ -74,6 +74,35 @@ export function endedCalls(subject: () => { clock: Clock; rpc: RpcFacility }): v
     expect(await get(late)).toMatchObject({ duration_ms: 60_000 })
   })
 
+  it('shows the trace of a call while it is pending and when it has ended, and filters by it', async () => {
+    const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+    const trace_id = '4bf92f3577b34da6a3ce929d0e0e4736'
+    const { inspector } = rpc()
+    const pendingOf = async (id: string) =>
+      (await walk((page) => inspector.listPending({ trace_id: id }, page, ASK), 2)).map((call) => call.correlation_id)
+    const id = await open({ trace })
+    const other = await open()
+    expect(await inspector.getPending(id, ASK)).toMatchObject({ trace, trace_id })
+    expect(await inspector.getPending(other, ASK)).not.toHaveProperty('trace')
+    expect([await pendingOf(trace_id), await pendingOf('1'.repeat(32))]).toEqual([[id], []])
+    await rpc().settle(id, { ok: true, result: 1 })
+    await rpc().settle(other, { ok: true, result: 1 })
+    expect(await idsOf({ trace_id })).toEqual([id])
+    expect(await get(id)).toMatchObject({ trace, trace_id })
+    expect(await get(other)).not.toHaveProperty('trace_id')
+    for (const bad of [
+      '',
+      'x',
+      trace.toUpperCase(),
+      trace.replace('00-', 'ff-'),
+      `00-${'0'.repeat(32)}-00f067aa0ba902b7-01`,
+    ])
+      await expect(open({ trace: bad })).rejects.toMatchObject({
+        code: 'invalid_input',
+        detail: expect.stringContaining('trace'),
+      })
+  })
+
   it('has the newest call of an id that is used again', async () => {
     const correlation_id = 'x'.repeat(32)
     for (const outcome of ['succeeded', 'failed'] as const) {

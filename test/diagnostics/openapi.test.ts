@@ -173,6 +173,8 @@ describe('the document', () => {
   it('says of every record that all its fields are always there and no others, but for what a page had to omit and a host may add', () => {
     const sometimes = [
       'omitted',
+      'trace',
+      'trace_id',
       'DeliveryCommand.action',
       'DeliveryNode.metadata',
       'DeliveryTenant.metadata',

@@ -14,6 +14,7 @@ import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { toJson } from '../../contract/json.js'
 import { type Clocked, readOptions, withClock } from '../../contract/options.js'
+import { TRACE_BYTES, traceFields } from '../../contract/trace.js'
 import { FairShare, type Place } from '../../fair-share/fair-share.js'
 import { Refusal } from '../../refusal.js'
 import { createSpilling } from '../../spill/spilling.js'
@@ -35,6 +36,7 @@ const weigh = (input: Omit<HistoryMessage, 'sequence' | 'recorded_at' | 'payload
   input.stream.length +
   input.client_id.length +
   input.instance_id.length +
+  (input.trace === undefined ? 0 : TRACE_BYTES) +
   bytes
 
 /** Options of `createMessageHistory`. */
@@ -114,7 +116,8 @@ export function createMessageHistory(
   }
 
   async function take(given: AppendInput): Promise<Retained> {
-    const { payload: body, ...input } = parseInput(AppendInput, given)
+    const { payload: body, trace, ...rest } = parseInput(AppendInput, given)
+    const input = { ...rest, ...traceFields(trace) }
     const { text, bytes } = toJson(body, bounds.maxPayloadBytes)
     const isInline = bytes <= inlineBytes
     const ref = isInline ? undefined : newId()

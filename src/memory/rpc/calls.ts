@@ -58,13 +58,14 @@ function createEndedCalls({ now, steady }: Clock) {
       return table
     },
 
-    add({ correlation_id, action, user_id, client_id, instance_id, started_at }: Call, outcome: CallOutcomeName): void {
+    add(given: Call, outcome: CallOutcomeName): void {
+      const { correlation_id, user_id, deadline_at: _, ...rest } = given
       sweep()
       const earlier = table.get(correlation_id)
       if (earlier) remove(earlier)
       const time = now()
-      const call = { correlation_id, action, user_id, client_id, instance_id, outcome, started_at }
-      const duration_ms = Math.max(0, time - Date.parse(started_at))
+      const call = { ...rest, correlation_id, user_id, outcome }
+      const duration_ms = Math.max(0, time - Date.parse(given.started_at))
       const ended = Object.freeze({ ...call, ended_at: toTimestamp(time), duration_ms })
       queue.push(table.add(correlation_id, ended, undefined), steady())
       const [oldest] = table.sizeOf('user_id', user_id) > ENDED_CALLS_PER_USER_MAX ? table.ofUser(user_id) : []

@@ -17,6 +17,7 @@ import {
   type RpcInspector,
   RpcOptions,
 } from '../../contract/rpc.js'
+import { traceFields } from '../../contract/trace.js'
 import { Refusal } from '../../refusal.js'
 import { type Call, createCalls } from './calls.js'
 import { createRpcInspector } from './inspector.js'
@@ -90,6 +91,7 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
         instance_id,
         started_at: toTimestamp(time),
         deadline_at: toTimestamp(time + timeoutMs),
+        ...traceFields(input.trace),
       })
       const result = new Promise<unknown>((resolve, reject) => {
         const timer = setTimeout(() => timeOut(entry), timeoutMs)

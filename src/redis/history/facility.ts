@@ -12,6 +12,7 @@ import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { deepFreeze, toJson } from '../../contract/json.js'
 import { readParts } from '../../contract/options.js'
+import { TRACE_BYTES, traceFields } from '../../contract/trace.js'
 import { Refusal } from '../../refusal.js'
 import { createSpilling } from '../../spill/spilling.js'
 import { shardOf } from '../store/keys.js'
@@ -103,13 +104,15 @@ export function retainOn(
   }
 
   return async (given) => {
-    const { payload: body, ...input } = parseInput(AppendInput, given)
+    const { payload: body, trace, ...rest } = parseInput(AppendInput, given)
+    const input = { ...rest, ...traceFields(trace) }
     const { text, bytes } = toJson(body, bounds.maxPayloadBytes)
     const { stream, message_id, user_id, client_id, instance_id } = input
     const id = messageKey(stream, message_id)
     const ids = [id, messageKey(stream, message_id, user_id)]
     const isInline = bytes <= bounds.inlineBytes
-    const size = MESSAGE_BYTES + id.length + client_id.length + instance_id.length + (isInline ? bytes : 0)
+    const own = MESSAGE_BYTES + id.length + client_id.length + instance_id.length
+    const size = own + (trace === undefined ? 0 : TRACE_BYTES) + (isInline ? bytes : 0)
     checkSize(size, isInline ? 0 : bytes)
     const shard = shardOf(user_id, await store.claimShards())
     const ref = isInline ? '' : newId()

@@ -28,6 +28,7 @@ local function keep_ended(id, call, how)
   local state = {
     correlation_id = id, action = call.action, user_id = call.user_id, client_id = call.client_id,
     instance_id = call.instance_id, started_at = call.started_at, outcome = how,
+    trace = call.trace, trace_id = call.trace_id,
     ended_at = how == 'timed_out' and deadline < now and deadline or now,
     seq = arrive(e), ix = { { 'user_id', call.user_id } },
   }

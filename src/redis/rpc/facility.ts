@@ -14,6 +14,7 @@ import {
   type RpcInspector,
   RpcOptions,
 } from '../../contract/rpc.js'
+import { traceFields } from '../../contract/trace.js'
 import { Refusal } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
 import { runInShards, runScript } from '../store/script.js'
@@ -74,7 +75,14 @@ export function rpcCorrelatorOn(store: Store, options: RpcOptions): Inspected<Re
       // Another call with this id may have been opened in the meantime. From here to `add` nothing is awaited.
       check()
       const attempt = randomId()
-      const fields = JSON.stringify({ ...input, correlation_id, instance_id, node, attempt })
+      const fields = JSON.stringify({
+        ...input,
+        ...traceFields(input.trace),
+        correlation_id,
+        instance_id,
+        node,
+        attempt,
+      })
       const opened = runScript(store, OPEN_CALL, shard, {
         id: correlation_id,
         fields,
