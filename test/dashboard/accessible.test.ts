@@ -31,6 +31,7 @@ const ADDRESSES = [
   '/delivery/tenants',
   '/rpc/pending',
   '/rpc/pending/call-1',
+  '/rpc/ended',
   '/rpc/instances/inst-1?user_id=alice&client_id=desk',
   '/sites',
   '/sites/notes-1',

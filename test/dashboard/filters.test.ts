@@ -22,6 +22,7 @@ const LISTS: Record<string, { needs?: Record<string, string>; id: string }> = {
   '/delivery/mailboxes': { id: 'client_id' },
   '/delivery/tenants': { id: 'scope_id' },
   '/rpc/pending': { id: 'correlation_id' },
+  '/rpc/ended': { id: 'correlation_id' },
   '/sites': { id: 'site_id' },
   '/sessions': { id: 'session_id' },
   '/subscriptions': { id: 'subscription_id' },

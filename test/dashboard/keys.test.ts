@@ -86,7 +86,7 @@ inChromium('the viewer by keys', (open) => {
     await isAt(page, '/delivery/nodes')
   })
 
-  it('searches for any id, and goes where it can be looked up', async () => {
+  it('searches for any id, and opens what the router finds', async () => {
     const page = await open(`${host.page}#/connections/conn-1`, { key: KEY })
     await page.locator('main h1', { hasText: 'Connection' }).waitFor()
     const field = page.getByLabel('Search for any id')
@@ -99,13 +99,22 @@ inChromium('the viewer by keys', (open) => {
     await press(page, '/')
     // What the tab has opened is there before anything is typed.
     await page.locator('.hits').getByText('conn-1').waitFor()
-    await page.keyboard.type('conn-5')
+    // What the router finds: an id of any family, and users by how they begin.
+    await page.keyboard.type('bo')
     const hits = page.locator('.hits a')
+    await hits.filter({ hasText: /^user bob$/ }).waitFor()
+    await field.fill('conn-5')
     await hits.filter({ hasText: 'connection' }).waitFor()
     await press(page, 'ArrowDown')
     expect(await focused(page)).toBe(await hits.first().textContent())
     await hits.filter({ hasText: /^connection / }).click()
     await isAt(page, '/connections/conn-5')
+    await field.fill('no-such-id')
+    await page.locator('.hits').getByText('Nothing has this id.').waitFor()
+    await field.fill('over-2')
+    // Before the answer has come: the first hit of it is opened.
+    await press(page, 'Enter')
+    await isAt(page, '/rpc/ended/over-2')
     await press(page, '/')
     await page.keyboard.type('comma')
     await press(page, 'Enter')

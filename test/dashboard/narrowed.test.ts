@@ -17,7 +17,7 @@ inChromium('the dashboard of some users', (open) => {
     const page = await open(host.page, { key: KEY, clock: true, refusals: true })
     const main = page.locator('main')
     await main.getByText('Your key is for some users').waitFor()
-    await main.getByRole('link', { name: 'waiting' }).waitFor()
+    await main.getByRole('link', { name: 'cmd-2' }).waitFor()
     await main.locator('section', { hasText: 'Connected clients' }).locator('.figure').waitFor()
     expect(await main.locator('.trouble, .bad, .unknown').allTextContents()).toEqual([])
     const titles = await page.locator('nav.views a').allTextContents()

@@ -34,6 +34,8 @@ const PAGES: Record<string, readonly [address: string, heading: string, ...texts
   '/delivery/tenants': ['/delivery/tenants', 'Tenants', 'scope-3'],
   '/rpc/pending': ['/rpc/pending', 'Calls', 'call-4', 'foreign'],
   '/rpc/pending/*': ['/rpc/pending/call-1', 'Call', 'inst-1'],
+  '/rpc/ended': ['/rpc/ended', 'Ended calls', 'over-2', 'timed out'],
+  '/rpc/ended/*': ['/rpc/ended/over-2', 'Call', 'duration', 'timed out'],
   '/rpc/instances/*': ['/rpc/instances/inst-1?user_id=alice&client_id=desk', 'Instance', 'it holds its client'],
   '/sites': ['/sites', 'Sites', 'board', 'note_changed'],
   '/sites/*': ['/sites/notes-1', 'Site', 'archive_note', 'session-1'],

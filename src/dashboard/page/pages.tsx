@@ -3,7 +3,7 @@ import type { JSX } from 'preact'
 import type { Address } from './address.js'
 import { ListPage, type ListView } from './parts/list.js'
 import { ACTIONS } from './views/actions.js'
-import { CALLS, CallPage, CallSummary, InstancePage } from './views/calls.js'
+import { CALLS, CallPage, CallSummary, ENDED_CALLS, InstancePage } from './views/calls.js'
 import { CommandPage } from './views/command.js'
 import { COMMANDS } from './views/commands.js'
 import { CONNECTIONS, ConnectionPage } from './views/connections.js'
@@ -91,6 +91,8 @@ export const PAGES: Readonly<Record<string, Page>> = {
   '/delivery/tenants': list(TENANTS, 't'),
   '/rpc/pending': list(CALLS, 'r', () => <CallSummary />),
   '/rpc/pending/*': record('/rpc/pending', 'call', CallPage, 3),
+  '/rpc/ended': list(ENDED_CALLS, 'e'),
+  '/rpc/ended/*': record('/rpc/ended', 'call', CallPage, 3),
   '/rpc/instances/*': record('/rpc/pending', 'instance', InstancePage, 3),
   '/sites': list(SITES, 'i'),
   '/sites/*': record('/sites', 'site', SitePage),
@@ -111,7 +113,10 @@ export const PAGES: Readonly<Record<string, Page>> = {
 export const GROUPS: readonly (readonly [string, readonly string[]])[] = [
   ['', ['/', '/findings']],
   ['Clients', ['/users', '/connections', '/contexts', '/workers', '/browser-windows', '/actions']],
-  ['Delivery', ['/delivery/commands', '/rpc/pending', '/delivery/mailboxes', '/delivery/nodes', '/delivery/tenants']],
+  [
+    'Delivery',
+    ['/delivery/commands', '/rpc/pending', '/rpc/ended', '/delivery/mailboxes', '/delivery/nodes', '/delivery/tenants'],
+  ],
   ['Cooperative sites', ['/sites', '/sessions', '/subscriptions']],
   ['Data', ['/history/streams', '/sources']],
 ]

@@ -1,10 +1,13 @@
-/** One field for any id: the tab's recent records, the pages, and where the id can be looked up. */
+/** One field for any id: the tab's recent records, the pages, and what the router finds. */
 import type { JSX } from 'preact'
-import { useRef, useState } from 'preact/hooks'
-import { hrefOf } from './address.js'
-import { unavailableReason } from './answers.js'
-import { PAGES } from './pages.js'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import type { SearchResult } from '../../views/search.js'
+import { addressOf, hrefOf, pathWithQuery } from './address.js'
+import { offers, unavailableReason } from './answers.js'
+import { useAnswer } from './hooks.js'
+import { PAGES, pageForPath } from './pages.js'
 import { Text } from './parts/text.js'
+import { spacedName } from './words.js'
 
 interface Hit {
   kind: string
@@ -24,57 +27,75 @@ export function remember(hit: Hit): void {
 
 export const forgetRecent = (): void => recent.clear()
 
-const at = encodeURIComponent
+const ROUTE = '/search'
+/** Until the typing rests so long, nothing is requested. */
+const REST_MS = 150
 
-/** Where an id can be looked up, by what it may be the id of. */
-const LOOKUPS: readonly (readonly [kind: string, list: string, href: (id: string) => string])[] = [
-  ['user', '/users', (id) => hrefOf(`/users/${at(id)}/summary`)],
-  ['commands', '/delivery/commands', (command_id) => hrefOf('/delivery/commands', { command_id })],
-  ['connection', '/connections', (id) => hrefOf(`/connections/${at(id)}`)],
-  ['client', '/connections', (client_id) => hrefOf('/connections', { client_id })],
-  ['call', '/rpc/pending', (id) => hrefOf(`/rpc/pending/${at(id)}`)],
-  ['context', '/contexts', (id) => hrefOf(`/contexts/${at(id)}`)],
-  ['window', '/browser-windows', (id) => hrefOf(`/browser-windows/${at(id)}`)],
-  ['session', '/sessions', (id) => hrefOf(`/sessions/${at(id)}`)],
-  ['site', '/sites', (id) => hrefOf(`/sites/${at(id)}`)],
-  ['stream', '/history/streams', (stream) => hrefOf('/history/messages', { stream })],
-]
-
-function hitsOf(text: string): readonly Hit[] {
+/** What is known without a request: opened records and pages. */
+function knownOf(text: string): readonly Hit[] {
   const wanted = text.toLowerCase()
   const known = [...recent.values()].reverse().filter(({ name }) => name.toLowerCase().includes(wanted))
   if (text === '') return known
   const pages = Object.entries(PAGES)
     .filter(([path, { title }]) => title?.toLowerCase().startsWith(wanted) && !unavailableReason(path))
     .map(([path, { title = '' }]) => ({ kind: 'page', name: title, href: hrefOf(path) }))
-  const lookups = LOOKUPS.filter(([, list]) => !unavailableReason(list)).map(([kind, , href]) => ({
-    kind,
-    name: text,
-    href: href(text),
-  }))
-  return [...known, ...pages, ...lookups]
+  return [...known, ...pages]
+}
+
+/** `text` once it has not changed for a while. */
+function useRested(text: string): string {
+  const [rested, setRested] = useState(text)
+  useLayoutEffect(() => {
+    const timer = setTimeout(() => setRested(text), REST_MS)
+    return () => clearTimeout(timer)
+  }, [text])
+  return rested
+}
+
+/** Everything that `text` may name, and what to say of the search itself. */
+function useHits(text: string): { hits: readonly Hit[]; isLoading: boolean; note: string } {
+  const rested = useRested(text)
+  const q = rested === text && text !== '' && offers(ROUTE) ? text : null
+  const { value, problem } = useAnswer<SearchResult>(q === null ? null : pathWithQuery(ROUTE, { q }))
+  const known = knownOf(text)
+  const found = (value?.hits ?? [])
+    .map(({ kind, id, route }) => ({ kind: spacedName(kind), name: id, href: hrefOf(route) }))
+    .filter(({ href }) => pageForPath(addressOf(href.slice(1)).path) && !known.some((one) => one.href === href))
+  const hits = [...known, ...found]
+  const isLoading = text !== '' && offers(ROUTE) && !value && !problem
+  const cut = value?.cut.length ? ` Not searched to the end: ${value.cut.map(spacedName).join(', ')}.` : ''
+  const none = hits.length === 0 && value ? 'Nothing has this id.' : ''
+  return { hits, isLoading, note: problem ? `No answer: ${problem.title}` : isLoading ? 'searching …' : none + cut }
 }
 
 export function Search(): JSX.Element {
   const [text, setText] = useState('')
   const [isOpen, setOpen] = useState(false)
   const root = useRef<HTMLDivElement>(null)
-  const hits = isOpen ? hitsOf(text.trim()) : []
+  /** Enter was pressed before the answer came: its first hit is opened. */
+  const [isAwaited, setAwaited] = useState(false)
+  const { hits, isLoading, note } = useHits(isOpen ? text.trim() : '')
   const links = () => [...(root.current?.querySelectorAll<HTMLElement>('input, a') ?? [])]
   const close = () => {
     setOpen(false)
+    setAwaited(false)
     setText('')
     ;(document.activeElement as HTMLElement | null)?.blur()
   }
+  const go = ({ href }: Hit) => {
+    location.hash = href
+    close()
+  }
+  useLayoutEffect(() => {
+    if (isAwaited && hits[0]) go(hits[0])
+  })
   const press = (event: KeyboardEvent) => {
     const { key } = event
     const by = key === 'ArrowDown' ? 1 : key === 'ArrowUp' ? -1 : 0
     if (key === 'Escape') close()
     else if (key === 'Enter' && event.target instanceof HTMLInputElement) {
-      const [first] = hits
-      if (!first) return
-      location.hash = first.href
-      close()
+      if (hits[0]) go(hits[0])
+      else setAwaited(isLoading)
     } else if (by !== 0) {
       const all = links()
       all[all.indexOf(document.activeElement as HTMLElement) + by]?.focus()
@@ -99,7 +120,7 @@ export function Search(): JSX.Element {
         onFocus={() => setOpen(true)}
         onInput={(event) => setText(event.currentTarget.value)}
       />
-      {hits.length > 0 && (
+      {isOpen && (hits.length > 0 || note !== '') && (
         <ul class="hits">
           {hits.map(({ kind, name, href }) => (
             <li key={href}>
@@ -108,6 +129,11 @@ export function Search(): JSX.Element {
               </a>
             </li>
           ))}
+          {note && (
+            <li class="dim" role="status">
+              {note}
+            </li>
+          )}
         </ul>
       )}
     </div>

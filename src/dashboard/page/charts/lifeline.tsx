@@ -46,9 +46,7 @@ export function Lifeline({ events, connection }: LifelineProps): JSX.Element {
                 because <Text value={spacedName(reason)} />
               </span>
             )}{' '}
-            <span class="dim">
-              {i > 0 && `${durationText(new Date(at).getTime() - from)} after the first`} {i === 0 && agoOf(at)}
-            </span>
+            <span class="dim">{agoOf(at)}</span>
           </li>
         ))}
       </ol>

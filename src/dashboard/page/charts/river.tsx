@@ -12,7 +12,7 @@ const STEP = 10
 const [IN, OPEN, OUT, GAP] = [40, 120, 60, 8]
 const HEIGHT = IN + OPEN + OUT + 2 * GAP
 
-export const OPEN_STATES = ['waiting', 'attempted', 'acknowledged'] as const
+const OPEN_STATES = ['waiting', 'attempted', 'acknowledged'] as const
 export const ENDS = ['resulted', 'failed', 'expired', 'cancelled', 'rejected'] as const
 
 const sum = (counts: Readonly<Record<string, number>>) =>

@@ -3,7 +3,7 @@ import type { JSX } from 'preact'
 import type { Connection } from '../../../contract/connections.js'
 import type { Context } from '../../../contract/contexts.js'
 import type { DeliveryCommand } from '../../../contract/delivery.js'
-import type { PendingCall } from '../../../contract/rpc.js'
+import type { EndedCall, PendingCall } from '../../../contract/rpc.js'
 import { hrefOf } from '../address.js'
 import { plainText, Text } from '../parts/text.js'
 import { TONES } from '../parts/value.js'
@@ -19,7 +19,7 @@ const LANES = 8
 interface Records {
   connections: readonly Connection[]
   commands: readonly DeliveryCommand[]
-  calls: readonly PendingCall[]
+  calls: readonly (PendingCall | EndedCall)[]
   contexts: readonly Context[]
 }
 
@@ -80,15 +80,18 @@ function clientsOf({ connections, commands, calls, contexts }: Records): Client[
       said: `context ${context_id}, ${status}`,
       href: hrefOf(`/contexts/${at(context_id)}`),
     })
-  for (const { correlation_id, client_id, started_at, action } of calls)
+  for (const call of calls) {
+    const { correlation_id, client_id, started_at, action } = call
+    const ended = 'outcome' in call ? call : null
     add(client_id, {
       id: correlation_id,
       kind: 'call',
       from: new Date(started_at).getTime(),
-      to: now,
-      said: `call ${correlation_id} (${action}), pending`,
-      href: hrefOf(`/rpc/pending/${at(correlation_id)}`),
+      to: timeIn(ended?.ended_at) ?? now,
+      said: `call ${correlation_id} (${action}), ${spacedName(ended?.outcome ?? 'pending')}`,
+      href: hrefOf(`/rpc/${ended ? 'ended' : 'pending'}/${at(correlation_id)}`),
     })
+  }
   for (const { command_id, client_id, user_id, admission, terminal, state } of commands)
     add(client_id, {
       id: command_id,
@@ -165,7 +168,7 @@ export function UserAxis(records: Records): JSX.Element {
       <p class="legend">
         <span class="key there">connected</span>
         <span class="key command">command, to its end ✓ ✕ or still open ○</span>
-        <span class="key call">pending call</span>
+        <span class="key call">call</span>
         <span class="key context">context</span>
       </p>
     </section>

@@ -39,7 +39,7 @@ const WAYS: Readonly<Record<string, Way>> = {
   task_id: (id, { user_id }) => hrefOf(`/workers/tasks/${at(id)}`, { user_id }),
   context_id: below('/contexts'),
   window_id: below('/browser-windows'),
-  correlation_id: below('/rpc/pending'),
+  correlation_id: (id, { ended_at }) => hrefOf(`/rpc/${ended_at ? 'ended' : 'pending'}/${at(id)}`),
   site_id: below('/sites'),
   session_id: below('/sessions'),
   node_id: node,
@@ -48,7 +48,7 @@ const WAYS: Readonly<Record<string, Way>> = {
   stream: listed('/history/messages', 'stream'),
 }
 
-const WORDS = /^(status|state|event|ended_reason|reason|last_outcome)$/
+const WORDS = /^(status|state|event|ended_reason|reason|(last_)?outcome)$/
 /** Fields whose `null` means unknown rather than absent. */
 const UNKNOWN =
   /_count$|^observed_[cbsu]|^pending_rpc$|^(capacity|focused|type|state|incognito|draining)$|^viewers$|^shares$|^sessions$|_alive$|_connected$|^stale|_waiters$|_drainers$/

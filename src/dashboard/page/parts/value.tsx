@@ -25,11 +25,11 @@ export const Count = ({ value }: { value: number | null | undefined }): Componen
 /** The colour of each term. The term itself is always shown. */
 export const TONES = new Map(
   Object.entries({
-    ok: 'connected active open resulted',
+    ok: 'connected active open resulted succeeded',
     dim: 'disconnected idle closed cancelled',
     warn: 'stale silent superseded',
     run: 'waiting attempted acknowledged',
-    bad: 'failed expired rejected refused overdue deadline_passed',
+    bad: 'failed expired rejected refused overdue deadline_passed timed_out',
   }).flatMap(([tone, words]) => words.split(' ').map((word): [string, string] => [word, tone])),
 )
 

@@ -7,7 +7,7 @@ export const ACTIONS: ListView<ActionObservation> = {
   path: '/actions',
   title: 'Actions',
   about: 'Actions that connected clients offer.',
-  filters: [text('user_id'), choice('client_type', CLIENT_TYPES)],
+  filters: [text('user_id'), choice('client_type', CLIENT_TYPES), text('name_prefix')],
   keyOf: ({ name }) => name,
   columns: [
     'name',

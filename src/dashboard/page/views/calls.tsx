@@ -1,11 +1,11 @@
 /** Calls that wait for their reply, one of them, and whether an instance holds its client. */
 import type { JSX } from 'preact'
-import type { InstanceCheck, PendingCall, RpcSummary } from '../../../contract/rpc.js'
-import { type Address, pathWithQuery } from '../address.js'
+import type { CallOutcomeName, EndedCall, InstanceCheck, PendingCall, RpcSummary } from '../../../contract/rpc.js'
+import { type Address, hrefOf, pathWithQuery } from '../address.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
 import { Field, Fields } from '../parts/field.js'
-import { flag, ORDER, text } from '../parts/filters.js'
+import { choice, flag, ORDER, text } from '../parts/filters.js'
 import type { ListView } from '../parts/list.js'
 import { Term, Time, Truth } from '../parts/value.js'
 
@@ -18,7 +18,7 @@ const deadlineOf = ({ deadline_at, overdue }: PendingCall) => (
 export const CALLS: ListView<PendingCall> = {
   path: '/rpc/pending',
   title: 'Calls',
-  about: 'Calls that wait for their reply, oldest first.',
+  about: 'Calls that wait for their reply.',
   filters: [text('user_id'), text('client_id'), text('action'), flag('overdue'), ORDER],
   keyOf: ({ correlation_id }) => correlation_id,
   markOf: ({ overdue }) => (overdue ? 'bad' : ''),
@@ -33,6 +33,17 @@ export const CALLS: ListView<PendingCall> = {
   ],
 }
 
+const OUTCOMES: CallOutcomeName[] = ['succeeded', 'failed', 'timed_out', 'cancelled']
+
+export const ENDED_CALLS: ListView<EndedCall> = {
+  path: '/rpc/ended',
+  title: 'Ended calls',
+  about: 'Calls that ended in the last hour.',
+  filters: [text('user_id'), text('client_id'), text('action'), choice('outcome', OUTCOMES), ORDER],
+  keyOf: ({ correlation_id, ended_at }) => correlation_id + ended_at,
+  columns: ['correlation_id', 'outcome', 'duration_ms', 'action', 'user_id', 'client_id', 'instance_id', 'ended_at'],
+}
+
 /** What became of all calls, above those that wait. */
 export const CallSummary = (): JSX.Element => (
   <Card title="All calls" answer={useAnswer<RpcSummary>('/rpc/summary')} class="close">
@@ -40,8 +51,18 @@ export const CallSummary = (): JSX.Element => (
   </Card>
 )
 
+/** A pending or an ended call. */
 export const CallPage = ({ path }: { path: string }): JSX.Element => (
-  <Card isMain title="Call" answer={useAnswer<PendingCall>(path)} gone="Once it has its reply, it is no longer here.">
+  <Card
+    isMain
+    title="Call"
+    answer={useAnswer<PendingCall | EndedCall>(path)}
+    gone={
+      <>
+        A call that has its reply is among the <a href={hrefOf(ENDED_CALLS.path)}>ended calls</a> for an hour.
+      </>
+    }
+  >
     {(call) => <Fields record={call} />}
   </Card>
 )

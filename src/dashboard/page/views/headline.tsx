@@ -4,10 +4,9 @@ import type { DeliveryNode } from '../../../contract/delivery.js'
 import type { SourceRow } from '../../../diagnostics/sources.js'
 import type { FindingSummary } from '../../../views/findings/finding.js'
 import { hrefOf } from '../address.js'
-import { lacksSource, NOT_SCOPABLE } from '../answers.js'
+import { lacksSource } from '../answers.js'
 import type { useAnswer } from '../hooks.js'
 import type { Listed } from '../parts/list.js'
-import { ProblemNote } from '../parts/state.js'
 import { Unknown } from '../parts/text.js'
 import { countOf, spacedName, timeOf } from '../words.js'
 
@@ -71,7 +70,6 @@ export function Headline({
   nodes: AnswerState<Listed<DeliveryNode>>
   sources: AnswerState<{ items: SourceRow[] }>
 }): JSX.Element {
-  if (findings.problem?.code === NOT_SCOPABLE) return <ProblemNote problem={findings.problem} />
   const unreachable = sources.value?.items.filter(({ answered }) => !answered).map(({ source }) => spacedName(source))
   return (
     <p class="headline">

@@ -10,11 +10,11 @@ import type { FindingSummary } from '../../../views/findings/finding.js'
 import { hrefOf } from '../address.js'
 import { isIndexKnown, NOT_SCOPABLE, offers } from '../answers.js'
 import { Churn, recentChurn } from '../charts/churn.js'
-import { ENDS, OPEN_STATES, River } from '../charts/river.js'
+import { ENDS, River } from '../charts/river.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
 import { Field } from '../parts/field.js'
-import type { Listed } from '../parts/list.js'
+import { Excerpt, type Listed } from '../parts/list.js'
 import { Absent, problemName } from '../parts/state.js'
 import { Text, Unknown } from '../parts/text.js'
 import { Hint, Term, Time, TONES } from '../parts/value.js'
@@ -31,23 +31,16 @@ const listOf = (state: string) => hrefOf('/delivery/commands', { state })
 
 interface StandProps {
   state: string
-  /** `null`: unknown. */
+  /** `null`: nobody knows. */
   count: number | null | undefined
-  /** There are more than were counted. */
-  isMore?: boolean | undefined
-  isOld?: boolean | undefined
   children?: ComponentChildren
 }
 
 /** How many commands stand somewhere, and what is worth knowing of these. */
-const Stand = ({ state, count, isMore, isOld, children }: StandProps): JSX.Element => (
-  <div class={isOld ? 'old' : ''}>
+const Stand = ({ state, count, children }: StandProps): JSX.Element => (
+  <div>
     <a href={listOf(state)} class={`stand ${state}`}>
-      {state}{' '}
-      <b>
-        {count == null ? '?' : countOf(count)}
-        {isMore && '+'}
-      </b>
+      {state} <b>{count == null ? '?' : countOf(count)}</b>
     </a>
     {children && <small>{children}</small>}
   </div>
@@ -97,8 +90,7 @@ const Numbers = ({ value }: { value: DeliverySummary }): JSX.Element => {
         )}
         {legacy_reason !== 'not_configured' && (
           <span class="dim">
-            ; legacy stream {countOf(value.legacy_stream_depth)}, pending {countOf(value.legacy_pending_depth)}, lag{' '}
-            {countOf(value.legacy_stream_lag)} {spacedName(legacy_reason ?? '')}
+            ; legacy stream {countOf(value.legacy_stream_depth)}, pending {countOf(value.legacy_pending_depth)}
           </span>
         )}
       </p>
@@ -110,43 +102,24 @@ function Commands(): JSX.Element {
   const summary = useAnswer<DeliverySummary>('/delivery/summary')
   const hasRiver = offers('/delivery/churn')
   const churn = useAnswer<DeliveryChurn>(hasRiver ? '/delivery/churn' : null)
-  const { value } = summary
   // Callers with access to some users can list commands, but not read the summary.
-  const isSome = summary.problem?.code === NOT_SCOPABLE
-  const lists = OPEN_STATES.map((state) =>
-    useAnswer<Listed<DeliveryCommand>>(isSome ? `/delivery/commands?state=${state}&limit=100` : null, true),
-  )
-  const [first] = lists
+  if (summary.problem?.code === NOT_SCOPABLE) return <Excerpt view={COMMANDS} query={{}} />
   return (
-    <Card<object>
+    <Card
       title="Commands"
       href={hrefOf('/delivery/commands')}
-      answer={isSome && first ? { ...first, value: first.value && {} } : summary}
+      answer={summary}
       class={hasRiver ? 'wide commands with-river' : 'wide commands'}
-      note={isSome ? 'those that have not ended' : 'the last hour'}
+      note="the last hour"
     >
-      {() => (
+      {(value) => (
         <>
           {hasRiver && (
             <div class={churn.isOld && !summary.isOld ? 'river-place old' : 'river-place'}>
               {churn.value && <River items={churn.value.items} until={churn.value.observed_at} />}
             </div>
           )}
-          {value ? (
-            <Numbers value={value} />
-          ) : (
-            <div class="flow">
-              {OPEN_STATES.map((state, i) => (
-                <Stand
-                  key={state}
-                  state={state}
-                  count={lists[i]?.value?.items.length}
-                  isMore={lists[i]?.value?.has_more}
-                  isOld={lists[i]?.isOld}
-                />
-              ))}
-            </div>
-          )}
+          <Numbers value={value} />
         </>
       )}
     </Card>

@@ -4,7 +4,7 @@ import type { JSX } from 'preact'
 import type { Connection } from '../../../contract/connections.js'
 import type { Context } from '../../../contract/contexts.js'
 import type { DeliveryCommand } from '../../../contract/delivery.js'
-import type { PendingCall } from '../../../contract/rpc.js'
+import type { EndedCall, PendingCall } from '../../../contract/rpc.js'
 import type { UserObservation } from '../../../views/user-observation.js'
 import type { UserSummary } from '../../../views/user-summary.js'
 import { hrefOf } from '../address.js'
@@ -15,7 +15,7 @@ import { Fields } from '../parts/field.js'
 import { text } from '../parts/filters.js'
 import { Excerpt, excerptPath, type Listed, type ListView } from '../parts/list.js'
 import { Absent, truncationsOf } from '../parts/state.js'
-import { CALLS } from './calls.js'
+import { CALLS, ENDED_CALLS } from './calls.js'
 import { COMMANDS } from './commands.js'
 import { CONNECTIONS } from './connections.js'
 import { CONTEXTS } from './contexts.js'
@@ -42,7 +42,16 @@ export const USERS: ListView<UserObservation> = {
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the records of a list are its own matter
-const PARTS: readonly ListView<any>[] = [CONNECTIONS, COMMANDS, CALLS, CONTEXTS, WINDOWS, SESSIONS, STREAMS]
+const PARTS: readonly ListView<any>[] = [
+  CONNECTIONS,
+  COMMANDS,
+  CALLS,
+  ENDED_CALLS,
+  CONTEXTS,
+  WINDOWS,
+  SESSIONS,
+  STREAMS,
+]
 
 /** The newest records of the tables below on one axis: the answers are shared with them. */
 function Hour({ user_id }: { user_id: string }): JSX.Element | null {
@@ -50,8 +59,9 @@ function Hour({ user_id }: { user_id: string }): JSX.Element | null {
   const connections = of<Connection>(CONNECTIONS)
   const commands = of<DeliveryCommand>(COMMANDS)
   const calls = of<PendingCall>(CALLS)
+  const ended = of<EndedCall>(ENDED_CALLS)
   const contexts = of<Context>(CONTEXTS)
-  const all = [connections, commands, calls, contexts]
+  const all = [connections, commands, calls, ended, contexts]
   if (all.every(({ value }) => value === null)) return null
   const missing = all.filter(({ value, problem }) => value === null && problem?.status !== 501)
   return (
@@ -61,7 +71,7 @@ function Hour({ user_id }: { user_id: string }): JSX.Element | null {
       <UserAxis
         connections={connections.value?.items ?? []}
         commands={commands.value?.items ?? []}
-        calls={calls.value?.items ?? []}
+        calls={[...(calls.value?.items ?? []), ...(ended.value?.items ?? [])]}
         contexts={contexts.value?.items ?? []}
       />
     </section>

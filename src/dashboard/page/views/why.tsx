@@ -80,7 +80,7 @@ export const Why = ({ answer }: { answer: AnswerState<DeliveryWhy> }): JSX.Eleme
         </ol>
         {not_looked_at.map(({ link, source, reason }) => (
           <p key={link + source} class="dim">
-            For {spacedName(link)}, {spacedName(source)} was not used: {REASONS[reason] ?? spacedName(reason)}.
+            For {spacedName(link)}, {spacedName(source)} was not used: {REASONS[reason]}.
           </p>
         ))}
       </>
