@@ -254,6 +254,7 @@ function wordOf(row: Record<string, unknown>, name: string): unknown {
   if (name === 'scope_id' && admission) return admission.scope_id
   if (name === 'stream') return stream
   if (name === 'user_id_prefix') return String(row.user_id).slice(0, 2)
+  if (name === 'name_prefix') return String(row.name).slice(0, 2)
   if (name === 'silent_for_ms') return '600000'
   return row[name] ?? (name === 'user_id' ? 'bob' : null)
 }
