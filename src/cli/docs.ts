@@ -42,10 +42,10 @@ function sectionsOf(page: string, text: string): Section[] {
   return sections
 }
 
-/** The first sentence below the title: the question that the page answers. */
+/** The first question below the title, with the sentences before it; without one the first sentence. */
 function questionOf(text: string): string {
   const [, paragraph = ''] = /^# .*\n\n((?:(?!\n\n)[\s\S])*)/.exec(text) ?? []
-  const sentence = /^.*?[.?!](?=\s|$)/.exec(paragraph.replaceAll('\n', ' '))
+  const sentence = /^[^?]*\?(?=\s|$)|^.*?[.!](?=\s|$)/.exec(paragraph.replaceAll('\n', ' '))
   return (sentence?.[0] ?? paragraph).replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
 }
 

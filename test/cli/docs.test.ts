@@ -22,6 +22,7 @@ describe('relayscope docs', () => {
         .map((line) => `${line.split(' ')[0]}.md`),
     ).toEqual(pages)
     expect(out).toMatch(/^problems +\S/m)
+    expect(out).toMatch(/^frameworks +You use Next\.js, .* How do you add the diagnostics\?$/m)
   })
 
   it.each(['quickstart', 'Quickstart', 'docs/quickstart.md'])('prints the page %s', (name) => {
