@@ -1,4 +1,4 @@
-/** Who may see what: the host's word on each request, and what its answer is made from. */
+/** Authorization: the host's decision on each request, and the inspectors that its response may use. */
 import type { Deadline } from '../async/deadline.js'
 import type { Inspectors, Present } from '../contract/families.js'
 import type { Awaitable } from '../contract/page.js'
@@ -11,7 +11,7 @@ import type { Service } from './service-index.js'
 
 /** One valid request, before any inspector is called. */
 export interface AccessQuestion<Principal extends AdminPrincipal = AdminPrincipal> {
-  /** What the authenticator answered. */
+  /** The principal that the authenticator returned. */
   readonly principal: Principal
   /** The route's path, such as `/connections/{connection_id}`. */
   readonly route: string
@@ -31,7 +31,7 @@ export type Authorize<Principal extends AdminPrincipal = AdminPrincipal> = (
   question: AccessQuestion<Principal>,
 ) => Awaitable<boolean | UserScope>
 
-/** What one answer is made from. */
+/** The inspectors and users that one response may use. */
 export interface AccessScope {
   readonly inspectors: Present
   readonly service: Service
@@ -54,7 +54,7 @@ export function createAccessScopes<Principal extends AdminPrincipal>(options: Ac
   // The router makes sure that the inspector which a route needs is there.
   const inspectors = options.inspectors as Present
   const whole: AccessScope = { inspectors, service: describe(inspectors) }
-  // What can be asked does not depend on who they are.
+  // The available routes do not depend on the users.
   const service = authorize && describe(scopeInspectors(inspectors, { user_ids: [] }), isNarrowable)
 
   async function wordOn(question: AccessQuestion<Principal>, deadline: Deadline): Promise<true | readonly string[]> {

@@ -42,7 +42,7 @@ export const CONNECTION_ROUTES = routeSection('connections', 'Connections and wh
     path: '/connections/count',
     operationId: 'countConnections',
     summary: 'How many connections there are',
-    // A node falls silent by itself.
+    // A node turns silent by the passing of time.
     unversioned: true,
     needs: ['registry'],
     scopable: true,

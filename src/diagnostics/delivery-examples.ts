@@ -71,7 +71,7 @@ export const NODE: DeliveryNode = {
   metadata: { zone: 'b' },
 }
 
-/** A node of another system, of which only that it is there is known. */
+/** A node of another system, of which only the existence is known. */
 export const FOREIGN_NODE: DeliveryNode = {
   node_id: 'worker-10.0.0.7:41822',
   mailbox_listener_alive: null,

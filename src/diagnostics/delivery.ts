@@ -81,7 +81,7 @@ export const DELIVERY_ROUTES = routeSection('delivery', 'Commands on their way t
     path: '/delivery/commands',
     operationId: 'listDeliveryCommands',
     summary:
-      'Retained commands, where each stands, and what it waits for, the newest first unless `order` says otherwise',
+      'Retained commands, with their state and what they wait for, the newest first unless `order` says otherwise',
     needs: ['delivery_commands'],
     scopable: true,
     page: 'paged',

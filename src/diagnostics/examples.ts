@@ -1,4 +1,4 @@
-/** The records that the examples of the routes are made of: one user at work, told the same on every route. */
+/** The records in the examples of the routes: one user at work, the same on every route. */
 import type { BrowserWindow } from '../contract/browser-windows.js'
 import type { SourceName } from '../contract/completeness.js'
 import type {
@@ -18,13 +18,13 @@ import { SITE_EXAMPLE, type SiteRow } from '../contract/sites.js'
 import type { SubscriptionRow } from '../contract/subscriptions.js'
 import type { UserObservation } from '../views/user-observation.js'
 
-/** An instant of the example's morning: `09:41` and so many seconds. */
+/** A time of the example: `09:41` plus `seconds`. */
 export const exampleTime = (seconds: number): string => new Date(Date.UTC(2026, 0, 15, 9, 41, seconds)).toISOString()
 
 /** A list that ends with these. */
 export const lastPage = <T>(...items: T[]) => ({ items, next_cursor: null, has_more: false })
 
-/** An answer that knows all of what its sources know, of which each looked at so many entries. */
+/** A complete response whose sources examined these numbers of entries. */
 export const complete = (examined: Partial<Record<SourceName, number>>) => ({
   complete: true,
   truncated_sources: [],

@@ -1,4 +1,4 @@
-/** The route of the findings: what the sources contradict, and what is overdue by their own clocks. */
+/** The routes of findings: contradictions between sources, and overdue records. */
 import { type Finding, FindingFilter, FindingPage, FindingSummary, finding, helpOf } from '../views/findings/finding.js'
 import { FINDING_NEEDS, listFindings, summarizeFindings } from '../views/findings/list.js'
 import { complete, exampleTime, lastPage } from './examples.js'
@@ -13,7 +13,7 @@ const FINDING = finding('session_without_connector', { session_id: 'session-1', 
   },
 ])
 
-export const FINDING_ROUTES = routeSection('findings', 'What the sources contradict.', [
+export const FINDING_ROUTES = routeSection('findings', 'Contradictions between sources.', [
   diagnosticsRoute({
     path: '/findings',
     operationId: 'listFindings',
@@ -21,7 +21,7 @@ export const FINDING_ROUTES = routeSection('findings', 'What the sources contrad
       ...finding,
       evidence: evidence.map(({ observed_at, ...seen }) => seen),
     }),
-    summary: 'What the sources contradict, and what is overdue by their own clocks',
+    summary: 'Contradictions between sources, and overdue records',
     needs: FINDING_NEEDS,
     operation: 'findings',
     unversioned: true,

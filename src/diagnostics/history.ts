@@ -34,7 +34,7 @@ export const HISTORY_ROUTES = routeSection('history', 'Retained messages.', [
     summary: 'The newest messages of one stream, oldest first',
     needs: ['history'],
     scopable: true,
-    // A payload goes from where it was spilled, and comes back, without a word.
+    // A spilled payload can become unavailable and available again without a new version.
     unversioned: true,
     page: 'sample',
     query: z.object({
@@ -44,7 +44,7 @@ export const HISTORY_ROUTES = routeSection('history', 'Retained messages.', [
     example: { items: [MESSAGE], count: 1 },
     read: async ({ history }, { filter, page: { limit } }, { ctx }) => {
       const { items, truncated, omitted } = await history.readMessages({ stream: filter.stream, limit }, ctx)
-      // `truncated` is read by `onAccess` alone: raw history answers items and count, nothing else.
+      // `truncated` is only used by `onAccess`: the raw history contains items and count.
       return { items, count: items.length, omitted, truncated: truncated || omitted !== undefined }
     },
   }),

@@ -14,11 +14,11 @@ export interface AccessRecord {
   method: string
   /** The route's path, or `null` where none matched. */
   route: string | null
-  /** The parameters of the path, decoded; empty where it came to no reading of them. */
+  /** The path parameters, decoded; empty if the request failed before parameters were parsed. */
   params: Readonly<Record<string, string>>
   /**
-   * The filters that were given, typed, required ones too; empty where it came to no reading of them. Of a watch its `view`: the
-   * `route`, `params` and `filters` of each.
+   * The filters of the request, parsed, required ones too; empty if the request failed before they were parsed. For a
+   * watch, `view` contains the `route`, `params` and `filters` of each view.
    */
   filters: Readonly<Record<string, unknown>>
   /** HTTP status of the response. */
@@ -27,9 +27,9 @@ export interface AccessRecord {
   duration_ms: number
   /** Items of a list, else `null`. */
   item_count: number | null
-  /** Whether the answer says that it is complete; `null` where it says nothing about it. */
+  /** Whether the response is complete; `null` if it does not say. */
   complete: boolean | null
-  /** The address that the request came from, where the host tells: a proxy's where one stands in front. */
+  /** The remote address if the host provides it; behind a proxy it is the address of the proxy. */
   remote_address: string | null
   /** What `requestId` made of the request, where that can be an id; else `null`. */
   request_id: string | null
@@ -80,7 +80,7 @@ function createBound() {
   }
 }
 
-/** Hooks that never throw and never reject: what they do wrong ends here. */
+/** Wraps hooks so that they never throw or reject. */
 export function guardHooks({ onAccess, onError }: Hooks) {
   const error = guardErrorHook(onError)
   const reportError = guardHook(onAccess, (thrown) => error(thrown, { route: null }))
@@ -112,7 +112,7 @@ export function requestIdOf(
   try {
     const id = name(request)
     if (typeof id === 'string') return checkId(id) === undefined ? id : null
-    // One that is async tells nothing in time, and must not end the host's process by rejecting.
+    // An async hook is too late, and its rejection must not end the process.
     Promise.resolve(id).catch(failed)
   } catch (error) {
     failed(error)

@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document, made of the same routes that the router answers from. */
+/** The OpenAPI 3.1 document, generated from the routes of the router. */
 
 import * as z from 'zod'
 import { Capabilities } from '../contract/capabilities.js'
@@ -48,7 +48,7 @@ export const OpenApiOptions = defineOptions({
 })
 export interface OpenApiOptions extends Input<typeof OpenApiOptions> {}
 
-/** What no family has among its components: answers of views, and of single routes. */
+/** Schemas that belong to no family: responses of views and of single routes. */
 const VIEWS = {
   ActionPage,
   BrowserWindowCount,
@@ -95,7 +95,7 @@ const SHARED: Readonly<Record<string, z.ZodType>> = {
 
 const NAMED = new Map(Object.entries(SHARED).map(([name, schema]) => [schema, name]))
 
-/** What an answer is called: by its own name, as a page of what has one, or after its route. */
+/** The name of a response schema: its own name, a page of a named record, or the name of the operation. */
 function responseName({ response, operationId }: DiagnosticsRoute): string {
   const items = response instanceof z.ZodObject && response.shape.items
   const element = items instanceof z.ZodArray ? NAMED.get(items.element as z.ZodType) : undefined
@@ -114,7 +114,7 @@ const ALWAYS: ProblemCode[] = [
   'internal',
 ]
 
-/** Every problem that a route can answer with. */
+/** Every problem that a route can return. */
 function problemsOf(route: DiagnosticsRoute): ProblemCode[] {
   const codes = [...ALWAYS, ...Object.values(route.refusals ?? {})]
   if (!route.scopable) codes.push('not_narrowable')
@@ -184,7 +184,7 @@ export function openApiDocument(options: OpenApiOptions = {}): JsonObject {
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: parsePrefix(prefix).path || '/' }],
-    // Either; which of them, the host says by its `auth`.
+    // Either scheme; the `auth` of the host decides which one is accepted.
     security: [{ adminKey: [] }, { bearerKey: [] }],
     tags: [...SECTIONS, WATCH_SECTION].map(({ tag, about }) => ({ name: tag, description: about })),
     paths: Object.fromEntries([...paths, [WATCH.route.path, { get: watchOperation() }]]),
@@ -197,14 +197,14 @@ export function openApiDocument(options: OpenApiOptions = {}): JsonObject {
         ExpectedDeploymentId: {
           name: 'X-Expected-Deployment-Id',
           in: 'header',
-          description: 'Answer 412 unless this is the id of the deployment.',
+          description: 'Return 412 unless this is the id of the deployment.',
           required: false,
           schema: { type: 'string' },
         },
         IfNoneMatch: {
           name: 'If-None-Match',
           in: 'header',
-          description: 'Answer 304 where this is the entity tag of the answer.',
+          description: 'Return 304 if this is the entity tag of the response.',
           required: false,
           schema: { type: 'string' },
         },

@@ -12,14 +12,14 @@ import type { DiagnosticsRoute } from './route.js'
 import { ROUTES } from './routes.js'
 import { familiesOf, versionWithin } from './tags.js'
 
-/** A route with what every question to it needs to know of it. */
+/** A route, prepared for requests. */
 export interface RequestedRoute extends Omit<PreparedRoute<never, never>, 'route'> {
   route: DiagnosticsRoute
-  /** The inspectors that its answers are made of. */
+  /** The inspectors that its responses are read from. */
   families: readonly FamilyName[]
 }
 
-/** A route and where it stands. */
+/** A route with its path. */
 export type PlacedRoute = RequestedRoute & { path: string }
 
 let known: { limits: string; routes: readonly PlacedRoute[] } | undefined
@@ -49,9 +49,9 @@ interface Asked {
   deadline: Deadline
 }
 
-/** A question that can be put. */
+/** A request that can be run. */
 export interface Question {
-  /** What the sources say of their changes, or `null`. @param isWatched Whether a store may be asked for it. */
+  /** The version of the sources, or `null` if unknown. @param isWatched Whether a remote store may be read for it. */
   version(isWatched: boolean): Awaitable<string | null>
   answer(): Promise<RequestOutcome>
 }
@@ -59,7 +59,7 @@ export interface Question {
 /** Receives errors, with the name of the source if one caused it. */
 type ReportError = (error: unknown, source?: string) => void
 
-/** @returns what makes questions of one router. */
+/** @returns a function that prepares requests of one router. */
 export function createQuestions({
   deployment,
   deadlineMs,

@@ -1,4 +1,4 @@
-/** The routes of this router: what `http/read.ts` answers, over the set of inspectors. */
+/** Defines the routes of this router over its inspectors. */
 import type * as z from 'zod'
 import type { Capability } from '../contract/capabilities.js'
 import type { FamilyName, Present } from '../contract/families.js'
@@ -21,16 +21,18 @@ export interface DiagnosticsRoute extends ReadRoute<Present, RouteView> {
    * request it. If absent, they receive 403 `not_narrowable`.
    */
   scopable?: true
-  /** Its answer says itself which source failed, and why: none of these failures is its own. */
+  /** Whether the response itself lists failed sources, so that their failures do not fail the request. */
   reportsFailures?: true
-  /** Other inspectors that its answer is made of too, where they are there. */
+  /** Optional inspectors that the response also uses, if present. */
   alsoReads?: readonly FamilyName[]
   /**
-   * Its answer becomes another one in ways that no version of its sources tells: by an instant that passes, by a report that
-   * comes each second, by a source that answers no more. It is read each time, and compared.
+   * Whether the response can change without a new version of its sources: because time passes, a report arrives every
+   * second, or a source stops answering. It is then read and compared each time.
    */
   unversioned?: true
-  /** A view that came later than the capabilities' booleans: where it can be asked, `extensions.operations` names it. */
+  /**
+   * The name under which `extensions.operations` advertises the route; for routes without a capability of their own.
+   */
   operation?: string
 }
 

@@ -28,7 +28,7 @@ export function createServices({
   isOpen?: (route: Pick<DiagnosticsRoute, 'scopable'>) => boolean,
 ) => Service {
   let document: JsonObject | undefined
-  // Made when it is first asked for: most processes never are.
+  // Created on first use: most processes never need it.
   function openApi(): JsonObject {
     document ??= deepFreeze(openApiDocument({ limits, prefix }))
     return document

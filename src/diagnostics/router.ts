@@ -22,15 +22,15 @@ import { tagOfAnswer, tagOfVersion } from './tags.js'
 import { createBeginWatch } from './watch/begin.js'
 import { WATCH } from './watch/route.js'
 
-/** The router: a fetch-style handler that never rejects, and what a mount needs to know of it. */
+/** The router: a fetch-style handler that never rejects, with what adapters need. */
 export interface DiagnosticsRouter extends Mountable {
   /** The prefix in canonical form. */
   readonly prefix: string
   /** The routes, with whether their inspectors are present. */
   readonly routes: readonly RouteEntry[]
   /**
-   * Whether a request with this path is this router's to answer; an adapter passes on what is not. A path has one
-   * spelling: dot segments, empty ones, and an encoded letter of the prefix or of a literal are not ours.
+   * Whether a path belongs to this router; adapters pass on other requests. Each path has one spelling: dot segments,
+   * empty segments, and encoded letters of the prefix or of a literal do not belong to it.
    */
   owns(pathname: string): boolean
 }
@@ -40,12 +40,12 @@ const RECORDS_TOLD = 100
 
 const DEPLOYMENT_HEADER = 'x-expected-deployment-id'
 
-/** What is kept of one request, for the hooks. */
+/** The state of one request, for the hooks. */
 interface Visit {
   request: Request
   remoteAddress: string | null
   deadline: Deadline
-  /** Who asks, once that is known. */
+  /** The name of the caller, once authenticated. */
   principal?: string
   /** The route's path. */
   route: string | null
@@ -57,16 +57,16 @@ interface Visit {
    * it.
    */
   handled: Set<unknown>
-  /** Records that were left out. */
+  /** Number of records that were left out. */
   leftOut: number
-  /** Something that the answer is made of went wrong: no version of its sources says when that has passed. */
+  /** Whether a part of the response failed: then the version of the sources must not be used as its tag. */
   isPartial: boolean
 }
 
 /**
- * Builds the diagnostics router over whatever inspectors a host injects.
+ * Creates the diagnostics router over the given inspectors.
  *
- * @throws TypeError or RangeError that names an unusable option; nothing is asked at construction.
+ * @throws TypeError or RangeError that names the invalid option. No inspector is called at construction.
  * @example
  * const diagnostics = createDiagnosticsRouter({ inspectors, auth: apiKeyAuth(key), prefix: '/ops/diagnostics' })
  * await diagnostics(new Request('http://localhost/ops/diagnostics/capabilities'))
@@ -136,7 +136,7 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
   const asked = requestedRoutes(limits)
   const question = createQuestions(resolved)
 
-  /** What a principal sees on a route; asked after validation and before any inspector. */
+  /** What a principal may see on a route; evaluated after validation and before any inspector is called. */
   function accessScopeFor(
     principal: Principal,
     { route }: RequestedRoute,

@@ -23,7 +23,7 @@ export const InstanceStatus = z
   })
   .describe('Whether an instance held its client at `checked_at`.')
 
-/** Of an inspector that does not know of overdue calls none is shown where they are asked for. */
+/** An inspector without overdue calls returns an empty page if they are requested. */
 async function listPending(
   rpc: RpcInspector,
   { overdue, ...filter }: PendingCallFilter,
@@ -42,7 +42,7 @@ export const RPC_ROUTES = routeSection('rpc', 'Calls that wait for their reply, 
   diagnosticsRoute({
     path: '/rpc/summary',
     operationId: 'getRpcSummary',
-    summary: 'How many calls wait, and what became of the others',
+    summary: 'Number of pending calls, and how the others ended',
     needs: ['rpc_summary'],
     response: RpcSummary,
     example: CALLS,

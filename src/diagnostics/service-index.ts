@@ -1,4 +1,4 @@
-/** What the router says of itself: its index, and what else its own routes answer. */
+/** What the router returns about itself: its index and the responses of its own routes. */
 import * as z from 'zod'
 import type { Capabilities } from '../contract/capabilities.js'
 import { DeploymentMode } from '../contract/delivery.js'
@@ -10,14 +10,17 @@ export const RouteEntry = z
   .object({
     method: z.literal('GET').describe('HEAD is answered too.'),
     path: z.string().describe("Relative to the prefix, in OpenAPI's form."),
-    summary: z.string().describe('What it answers.'),
-    capability: z.string().nullable().describe('The capability that it needs; `null` for one that is always there.'),
-    available: z.boolean().describe('Whether this router can answer it now.'),
+    summary: z.string().describe('What the route returns.'),
+    capability: z
+      .string()
+      .nullable()
+      .describe('The capability that the route needs; `null` if it is always available.'),
+    available: z.boolean().describe('Whether this router can answer the route now.'),
   })
   .describe('One route of the router.')
 export type RouteEntry = z.infer<typeof RouteEntry>
 
-/** The index: what can be asked here. */
+/** The index of routes. */
 export const ServiceIndex = z
   .object({
     service: z.literal('relayscope').describe('Whose router this is.'),
@@ -28,7 +31,7 @@ export const ServiceIndex = z
     openapi_path: z.string().describe('Where this API describes itself, relative to the prefix.'),
     routes: z.array(RouteEntry).describe('Every route, available or not.'),
   })
-  .describe('The index: what can be asked here.')
+  .describe('The index of routes.')
 export type ServiceIndex = z.infer<typeof ServiceIndex>
 
 /** The description of this API. */
@@ -36,13 +39,13 @@ export const OpenApiDocument = z.record(z.string(), JsonValue).describe('An Open
 
 export const OPENAPI_PATH = '/openapi.json'
 
-/** What the router answers of itself. */
+/** What the router returns about itself. */
 export interface Service {
   readonly index: ServiceIndex
   readonly capabilities: Capabilities
-  /** Whether its inspectors are capable of that. */
+  /** Whether its inspectors have the capability. */
   offers(capability: string): boolean
-  /** Whether the index says that the route can be asked. */
+  /** Whether the index lists the route as available. */
   isAvailable(path: string): boolean
   openApi(): JsonObject
 }

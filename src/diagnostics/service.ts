@@ -44,7 +44,7 @@ export const SERVICE_ROUTES = routeSection('service', 'The router itself.', [
   diagnosticsRoute({
     path: '/capabilities',
     operationId: 'getCapabilities',
-    summary: 'What can be asked; not a readiness check',
+    summary: 'The capabilities of the deployment; not a readiness check',
     needs: [],
     scopable: true,
     response: Capabilities,

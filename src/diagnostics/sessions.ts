@@ -9,7 +9,7 @@ export const SESSION_ROUTES = routeSection('sessions', 'Sessions of cooperative 
   diagnosticsRoute({
     path: '/sessions',
     operationId: 'listSessions',
-    summary: 'Sessions, and whether their connectors are there; the newest first unless `order` says otherwise',
+    summary: 'Sessions, and whether their connectors are connected; the newest first unless `order` says otherwise',
     needs: ['sessions'],
     alsoReads: ['registry', 'subscriptions'],
     scopable: true,

@@ -9,7 +9,7 @@ export const SITE_ROUTES = routeSection('sites', 'Cooperative sites: what applic
   diagnosticsRoute({
     path: '/sites',
     operationId: 'listSites',
-    summary: 'Sites, and when each last said something',
+    summary: 'Sites, and when each last published an event',
     needs: ['sites'],
     alsoReads: ['sessions'],
     scopable: true,

@@ -1,4 +1,4 @@
-/** The routes about the sources of all answers: whether each can be asked, and where they contradict each other. */
+/** The routes about the sources: whether each answers, and where they contradict each other. */
 import * as z from 'zod'
 import { runWithin } from '../async/time-limit.js'
 import { shown } from '../contract/checks.js'
@@ -11,16 +11,16 @@ import { type ViewContext, viewForSource } from '../views/reading.js'
 import { exampleTime } from './examples.js'
 import { diagnosticsRoute, routeSection } from './route.js'
 
-/** What one source made of its cheapest question just now. */
+/** The result of the cheapest request to one source. */
 export const SourceRow = z
   .object({
     source: SourceName.describe('Which source, by its capability.'),
     answered: z.boolean().describe('Whether it answered.'),
     duration_ms: z.int().min(0).describe('Time until it answered, failed, or its time was up, in ms.'),
-    code: ProblemCode.nullable().describe('Why it did not answer; `null` where it did.'),
+    code: ProblemCode.nullable().describe('Why it did not answer; `null` if it did.'),
   })
   .describe(
-    "What one source made of its cheapest question just now. It sets no threshold: whether that is fast is the reader's.",
+    'The result of the cheapest request to one source, just now. There is no threshold: you decide whether it is fast.',
   )
 export type SourceRow = z.infer<typeof SourceRow>
 
@@ -28,7 +28,7 @@ export type SourceRow = z.infer<typeof SourceRow>
 export const SourceList = z
   .object({
     items: z.array(SourceRow).describe('One for each source of this router.'),
-    observed_at: Timestamp.describe('When the last of them had answered.'),
+    observed_at: Timestamp.describe('When the last of them answered.'),
   })
   .describe('Every source of this router.')
 
@@ -56,7 +56,7 @@ async function measure(
     await runWithin((signal) => work(withSignal(ctx, signal)), {
       ms,
       late,
-      // The time of the whole request is up: it did not answer within that either.
+      // The deadline of the request has passed without an answer.
       left: late,
       signal: ctx.signal,
     })
@@ -67,7 +67,7 @@ async function measure(
   }
 }
 
-/** Asks a source its cheapest question, and all of its parts whether they are there. */
+/** Sends a source its cheapest request, and pings all of its parts. */
 function probe<Name extends FamilyName>(name: Name, inspector: Present[Name], view: ViewContext, ms: number) {
   const work = async (ctx: InspectionContext) => {
     const { ping }: Pingable = inspector

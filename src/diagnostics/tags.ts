@@ -1,4 +1,4 @@
-/** The entity tags of lists and counts: what their sources say of their own changes, or else what the answer says. */
+/** The entity tags of lists and counts: from the versions of their sources, or else from the content. */
 import type { Deadline } from '../async/deadline.js'
 import { CAPABILITIES } from '../contract/capabilities.js'
 import type { FamilyName, Present } from '../contract/families.js'
@@ -7,16 +7,16 @@ import type { Encoded } from '../http/encode.js'
 import { comparedText, weakTag } from '../http/etag.js'
 import type { DiagnosticsRoute } from './route.js'
 
-/** The inspectors that an answer of the route is made of. */
+/** The inspectors that a response of the route is read from. */
 export function familiesOf({ needs, alsoReads = [] }: DiagnosticsRoute): FamilyName[] {
   return [...new Set([...needs.map((need) => CAPABILITIES.keyOf(need) as FamilyName), ...alsoReads])]
 }
 
 /**
- * What the sources of an answer say of themselves together; `null` where one of them does not say, or not in time. Equal
- * texts are equal answers to the same question.
+ * The combined version of the sources; `null` if one has none, or not in time. The same version means the same response
+ * to the same request.
  *
- * @param isWatched Whether a store may be asked for it.
+ * @param isWatched Whether a remote store may be read for it.
  */
 export function versionWithin(
   deadline: Deadline,
@@ -29,7 +29,7 @@ export function versionWithin(
   if (sources.length === 0) return null
   if (!sources.every(({ version, remoteVersion }) => version && (isWatched || !remoteVersion))) return null
   const versions = sources.map((source) => versionOf(source, ctx))
-  // What is at hand is not waited for: the deadline would make a signal and a timer for it.
+  // Synchronous versions are not awaited: the deadline would create a signal and a timer.
   if (!versions.some(isPromise)) return joined(versions)
   return Promise.resolve(deadline.race(Promise.all(versions))).then(joined, () => null)
 }
@@ -50,9 +50,9 @@ const isPromise = (value: unknown) => typeof (value as PromiseLike<unknown> | nu
 const joined = (versions: readonly unknown[]) =>
   versions.every((version) => typeof version === 'string') ? versions.join(' ') : null
 
-/** The tag of an answer to `question`, by the version of its sources. */
+/** The tag of a response to `question`, from the version of its sources. */
 export const tagOfVersion = (question: string, version: string): string => weakTag(question, version)
 
-/** The tag of an answer to `question`, by what it says. */
+/** The tag of a response to `question`, from its content. */
 export const tagOfAnswer = (question: string, encoded: Encoded, { compared }: DiagnosticsRoute): string =>
   weakTag(question, comparedText(encoded, compared))

@@ -20,9 +20,7 @@ export const USER_ROUTES = routeSection('users', 'Users, as all sources together
     scopable: true,
     page: 'paged',
     query: z.object({
-      user_id_prefix: Id.optional().describe(
-        'Only users whose id begins with this text, upper and lower case told apart.',
-      ),
+      user_id_prefix: Id.optional().describe('Only users whose id begins with this text; case-sensitive.'),
     }),
     response: UserPage,
     example: { ...lastPage(USER), completeness: complete({ registry: 1, context_registry: 2 }) },

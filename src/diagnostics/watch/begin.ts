@@ -9,7 +9,7 @@ import type { PlacedRoute, RequestedRoute } from '../question.js'
 import { createOpenView, type OpenViewOptions } from './view.js'
 import { createWatches } from './watches.js'
 
-/** What is kept of one request, for the hooks. */
+/** The state of one request, for the hooks. */
 interface Visited {
   request: Request
   deadline: Deadline
@@ -18,13 +18,13 @@ interface Visited {
 
 interface BeginOptions<P, Visit> extends OpenViewOptions<P> {
   routes: readonly PlacedRoute[]
-  /** Throws where no inspector can answer. */
+  /** Throws if no inspector can answer. */
   checkCapability(needs: RequestedRoute['route']['needs']): void
-  /** Who asks, or a throw. */
+  /** Returns the caller. Throws if authentication fails. */
   authenticate(visit: Visit): Promise<P>
 }
 
-/** @returns what begins a watch, or throws why there is none. */
+/** @returns a function that begins a watch. It throws if the request is refused. */
 export function createBeginWatch<P extends { name: string }, Visit extends Visited>(options: BeginOptions<P, Visit>) {
   const { routes, checkCapability, authenticate, deadlineMs } = options
   const watches = createWatches<PlacedRoute, P>({

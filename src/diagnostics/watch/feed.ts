@@ -46,7 +46,7 @@ export function createFeed(names: ReadonlyMap<ViewReader, string>, principal: st
   const readers = [...names.keys()]
   const pending = new Map<ViewReader, Pending>(readers.map((reader) => [reader, { kind: 'snapshot' }]))
   const toldAt = new Map<ViewReader, number>()
-  /** What is sent once it is over. */
+  /** The frame that is sent at the end. */
   let last: Frame | undefined
   let isOver = false
   let wake = () => {}

@@ -4,7 +4,7 @@ import { Timestamp } from '../../contract/ids.js'
 import { JsonRecord } from '../../contract/json.js'
 
 const view = z.string().describe('The view, as the request named it.')
-const version = z.int().min(1).describe('Which state of the view it is of: the one that follows is one more.')
+const version = z.int().min(1).describe('Number of the state of the view; it increases by one with each change.')
 const observed_at = Timestamp.describe('When the view was read last.')
 const refresh_ms = z
   .int()
@@ -22,11 +22,11 @@ export const WatchSnapshot = z
     observed_at,
     refresh_ms,
     row_id: z.array(z.string()).describe('The fields that name a row: the value of one, or the JSON list of several.'),
-    page: JsonRecord.describe('The page that a GET of the view answers.'),
+    page: JsonRecord.describe('The page that a GET of the view returns.'),
   })
   .describe('The current state of the view. Replaces any previous state.')
 
-/** What has changed. A client refuses one whose `from` is not its own version. */
+/** A change. Clients reject one whose `from` is not their own version. */
 export const WatchDelta = z
   .object({
     view,
@@ -43,14 +43,14 @@ export const WatchDelta = z
       .array(z.string())
       .nullable()
       .describe(
-        'Ids of all rows in order; `null` where what stays keeps its order, and `new_rows` says where new rows go.',
+        'Ids of all rows in order; `null` if the remaining rows keep their order. Then `new_rows` says where new rows are inserted.',
       ),
     new_rows: z
       .enum(['last', 'first'])
       .describe('Where new rows go while `order` is `null`, in the order of `upsert`.'),
     page: JsonRecord.describe('The page without its items.'),
   })
-  .describe('What has changed since a version.')
+  .describe('The changes since a version.')
 
 /** Nothing changed up to `observed_at`. Sent at least every 15 s while the sources answer. */
 export const WatchSync = z
@@ -59,10 +59,10 @@ export const WatchSync = z
     'Nothing changed up to `observed_at`. Sent at least every 15 s while the sources answer. The same `observed_at` again: the view was not read since, because of its `refresh_ms`.',
   )
 
-/** The server cannot tell what this client has missed: a snapshot follows. */
+/** The server does not know what this client missed: a snapshot follows. */
 export const WatchReset = z
   .object({ view })
-  .describe('The server cannot tell what this client has missed. A snapshot follows.')
+  .describe('The server does not know what this client missed. A snapshot follows.')
 
 /** The last frame. */
 export const WatchEnd = z

@@ -8,16 +8,16 @@ import { jsonFrame } from '../../http/event-stream.js'
 import { type Pace, READ_MS } from './pace.js'
 import { type Change, changeOf, type ListSnapshot, readingOf } from './rows.js'
 
-/** The longest time for which a view that is read less often sends nothing. Half of what the feed allows. */
+/** Maximum time without a frame for a view that is read less often; half of what the feed allows. */
 const WAIT_MS = 5_000
 
-/** What is watched, and how it is read. */
+/** A watched view and how it is read. */
 export interface View {
   readonly fields: readonly string[]
   compared: Compared | undefined
-  /** The answer to the question, and whether nothing is left out of it. Throws what keeps it from being one. */
+  /** Reads the response, and whether it is complete. Throws if it cannot be read. */
   read(): Promise<{ encoded: Encoded; isWhole: boolean }>
-  /** What its sources say of their changes; `null` where they do not. */
+  /** The version of its sources; `null` if unknown. */
   version(): Awaitable<string | null>
   now(): number
 }
@@ -47,13 +47,13 @@ export class ViewFrame {
   }
 }
 
-/** Receives what one watcher is sent. */
+/** Receives the frames for one watcher. */
 export interface Listener {
   /** The name of the principal, who pays for the readings. */
   readonly principal: string
-  /** Something has changed: what to add to what the listener has. */
+  /** Called with a change to the state that the listener has. */
   changed(reader: ViewReader, frame: ViewFrame): void
-  /** Nothing has changed, or the next reading is not due yet: `sync` says when the last one was. */
+  /** Called if nothing has changed or the next read is not due yet: `sync` contains the time of the last read. */
   unchanged(reader: ViewReader): void
 }
 
@@ -73,7 +73,7 @@ export class ViewReader {
   #reading: ListSnapshot | undefined
   /** Whether the latest read failed, so that the current state is unknown. */
   #hasFailed = false
-  /** `null` where a part of what was read is left out, too: no version says when that is back. */
+  /** `null` also if the read was incomplete: no version reports when the missing part is available again. */
   #sourceVersion: string | null = null
   #version = 0
   #observedAt = 0
@@ -123,7 +123,7 @@ export class ViewReader {
     this.#onEmpty()
   }
 
-  /** Sets the timer for the next reading. Those that are due less often are spread, or all would come at once. */
+  /** Sets the timer of the next read. Less frequent reads are spread out, so that they do not all start at once. */
   #schedule(): void {
     const interval = this.#pace.intervalOf(this)
     if (Math.round(interval) !== this.#interval) {
@@ -149,7 +149,7 @@ export class ViewReader {
     }
     const timer = this.#timer
     await this.#tick()
-    // Another timer: everyone left meanwhile, and someone came back.
+    // Another timer means that all listeners left meanwhile, and a new one came.
     if (this.#timer === timer && this.#listeners.size > 0) this.#schedule()
   }
 
@@ -194,9 +194,9 @@ export class ViewReader {
   }
 
   /**
-   * Reads, and tells who listens. Several at once are one. @throws what the first reading throws.
+   * Reads the view and notifies the listeners. Concurrent calls share one read. @throws what the first read throws.
    *
-   * @param version Asked for before: what changes while the list is read makes another version of it.
+   * @param version The version before the read: a change during the read leads to another version.
    */
   detect(version = this.#view.version()): Promise<void> {
     if (this.#looking) return this.#looking
@@ -256,7 +256,7 @@ export class ViewReader {
     for (const listener of this.#listeners) listener.unchanged(this)
   }
 
-  /** What is said from now on is of this instant. */
+  /** Sets the time of the last read. */
   #observed(at: number): void {
     this.#observedAt = at
     this.#hasFailed = false

@@ -12,12 +12,12 @@ export const WATCH = {
     summary: 'The changes of lists, live, as server-sent events',
     needs: SourceName.options,
     operation: 'watch',
-    // Each view says for itself whether it can be narrowed.
+    // Each view is checked by itself.
     scopable: true,
   },
 } as const
 
-/** What a watch can be refused with before it begins: what its views can be, and that there are too many. */
+/** The problems of a watch before it begins: those of its views, and too many watches. */
 export const WATCH_PROBLEMS: readonly ProblemCode[] = [
   'forbidden',
   'admin_key_required',

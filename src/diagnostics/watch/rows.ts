@@ -1,4 +1,4 @@
-/** What a watched list is made of: rows by their ids, and what has changed from one reading of it to the next. */
+/** The rows of a watched list by id, and the changes between two reads. */
 import type { Encoded, RecordText } from '../../http/encode.js'
 import { type Compared, comparedMember, comparedRecord } from '../../http/etag.js'
 
@@ -79,13 +79,16 @@ export function readingOf(
   return reading
 }
 
-/** What makes one reading of another. */
+/** The changes between two reads. */
 export interface Change {
   /** Rows that are new or another, whole. */
   upsert: string[]
   /** Ids of rows that are not there any more. */
   remove: string[]
-  /** Ids of all rows in their order; `null` where what stays stands as it did, and `newRows` says where what is new goes. */
+  /**
+   * Ids of all rows in order; `null` if the remaining rows keep their order. Then `newRows` says where new rows are
+   * inserted.
+   */
   order: string[] | null
   newRows: 'last' | 'first'
 }

@@ -23,7 +23,7 @@ const RECHECK_MS = 60_000
 
 type Given = ReturnType<typeof readQuery>
 
-/** A view of a request that was found, and what it asks for. */
+/** A requested view: its route, and its parsed query. */
 export interface FoundView<R> {
   /** As the watcher spells it. */
   name: string
@@ -49,7 +49,7 @@ export interface WatchesOptions<R, P> {
   routes: readonly R[]
   /** Parses the query of a view. Throws if it is invalid or no inspector can answer it. */
   givenOf(route: R, search: string): Given
-  /** What a watcher sees of a view. Throws why it may not. */
+  /** Opens a view for a watcher. Throws if the watcher has no access. */
   open(view: FoundView<R>, watcher: Watcher<P>): Promise<OpenView>
   /** The clock by which readings are measured. It never goes back. @default performance.now */
   steady?: () => number
@@ -114,7 +114,10 @@ export function createWatches<R extends { path: string }, P extends { name: stri
   const pace = createPace(steady)
   const readers = new Map<string, ViewReader>()
   const watches = new Set<Watch>()
-  /** Principals of watches that are being begun: they count, or as many as come at once would pass the bound. */
+  /**
+   * Principals of watches that are being started. They count towards the limit, so that concurrent requests cannot
+   * exceed it.
+   */
   const beginning: string[] = []
   const ticker = createTicker(recheckAll, RECHECK_MS)
 
