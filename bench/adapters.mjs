@@ -211,8 +211,9 @@ async function main() {
     const response = await fetch(`http://127.0.0.1:${port}${LIST}`, {
       headers: { 'x-admin-key': 'a-key-of-the-bench' },
     })
-    if (name.endsWith('small')) check(`${name}: the answer is right`, await response.json(), { ok: true })
-    else check(`${name}: the page is whole`, await response.json(), wanted, 50)
+    if (name.endsWith('small'))
+      check('every server sends the right answer', await response.json(), { ok: true }, 1, name)
+    else check('every server sends the whole page', await response.json(), wanted, 50, name)
     await load(port, WARMUP)
     running.push({ name, child, port, rounds: [] })
   }

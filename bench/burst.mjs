@@ -96,7 +96,7 @@ async function measure(name, sockets, requests) {
   const waits = []
   while (waits.length < NEWCOMERS) {
     const newcomer = await ask(port)
-    check(`${name} answers a newcomer behind a burst as before it`, newcomer.status, status)
+    check('a newcomer behind a burst gets the answer of one before it', newcomer.status, status, 1, name)
     waits.push(newcomer.ms)
   }
   server.send('memory')

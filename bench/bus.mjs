@@ -168,9 +168,9 @@ async function checkDelivery(name, make) {
   for (let n = 0; n < QUEUE; n++) publish()
   const [first, ...others] = await Promise.all(received)
   const inOrder = Array.from({ length: QUEUE }, (_, i) => i + 1)
-  check(`${name}: a subscriber receives each event once, in order`, first, inOrder, QUEUE)
+  check('every subscriber receives each event once, in order', first, inOrder, QUEUE, name)
   const same = others.filter((ids) => JSON.stringify(ids) === JSON.stringify(inOrder)).length
-  check(`${name}: so do all others`, same, others.length, others.length * QUEUE)
+  check('every subscriber receives each event once, in order', same, others.length, others.length * QUEUE, name)
   for (const subscription of subscriptions) subscription.close()
 }
 

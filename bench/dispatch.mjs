@@ -76,7 +76,7 @@ for (const path of Object.keys(GOALS)) {
     return body.items ?? body
   }
   for (const [name, handler] of Object.entries(peers))
-    check(`${name} answers GET ${path} as the handler by hand`, await shownBy(handler), await shownBy(limit))
+    check('every handler gives the same answer', await shownBy(handler), await shownBy(limit), 1, `${name}, ${path}`)
   const times = Object.fromEntries(Object.keys(peers).map((name) => [name, []]))
   for (let round = 0; round <= ROUNDS; round++)
     for (const [name, handler] of Object.entries(peers)) {
@@ -132,7 +132,13 @@ for (const [what, path, paid, plain] of extras) {
   const tags = new Map()
   for (const handler of [paid, plain]) tags.set(handler, (await handler(request(path))).headers.get('etag'))
   const bodyOf = async (handler) => (await handler(request(path))).json()
-  check(`both routers give the same answer with and without ${what}`, await bodyOf(paid), await bodyOf(plain))
+  check(
+    'routers with and without an optimisation give the same answer',
+    await bodyOf(paid),
+    await bodyOf(plain),
+    1,
+    what,
+  )
   const asked = (handler) => {
     const asking = request(path)
     if (what.startsWith('tags')) asking.headers.set('if-none-match', tags.get(handler))

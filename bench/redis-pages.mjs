@@ -117,17 +117,19 @@ for (const [name, from] of Object.entries({ first: 0, middle: ENTRIES / 2, last:
   const wanted = Array.from({ length: 50 }, (_, i) => `ctx-${from + i}`)
   const { items } = await page(from)()
   check(
-    `the ${name} page of 50 of ${ENTRIES} has the right rows`,
+    'every page has the right rows',
     items.map(({ context_id }) => context_id),
     wanted,
     50,
+    name,
   )
 }
 check(
-  'the page by hand has the right rows',
+  'every page has the right rows',
   (await pageByHand()).map(({ context_id }) => context_id),
   Array.from({ length: 50 }, (_, i) => `ctx-${ENTRIES / 2 + i}`),
   50,
+  'by hand',
 )
 const line = (name, each) =>
   console.log(

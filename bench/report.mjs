@@ -49,12 +49,13 @@ export function report(findings) {
  * @param {unknown} found
  * @param {unknown} wanted
  * @param {number} count How many answers, rows or deliveries that covers.
+ * @param {string} of Names the peer, route or size, for the error alone: the counts of all are added up.
  * @throws Error if they differ.
  */
-export function check(what, found, wanted, count = 1) {
+export function check(what, found, wanted, count = 1, of = '') {
   if (!isDeepStrictEqual(found, wanted)) {
     const text = (value) => JSON.stringify(value)?.slice(0, 300)
-    throw new Error(`wrong: ${what}: found ${text(found)}, expected ${text(wanted)}`)
+    throw new Error(`wrong: ${of && `${of}: `}${what}: found ${text(found)}, expected ${text(wanted)}`)
   }
   if (process.env[AS_DATA]) console.log(`${CHECKED}${JSON.stringify({ what, count })}`)
 }

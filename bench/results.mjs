@@ -55,10 +55,9 @@ export function rowsOf(name, { found, checked, failed }) {
 
 export const HEAD = ['benchmark', 'what', 'goal', 'median', 'range', 'verdict']
 
-/** A Markdown table. */
-export function tableOf(head, rows) {
-  const all = [head, ...rows]
-  const widths = head.map((_, i) => Math.max(...all.map((row) => row[i].length)))
+/** A Markdown table; `isAligned` for one that is read as text. */
+export function tableOf(head, rows, { isAligned = false } = {}) {
+  const widths = head.map((_, i) => (isAligned ? Math.max(...[head, ...rows].map((row) => row[i].length)) : 1))
   const line = (row) => `| ${row.map((cell, i) => cell.padEnd(widths[i])).join(' | ')} |`
   return [line(head), `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`, ...rows.map(line)].join('\n')
 }

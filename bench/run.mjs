@@ -130,7 +130,7 @@ for (const bench of chosen) {
   results[bench.name] = { place, ...mergeRuns(each) }
 }
 const rows = Object.entries(results).flatMap(([name, result]) => rowsOf(name, result))
-console.log(tableOf(HEAD, rows))
+console.log(tableOf(HEAD, rows, { isAligned: true }))
 console.log(place)
 if (values.write) {
   const path = (name) => new URL(name, import.meta.url)
