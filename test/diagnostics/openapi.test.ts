@@ -176,6 +176,7 @@ describe('the document', () => {
       'trace',
       'trace_id',
       'DeliveryCommand.action',
+      'DeliveryNode.latency',
       'DeliveryNode.metadata',
       'DeliveryTenant.metadata',
       'DeliveryTenant.capacity',
