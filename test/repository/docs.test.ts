@@ -37,6 +37,10 @@ function brokenLinks(path: string): string[] {
   })
 }
 
+it('AGENTS.md, the map for coding agents, has no link that leads nowhere', () => {
+  expect(brokenLinks('AGENTS.md')).toEqual([])
+})
+
 describe('the documents', () => {
   it.each(documents)('%s has no link that leads nowhere', (path) => {
     expect(brokenLinks(path)).toEqual([])
