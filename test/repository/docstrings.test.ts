@@ -10,7 +10,7 @@ const MIRRORED =
   /^(Followed\w+|BullmqQueue(Job)?|IoRedisClient|NodeRedisClient|NodeRequest|NodeResponse|NodeSocket|HonoContext|DenoServeInfo)$/
 
 /** Helpers whose schemas have a description already. */
-const DESCRIBED = /\.describe\(|\.meta\(|^(filterBy|idField|idInput)\(|^lastAtOrBefore$/
+const DESCRIBED = /\.describe\(|\.meta\(|^(filterBy|idField|idInput)\(|^(lastAtOrBefore|byTraceId)$/
 
 const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
   exports: Record<string, { types?: string }>
@@ -30,7 +30,8 @@ function sourceOf(path: string): ts.SourceFile {
 
 /** The local file that a re-export reads from, or `undefined` for a package. */
 function targetOf(path: string, { moduleSpecifier }: ts.ExportDeclaration): string | undefined {
-  if (!moduleSpecifier || !ts.isStringLiteral(moduleSpecifier) || !moduleSpecifier.text.startsWith('.')) return undefined
+  if (!moduleSpecifier || !ts.isStringLiteral(moduleSpecifier) || !moduleSpecifier.text.startsWith('.'))
+    return undefined
   const target = posix.join(posix.dirname(path), moduleSpecifier.text)
   return ['.ts', '.tsx'].map((end) => target.replace(/\.js$/, end)).find((file) => existsSync(join(ROOT, file)))
 }

@@ -114,10 +114,7 @@ export function createWatches<R extends { path: string }, P extends { name: stri
   const pace = createPace(steady)
   const readers = new Map<string, ViewReader>()
   const watches = new Set<Watch>()
-  /**
-   * Principals of watches that are being started. They count towards the limit, so that concurrent requests cannot
-   * exceed it.
-   */
+  /** Principals of watches that are being started: they count towards the limit too. */
   const beginning: string[] = []
   const ticker = createTicker(recheckAll, RECHECK_MS)
 
@@ -157,8 +154,7 @@ export function createWatches<R extends { path: string }, P extends { name: stri
     /**
      * Begins a watch. Every view is read first, so that a failure is a problem document and not a stream.
      *
-     * @param whoNow Authenticates the caller again. Its access is evaluated again too, because the name alone does not
-     * determine it.
+     * @param whoNow Authenticates the caller again; its access is evaluated again too.
      */
     async begin(found: FoundView<R>[], watcher: Watcher<P>, whoNow: () => Promise<P>): Promise<HttpReply> {
       const { principal, request } = watcher

@@ -31,7 +31,7 @@ const listOf = (state: string) => hrefOf('/delivery/commands', { state })
 
 interface StandProps {
   state: string
-  /** `null`: nobody knows. */
+  /** `null`: unknown. */
   count: number | null | undefined
   children?: ComponentChildren
 }
