@@ -23,6 +23,13 @@ export default {
   ignoreUnresolved: ['/ask.mjs', '/relay-client.mjs', '/relayscope-browser.mjs'],
   // Programs of the machine that benchmarks measure, or compile, what they are held against with; and scrapers of a test.
   ignoreBinaries: ['redis-server', 'redis-cli', 'valgrind', 'gcc', 'nginx', 'prometheus', 'promtool'],
-  // Called by tools/test-all.mjs as programs; Nest is what a reader of its example has installed.
-  ignoreDependencies: ['@nestjs/common', '@nestjs/core', '@arethetypeswrong/cli', '@redocly/cli', 'publint'],
+  // Called by tools/test-all.mjs as programs; Stryker is fetched by npx; Nest is what a reader of its example has installed.
+  ignoreDependencies: [
+    '@nestjs/common',
+    '@nestjs/core',
+    '@arethetypeswrong/cli',
+    '@redocly/cli',
+    'publint',
+    '@stryker-mutator/vitest-runner',
+  ],
 }
