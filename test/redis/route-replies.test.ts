@@ -47,7 +47,7 @@ const ASKED: Record<string, string[]> = {
   '/delivery/summary': ['/delivery/summary'],
   '/delivery/tenants': ['/delivery/tenants?limit=2', '/delivery/tenants'],
   '/delivery/why': ['/delivery/why?user_id=bob&client_id=client-0&command_id=k'],
-  '/findings': ['/findings'],
+  '/findings': ['/findings?limit=500'],
   '/search': ['/search?q=bob', `/search?q=${ID}`],
   '/findings/summary': ['/findings/summary'],
   '/history/messages': ['/history/messages?stream=users%2Fbob%2Flog'],
@@ -84,8 +84,21 @@ const REFUSALS = [
   [504, 'inspector_timeout'],
 ]
 
-/** Fields about the response rather than the data, and the description from the latest reachable connection. */
-const ABOUT = ['completeness', 'next_cursor', 'has_more', 'description', 'parameters_schema']
+/**
+ * Fields about the response rather than the data, the description from the latest reachable connection, and the oldest
+ * finding of those that were found.
+ */
+const ABOUT = [
+  'completeness',
+  'cut',
+  'exact',
+  'next_cursor',
+  'has_more',
+  'description',
+  'parameters_schema',
+  'oldest_since',
+  'sample',
+]
 
 /** Whether `given` equals `truth` or is part of it: no other number, and none that is greater. */
 function isWithin(given: unknown, truth: unknown): boolean {
@@ -175,14 +188,14 @@ describeRedis('a route with one missing reply', () => {
   /** @param whole All data that a page is part of: if one source is unknown, later entries move up. */
   function wrongIn(answer: Answer, truth: Answer, whole: Answer): string | undefined {
     if (REFUSALS.some(([status, code]) => answer.status === status && answer.body.code === code)) return undefined
-    const { completeness, has_more } = answer.body
+    const { completeness, cut = [], has_more } = answer.body
     if (truth.body.items?.[0]?.answered)
       return isAboutSources(answer.body.items, truth.body.items) ? undefined : `is wrong: ${plain(answer.body)}`
     if (truth.body.links)
       return answer.status === 200 && isAboutLinks(answer.body as never, truth.body as never)
         ? undefined
         : `is wrong: ${plain(answer.body)}`
-    const isLess = completeness?.complete === false || has_more === true
+    const isLess = completeness?.complete === false || cut.length > 0 || has_more === true
     // If a source was not read, it is unknown whether a user exists.
     if (answer.status === 200 && truth.status === 404 && isLess)
       return Object.values(answer.body).every(isNothing) ? undefined : `is wrong: ${plain(answer.body)}`
@@ -215,6 +228,7 @@ describeRedis('a route with one missing reply', () => {
       const whole = /limit=/.test(path)
         ? (await ask(path.replace(/limit=\d+/, 'limit=500'), patient)).answer
         : known.answer
+      expect(whole.body.completeness?.complete ?? true).toBe(true)
       return { ...known, whole }
     }
     const meet = async (
