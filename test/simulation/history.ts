@@ -111,7 +111,7 @@ async function closeAll(stage: Stage): Promise<void> {
     closed++
   })
   Promise.all(closing).catch((error) => stage.violate('close_threw', error.stack))
-  await world.run(world.now + 6_000)
+  await world.run(world.now + 30_000)
   if (closed < stage.nodes.length)
     stage.violate('close_hung', `${stage.nodes.length - closed} nodes are open after 6 s`)
 }
@@ -134,7 +134,7 @@ async function forget(stage: Stage, ask: Ask): Promise<void> {
   for (const one of stage.nodes) one.kill()
   world.skip(31 * DAY)
   stage.start(node)
-  await world.run(world.now + 6_000)
+  await world.run(world.now + 30_000)
   void stage.runningOn(node).facilities.close()
   await world.run(world.now + 3_000)
   world.skip(2 * 3_600_000)

@@ -28,8 +28,12 @@ for _, one in ipairs(cjson.decode(counted)) do
 end
 local present = key_of(math.floor(now / {{MINUTE_MS}}))
 if not is_ours(present) then return 0 end
-if open ~= '' then
-  for state, times in pairs(cjson.decode(open)) do add(present, times, 'open:' .. state) end
-  redis.call('PEXPIRE', present, {{KEPT_MS}})
+-- Counts that were read in an earlier minute, or after another node's, are not those of this minute.
+if open ~= '' and not redis.call('ZSCORE', present, 'open:waiting') then
+  local read = cjson.decode(open)
+  if present == key_of(read.minute) then
+    for state, times in pairs(read.counts) do add(present, times, 'open:' .. state) end
+    redis.call('PEXPIRE', present, {{KEPT_MS}})
+  end
 end
 return redis.call('ZSCORE', present, 'open:waiting') and 0 or 1

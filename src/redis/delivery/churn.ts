@@ -40,6 +40,12 @@ const WRITE = defineScript(
 /** Everything is in one shard. */
 const SHARD = 0
 
+/** The unfinished commands of all nodes by state, and the minute in which they were counted. */
+interface OpenCounts {
+  minute: number
+  counts: Record<string, number>
+}
+
 /** The counts of one node, which writes them at most once a second, or when forced. */
 export function createChurnWriter(store: Store, nodeId: string) {
   const life = crypto.randomUUID()
@@ -56,7 +62,7 @@ export function createChurnWriter(store: Store, nodeId: string) {
     return counts
   }
 
-  const run = (counted: readonly number[], open: DeliveryMinute['open']) =>
+  const run = (counted: readonly number[], open: OpenCounts | null) =>
     runScript(store, WRITE, SHARD, {
       node: nodeId,
       life,
@@ -64,11 +70,12 @@ export function createChurnWriter(store: Store, nodeId: string) {
       open: open ? JSON.stringify(open) : '',
     })
 
-  /** The unfinished commands of all nodes by state; `null` if they were not counted. */
-  async function openCounts(): Promise<DeliveryMinute['open']> {
-    const { by_state } = await readSummary(store, undefined, { signal: new AbortController().signal })
+  /** Counts the unfinished commands of all nodes by state; `null` if they could not be counted. */
+  async function readOpenCounts(): Promise<OpenCounts | null> {
+    const { by_state, observed_at } = await readSummary(store, undefined, { signal: new AbortController().signal })
     if (!by_state) return null
-    return Object.fromEntries(TRACKED_STATES.map((state) => [state, by_state[state]])) as DeliveryMinute['open']
+    const counts = Object.fromEntries(TRACKED_STATES.map((state) => [state, by_state[state]]))
+    return { minute: minuteOf(Date.parse(observed_at)), counts }
   }
 
   async function write(): Promise<void> {
@@ -78,7 +85,7 @@ export function createChurnWriter(store: Store, nodeId: string) {
     writtenAt = performance.now()
     try {
       const isMissing = await run(counted, null)
-      const open = isMissing ? await openCounts() : null
+      const open = isMissing ? await readOpenCounts() : null
       if (open) await run([], open)
     } catch (error) {
       // Totals may be written again.
