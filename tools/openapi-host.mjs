@@ -45,6 +45,7 @@ export const GIVEN = {
   context_id: 'context-1',
   window_id: 'window-1',
   task_id: 'task-1',
+  q: 'user',
   correlation_id: 'call-1',
   command_id: 'command-1',
   site_id: 'site-1',

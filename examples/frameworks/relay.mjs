@@ -16,8 +16,9 @@ function create() {
 }
 
 // Development servers load a module again after each change; the connections must stay.
-globalThis.relay ??= create()
-export const { connections, diagnostics, dashboard } = globalThis.relay
+const relay = Reflect.get(globalThis, 'relay') ?? create()
+Reflect.set(globalThis, 'relay', relay)
+export const { connections, diagnostics, dashboard } = relay
 
 /** Answers a request below `/ops`; `undefined` for any other. */
 export function answer(request) {

@@ -10,8 +10,8 @@ export const Signal = z.custom<AbortSignal>((value) => {
 }, 'must be an AbortSignal')
 
 /**
- * Declares the object that a host passes to a call. A field that it does not have is refused by name, so that a mistyped
- * one does not pass for one that was left out.
+ * Declares the object that a host passes to a call. `parseInput` refuses a field that it does not have by name, so that a
+ * mistyped one does not pass for one that was left out.
  *
  * @example
  * const ClaimInput = inputObject({ user_id: Id, message_id: Id })
@@ -24,13 +24,24 @@ export const inputObject = <S extends z.core.$ZodShape>(shape: S): z.ZodObject<S
         : undefined,
   })
 
+/** Fields that say who a client is. A call that does not need one ignores it, so that a host can pass its record of a client. */
+const IDENTITY = ['user_id', 'client_id', 'instance_id', 'client_type', 'connection_id']
+
+/** Returns `value` without the fields of `IDENTITY` that `schema` does not have. */
+function withoutIdentity(schema: z.ZodType, value: unknown): unknown {
+  if (!(schema instanceof z.ZodObject) || typeof value !== 'object' || value === null) return value
+  const ignored = IDENTITY.filter((name) => name in value && !(name in schema.shape))
+  if (ignored.length === 0) return value
+  return Object.fromEntries(Object.entries(value).filter(([name]) => !ignored.includes(name)))
+}
+
 /**
  * Returns `value` as `schema` reads it.
  *
  * @throws Refusal `invalid_input`; its detail names the field and the rule, never the value of a field.
  */
 export function parseInput<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
-  const read = schema.safeParse(value)
+  const read = schema.safeParse(withoutIdentity(schema, value))
   if (read.success) return read.data
   const { issues } = read.error
   const unknown = issues.find(({ code }) => code === 'unrecognized_keys')

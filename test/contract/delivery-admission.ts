@@ -186,6 +186,19 @@ export function admissionContract({ clock, dispatcher, open, advance, status, su
       expect((await summary()).tracked_commands).toBe(0)
     })
 
+    it('ignores what else identifies the client, so that a host can pass its record', async () => {
+      const client = { ...first, client_type: 'web', connection_id: 'connection-1' }
+      const dispatched = { ...client, command_id: 'c1', action: 'sync' }
+      expect(await dispatcher.dispatch(dispatched as never)).toMatchObject({
+        ...key('c1'),
+        admission: { state: 'admitted' },
+      })
+      await dispatcher.acknowledge({ ...client, command_id: 'c1' } as never)
+      expect(await dispatcher.cancel(dispatched as never).catch(({ detail }) => detail)).toMatch(
+        /^Unknown field "action"/,
+      )
+    })
+
     it('refuses a payload over 64 KiB', async () => {
       const payload = 'x'.repeat(65_536)
       await expect(dispatcher.dispatch(command('c1', { payload }))).rejects.toMatchObject({ code: 'payload_too_large' })
