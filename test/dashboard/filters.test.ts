@@ -1,6 +1,7 @@
 /** The filters of the viewer's lists: those that the API has, each in the address, in the rows, and in a link that is opened. */
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { traceFields } from '../../src/contract/trace.js'
 import { openApiDocument } from '../../src/index.js'
 import type { FakeWorld } from '../../src/testing/kits.js'
 import { KEY } from '../diagnostics/subject.js'
@@ -30,6 +31,8 @@ const LISTS: Record<string, { needs?: Record<string, string>; id: string }> = {
   '/history/messages': { id: 'sequence', needs: { stream: 'users/alice/log' } },
 }
 
+const TRACED = traceFields(`00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`)
+
 const LONG_AGO = { at: '2025-12-30T00:00:00.000Z', deadline_at: '2025-12-31T00:00:00.000Z' }
 
 /** The world of the router, with something apart in every field by which a list can be narrowed. */
@@ -53,10 +56,11 @@ function variedWorld(): FakeWorld {
     ],
     calls: [
       ...world.calls,
-      call({ correlation_id: 'call-5', client_id: 'phone' }),
+      call({ correlation_id: 'call-5', client_id: 'phone', ...TRACED }),
       // Shown where it is asked for, and nowhere else.
       call({ correlation_id: 'call-6', overdue: true }),
     ],
+    endedCalls: (world.endedCalls ?? []).map((ended, i) => (i === 0 ? { ...ended, ...TRACED } : ended)),
     subscriptions: [
       ...world.subscriptions,
       subscription({ subscription_id: 'sub-5', site_id: 'board', node_id: 'node-2' }),

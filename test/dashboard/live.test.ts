@@ -2,6 +2,7 @@
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { createFakeInspectors } from '../../src/testing/kits.js'
+import { FindingSummary } from '../../src/views/findings/finding.js'
 import { KEY } from '../diagnostics/subject.js'
 import { connection, createWorld } from '../diagnostics/world.js'
 import { inChromium, type OpenOptions } from './chromium.js'
@@ -179,23 +180,32 @@ inChromium('the dashboard, live', (open) => {
   })
 
   it.each([
-    ['a list with more pages', { has_more: true, next_cursor: 'x' }, 'no findings in what was read'],
-    ['a list of which some was not read', { complete: false, examined: 9 }, 'no findings in what was read'],
-    ['a source that failed', { complete: false, examined: 0 }, 'findings unknown'],
+    ['a list with more pages', { exact: false }, 'no findings in what was read'],
+    ['a list of which some was not read', { complete: false }, 'no findings in what was read'],
+    ['a source that failed', { count: null, exact: false, complete: false, examined: 0 }, 'findings unknown'],
     ['all that there is', {}, 'no findings'],
   ])('says no more of findings than was read: %s', async (_, given, said) => {
-    const { complete = true, examined = 9, ...more } = given as { complete?: boolean; examined?: number }
-    const completeness = {
-      complete,
-      truncated_sources: complete ? [] : ['registry'],
-      examined: { registry: examined },
-      limits: { registry: 10 },
-    }
-    const page = { items: [], has_more: false, next_cursor: null, completeness, not_looked_for: [], ...more }
+    type Given = { count?: number | null; exact?: boolean; complete?: boolean; examined?: number }
+    const { count = 0, exact = true, complete = true, examined = 9 } = given as Given
+    const none = { count: 0, exact: true, oldest_since: null, nodes: [], sample: null, help: 'docs/findings.md' }
+    const summary = FindingSummary.parse({
+      kinds: [
+        { ...none, kind: 'command_overdue' },
+        { ...none, kind: 'context_of_disconnected_client', count, exact },
+      ],
+      observed_at: '2026-01-02T03:04:05.000Z',
+      completeness: {
+        complete,
+        truncated_sources: complete ? [] : ['registry'],
+        examined: { registry: examined },
+        limits: { registry: 10 },
+      },
+      not_looked_for: [],
+    })
     const host = await startViewedOnce(createWorld())
     host.break((path) => {
       if (path.startsWith('/watch')) return problem(501, 'operation_absent')()
-      return path.startsWith('/findings') ? Response.json(page) : undefined
+      return path === '/findings/summary' ? Response.json(summary) : undefined
     })
     const tab = await open(`${host.page}#/`, { key: KEY, refusals: true })
     const fact = tab.locator('.headline a').first()

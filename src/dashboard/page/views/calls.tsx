@@ -19,7 +19,7 @@ export const CALLS: ListView<PendingCall> = {
   path: '/rpc/pending',
   title: 'Calls',
   about: 'Calls that wait for their reply.',
-  filters: [text('user_id'), text('client_id'), text('action'), flag('overdue'), ORDER],
+  filters: [text('user_id'), text('client_id'), text('action'), text('trace_id'), flag('overdue'), ORDER],
   keyOf: ({ correlation_id }) => correlation_id,
   markOf: ({ overdue }) => (overdue ? 'bad' : ''),
   columns: [
@@ -39,7 +39,7 @@ export const ENDED_CALLS: ListView<EndedCall> = {
   path: '/rpc/ended',
   title: 'Ended calls',
   about: 'Calls that ended in the last hour.',
-  filters: [text('user_id'), text('client_id'), text('action'), choice('outcome', OUTCOMES), ORDER],
+  filters: [text('user_id'), text('client_id'), text('action'), text('trace_id'), choice('outcome', OUTCOMES), ORDER],
   keyOf: ({ correlation_id, ended_at }) => correlation_id + ended_at,
   columns: ['correlation_id', 'outcome', 'duration_ms', 'action', 'user_id', 'client_id', 'instance_id', 'ended_at'],
 }
