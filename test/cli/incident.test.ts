@@ -218,6 +218,27 @@ describe('relayscope record', () => {
     for (const name of readdirSync(dir)) expect(readFileSync(join(dir, name), 'utf8')).not.toContain(KEY)
   })
 
+  it.each<[string, string[], number[]]>([
+    ['segments that ended before --keep', ['--keep', '1h'], [120, 30]],
+    ['the oldest segments beyond --max-bytes', ['--max-bytes', '190000'], [30]],
+  ])('deletes %s', async (_what, bounds, expected) => {
+    const original = await startOriginal()
+    const dir = directory()
+    const nameOf = (minutes: number) => `segment-${String(startedAt - minutes * 60_000).padStart(15, '0')}-1.ndjson`
+    const startedAt = Date.now()
+    // Started that many minutes ago; each ended when the next one began.
+    for (const minutes of [180, 120, 30]) writeFileSync(join(dir, nameOf(minutes)), 'x'.repeat(100_000))
+    writeFileSync(join(dir, 'notes.txt'), 'of another application')
+    const command = startCommand(['record', original.prefix, '-o', dir, ...bounds], { SERVICE_ADMIN_KEY: KEY })
+    onTestFinished(async () => {
+      command.signal('SIGTERM')
+      await command.ended
+    })
+    const kept = () => [180, 120, 30].filter((minutes) => readdirSync(dir).includes(nameOf(minutes)))
+    await until('the deletion', async () => kept().length === expected.length || undefined)
+    expect([kept(), readdirSync(dir).includes('notes.txt')]).toEqual([expected, true])
+  })
+
   it('fails when the router refuses the first snapshot, with exit code 1', async () => {
     const original = await startOriginal()
     const { code, err } = await startCommand(['record', original.prefix, '-o', directory()], {

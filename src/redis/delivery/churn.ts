@@ -25,7 +25,7 @@ const KEPT_MS = (CHURN_MINUTES + 5) * MINUTE_MS
 /** Shortest time between two writes of a node that are not forced. */
 const PAUSE_MS = 1_000
 
-/** Returns whether nobody has counted the open commands of the current minute. */
+/** Writes the counts of a node. Returns whether the open commands of the current minute have not been counted yet. */
 const WRITE = defineScript(
   'delivery.churn',
   {
