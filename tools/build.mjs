@@ -5,11 +5,12 @@
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { minify } from 'terser'
 import { dashboardAssets } from './dashboard-assets.mjs'
+import { publicDeclarations } from './declarations.mjs'
 import { FACES } from './faces.mjs'
 import { esbuildLua } from './lua.mjs'
 
@@ -62,26 +63,20 @@ const shortened = (text) =>
     .replace(/^\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n(?=import |export \{|export \*|export type \{)/, '')
     .replace(/^ +(\*)?/gm, (_, star) => (star ? ' *' : ' '))
 
-/** Emits a declaration for each source file, and removes those that no public one leads to. */
+/** Emits the declarations that the public ones lead to, one file for each source file that has some. */
 function buildDeclarations() {
   const tsc = join(ROOT, 'node_modules/.bin/tsc')
   const { status } = spawnSync(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { cwd: ROOT, stdio: 'inherit' })
   if (status !== 0) process.exit(status ?? 1)
 
-  const reached = new Set()
-  const follow = (file) => {
-    if (reached.has(file)) return
-    reached.add(file)
-    const text = readFileSync(file, 'utf8')
-    for (const [, path] of text.matchAll(/(?:from|import)\s*\(?\s*['"](\.{1,2}\/[^'"]+)\.js['"]/g))
-      follow(join(dirname(file), `${path}.d.ts`))
-  }
-  for (const name of Object.keys(FACES)) follow(join(DIST, `${name}.d.ts`))
-  for (const name of readdirSync(DIST, { recursive: true })) {
-    const file = join(DIST, name)
-    if (!name.endsWith('.d.ts')) continue
-    if (reached.has(file)) writeFileSync(file, shortened(readFileSync(file, 'utf8')))
-    else rmSync(file)
+  const files = readdirSync(DIST, { recursive: true }).filter((name) => name.endsWith('.d.ts'))
+  const texts = new Map(files.map((file) => [file, readFileSync(join(DIST, file), 'utf8')]))
+  const entries = Object.keys(FACES).map((name) => `${name}.d.ts`)
+  const declarations = publicDeclarations(texts, entries)
+  for (const file of files) {
+    const text = declarations.get(file)
+    if (text === undefined) rmSync(join(DIST, file))
+    else writeFileSync(join(DIST, file), shortened(text))
   }
   removeEmpty(DIST)
 }

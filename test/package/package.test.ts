@@ -36,8 +36,8 @@ const PORTABLE = SUBPATHS.filter((path) => !NODE_ONLY.includes(path))
 /** What readers of the repository have and users of the package do not need; the pages about using it do not link to it. */
 const IN_REPOSITORY =
   /^docs\/(?:images\/[\w-]+\.png|incident\.schema\.json|(?:architecture|benchmarks|contributing|performance|repository-tests)\.md)$/
-/** A tenth above what was measured: declarations are a third of it, a documentation text for each field. */
-const PACKED_BYTES = 680_000
+/** 3 % above what was measured. More than half of it are scripts; the others are documentation and declarations. */
+const PACKED_BYTES = 600_000
 
 /** The package that one subpath alone needs, and that only its users install. */
 const PEERS: Record<string, string> = { 'relayscope/mcp': '@modelcontextprotocol/server' }
@@ -96,7 +96,7 @@ describe('the package', () => {
       expect(auditFindings(offline)).toBeNull()
   })
 
-  it('is at most 680 kB packed', () => {
+  it('is at most 600 kB packed', () => {
     expect(consumer.size).toBeLessThanOrEqual(PACKED_BYTES)
   })
 

@@ -2,6 +2,7 @@
 import { cp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
+import { publicDeclarations } from '../../tools/declarations.mjs'
 import { createConsumer, ROOT, runIn } from './consumer.js'
 
 const TSC = join(ROOT, 'node_modules/.bin/tsc')
@@ -21,4 +22,39 @@ it('the types resolve and compile without those of Node, and no library check is
   }
   await writeFile(join(consumer.dir, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['portable.ts'] }))
   expect(await runIn(consumer, process.execPath, [TSC]).catch(({ stdout }: { stdout: string }) => stdout)).toBe('')
+})
+
+it('the declarations contain what a public module leads to, and nothing else', () => {
+  const texts = new Map([
+    ['index.d.ts', "export { type Shown, open } from './a/open.js';\n"],
+    [
+      'a/open.d.ts',
+      `import * as z from 'zod';
+import { type Hidden, type Part } from '../part.js';
+/** What is shown. */
+export interface Shown {
+    part: Part;
+}
+export declare const open: () => Shown;
+export declare const internal: (hidden: Hidden) => z.ZodType;
+`,
+    ],
+    ['part.d.ts', 'export type Part = Whole[];\ntype Whole = string;\nexport type Hidden = number;\nexport {};\n'],
+    ['internal.d.ts', 'export declare const other: string;\n'],
+  ])
+  expect([...publicDeclarations(texts, ['index.d.ts'])]).toEqual([
+    ['index.d.ts', "export { type Shown, open } from './a/open.js';\n"],
+    [
+      'a/open.d.ts',
+      `import { type Part } from '../part.js';
+
+/** What is shown. */
+export interface Shown {
+    part: Part;
+}
+export declare const open: () => Shown;
+`,
+    ],
+    ['part.d.ts', 'export type Part = Whole[];\ntype Whole = string;\nexport {};\n'],
+  ])
 })
