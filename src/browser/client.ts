@@ -87,6 +87,7 @@ const isSiteEvent = isRecordOf<SiteEvent>({
   seq: isNumber,
   published_at: isText,
   data: (value): value is Json => value !== undefined,
+  trace: (value): value is string | undefined => value === undefined || isText(value),
 })
 
 const isGap = isRecordOf<GapFrame>({
@@ -252,7 +253,7 @@ const OPTIONS: Shape<CooperativeSiteClientOptions> = {
 /** Known callback names, so that a misspelt one is refused: without `onEvent` a stream would be opened for nothing. */
 const SUBSCRIBER = { onEvent: needed(FUNCTION), onGap: FUNCTION, onReady: FUNCTION, onEnd: FUNCTION, signal: ANYTHING }
 
-const INVOKE: Shape<InvokeOptions> = { signal: ANYTHING, idempotencyKey: TEXT, timeoutMs: ANYTHING }
+const INVOKE: Shape<InvokeOptions> = { signal: ANYTHING, idempotencyKey: TEXT, timeoutMs: ANYTHING, trace: TEXT }
 
 /** Exactly two operations. It opens no session, renders nothing, recovers no missed event and interprets no payload. */
 export interface CooperativeSiteClient {

@@ -83,6 +83,8 @@ export interface InvokeOptions {
   idempotencyKey?: string | undefined
   /** How long the relay waits for the application, 1 to 120,000 ms. @default the relay's, 30,000 */
   timeoutMs?: number | undefined
+  /** W3C `traceparent` of your trace: the relay shows it with the call. @default none */
+  trace?: string | undefined
 }
 
 // A parsed value is always JSON; it can only be missing.
@@ -109,10 +111,10 @@ export async function invoke(
   send: Send,
   action: string,
   parameters: JsonObject | undefined,
-  { signal = new AbortController().signal, idempotencyKey, timeoutMs }: InvokeOptions = {},
+  { signal = new AbortController().signal, idempotencyKey, timeoutMs, trace }: InvokeOptions = {},
 ): Promise<Invocation> {
   const path = `actions/${toSegment('action', action)}`
-  const body = JSON.stringify({ parameters, timeout_ms: timeoutMs })
+  const body = JSON.stringify({ parameters, timeout_ms: timeoutMs, trace })
   const headers: Record<string, string> = { 'content-type': 'application/json' }
   // An empty one too: the relay refuses it, while without a key the action would run twice.
   if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey

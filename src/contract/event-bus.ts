@@ -4,6 +4,7 @@ import { idField, randomUuid, Timestamp } from './ids.js'
 import { inputObject, Signal } from './input.js'
 import { JsonValue } from './json.js'
 import { count, defineOptions, func, type Input } from './options.js'
+import { Traceparent } from './trace.js'
 
 /** Events that wait for one subscriber before its oldest are dropped. */
 const QUEUE_SIZE = 100
@@ -17,6 +18,7 @@ export const SiteEvent = z
     seq: z.int().min(1).describe('Position in its topic, from 1 in each epoch, without repeats.'),
     published_at: Timestamp.describe('When it was published.'),
     data: JsonValue.describe('Any JSON value; `null` for none.'),
+    trace: Traceparent.optional().describe('The W3C `traceparent` of the message; absent without one.'),
   })
   .describe('`site_event`: an invalidation or notification, never an authoritative state transfer.')
 export type SiteEvent = z.infer<typeof SiteEvent>

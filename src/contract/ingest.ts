@@ -15,6 +15,7 @@ import { idField, idInput, SegmentId, Timestamp } from './ids.js'
 import { parseInput } from './input.js'
 import { JsonValue } from './json.js'
 import { defineOptions, having, type Input, readParts } from './options.js'
+import { Traceparent } from './trace.js'
 
 // Names of history streams: every id one percent-encoded segment, everything under the user who sent it.
 
@@ -184,6 +185,9 @@ export const SiteMessage = z
     client_id: idInput('client_id'),
     instance_id: idInput('instance_id'),
     payload: JsonValue.optional().describe('Any JSON value; of an event of a site `{ name, data? }`.'),
+    trace: Traceparent.optional().describe(
+      'The W3C `traceparent` of the sender: retained with the message, and part of its event. Absent: none.',
+    ),
   })
   .describe('An ordinary message.')
 export type SiteMessage = z.input<typeof SiteMessage>

@@ -2,6 +2,7 @@
 import * as z from 'zod'
 import { idField, Timestamp } from './ids.js'
 import { JsonRecord, JsonValue } from './json.js'
+import { Traceparent } from './trace.js'
 
 /** Prefix of the parameters that the runtime adds to every action; callers must not use it. */
 export const RESERVED_PREFIX = '__cooperative_site_'
@@ -25,6 +26,7 @@ export const InvokeBody = z
       .max(TIMEOUT_MAX_MS)
       .optional()
       .describe(`Timeout in milliseconds. Absent: the relay's default, normally ${TIMEOUT_DEFAULT_MS}.`),
+    trace: Traceparent.optional().describe('The W3C `traceparent` of the caller, shown with the call. Absent: none.'),
   })
   .describe('An invocation as requested by a viewer.')
 export type InvokeBody = z.infer<typeof InvokeBody>
@@ -68,6 +70,8 @@ export interface ActionConnector {
       timeout_ms: number
       signal: AbortSignal
       command_id?: string
+      /** W3C `traceparent` of the caller. */
+      trace?: string
     },
   ): Promise<unknown>
 }

@@ -13,6 +13,7 @@ import {
   SiteMode,
   type SiteRegistry,
 } from '../contract/sites.js'
+import { Traceparent } from '../contract/trace.js'
 import { parseBody, readJson } from '../http/body.js'
 import { encode } from '../http/encode.js'
 import type { Route } from '../http/engine.js'
@@ -48,6 +49,7 @@ const EventBody = z
     name: EventName.describe('What happened, one of the names that the site declares.'),
     data: JsonValue.optional().describe('Any JSON value. Absent: `null`.'),
     message_id: Id.optional().describe('Sent again under the same id it is taken in once. Absent: a new one.'),
+    trace: Traceparent.optional().describe('The W3C `traceparent` of the sender. Absent: none.'),
   })
   .describe('An event to publish.')
 const EventAnswer = SiteMessageAnswer.omit({ duplicate: true }).describe('The result of publishing.')
@@ -71,10 +73,10 @@ const publishEvent: ControlHandler = async ({ params, request, signal, targets: 
   const siteId = params.site_id as string
   const site = await sites.get(siteId)
   if (site === null) throw new ProblemError('not_found')
-  const { name, data, message_id: messageId } = parseBody(EventBody, await readJson(request))
+  const { name, data, message_id: messageId, trace } = parseBody(EventBody, await readJson(request))
   if (site.event_names.length > 0 && !site.event_names.includes(name)) throw new ProblemError('event_name_not_allowed')
   try {
-    const answer = await publisher.publish(siteId, name, data, { messageId, signal })
+    const answer = await publisher.publish(siteId, name, data, { messageId, trace, signal })
     return jsonReply(202, encode(EventAnswer, answer))
   } catch (cause) {
     // A publisher of the host's own need not speak our errors.

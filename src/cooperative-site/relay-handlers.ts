@@ -115,7 +115,7 @@ export const invokeAction: RelayHandler = async (relay, { request, params, who }
     const session = await findSession(relay, session_id, who)
     await requireInvoker(relay, { session, viewer: who, action })
   })
-  const { parameters, timeout_ms } = parseBody(ActionBody, await readJson(request))
+  const { parameters, timeout_ms, trace } = parseBody(ActionBody, await readJson(request))
   const invocation = await relay.gate.invoke({
     session_id,
     action,
@@ -123,6 +123,7 @@ export const invokeAction: RelayHandler = async (relay, { request, params, who }
     parameters,
     signal: request.signal,
     timeout_ms,
+    trace,
     ...readIdempotencyKey(request),
   })
   return jsonReply(200, encode(Invocation, invocation))

@@ -140,11 +140,13 @@ const JITTER = 0.5
 export interface PublishOptions {
   /** The identity of this message: the relay takes it in once, however often it is sent. @default a random UUID */
   messageId?: string | undefined
+  /** W3C `traceparent` of your trace: the relay retains it with the message, and viewers get it. @default none */
+  trace?: string | undefined
   /** Cancels the call. */
   signal?: AbortSignal | undefined
 }
 
-const PUBLISH: Shape<PublishOptions> = { messageId: TEXT, signal: ANYTHING }
+const PUBLISH: Shape<PublishOptions> = { messageId: TEXT, trace: TEXT, signal: ANYTHING }
 
 /** Publishes events of sites to a relay. */
 export interface CooperativeSitePublisher {
@@ -212,12 +214,13 @@ export function createCooperativeSitePublisher(options: CooperativeSitePublisher
   return {
     async publish(siteId, name, data, publishOptions = {}) {
       checkOptions(publishOptions, PUBLISH)
-      const { messageId = crypto.randomUUID(), signal } = publishOptions
+      const { messageId = crypto.randomUUID(), trace, signal } = publishOptions
       const message = {
         message_id: messageId,
         kind: 'event' as const,
         stream: `sites/${toSegment('the site id', siteId)}/events`,
         payload: data === undefined ? { name } : { name, data },
+        ...(trace === undefined ? {} : { trace }),
       }
       for (let attempt = 1; ; attempt++) {
         try {

@@ -27,12 +27,13 @@ const invocation = {
 describe('invoke', () => {
   it('posts the parameters and returns the body of the answer', async () => {
     const { relay, client } = await startRelay((visit) => answerJson(visit, 200, invocation))
-    const options = { idempotencyKey: 'k', timeoutMs: 500 }
+    const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+    const options = { idempotencyKey: 'k', timeoutMs: 500, trace }
     await expect(client.invoke('add_note', { text: 'milk' }, options)).resolves.toEqual(invocation)
     const { request, body } = await relay.visit(0)
     expect([request.method, request.url]).toEqual(['POST', '/sessions/s%2F1/actions/add_note'])
     expect(request.headers).toMatchObject({ 'content-type': 'application/json', 'idempotency-key': 'k' })
-    expect(JSON.parse(body)).toEqual({ parameters: { text: 'milk' }, timeout_ms: 500 })
+    expect(JSON.parse(body)).toEqual({ parameters: { text: 'milk' }, timeout_ms: 500, trace })
   })
 
   it('sends neither parameters, key nor timeout that were not given', async () => {

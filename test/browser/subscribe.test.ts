@@ -30,10 +30,12 @@ describe('subscribe', () => {
     expect(visit.request.headers['last-event-id']).toBeUndefined()
     const gap = { reason: 'overflow', dropped: 2, dropped_total: 2, first_seq: 2, last_seq: 3 }
     openStream(visit, ready() + frame('site_event', event(1)) + frame('gap', gap) + frame('novelty', {}))
-    visit.response.write(`: heartbeat\n\n${frame('site_event', event(4))}`)
+    const traced = { ...event(4), trace: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' }
+    visit.response.write(`: heartbeat\n\n${frame('site_event', traced)}`)
     expect(await hears(4)).toEqual(['ready', 'event', 'gap', 'event'])
     expect(heard[1]?.[1]).toEqual(event(1))
     expect(heard[2]?.[1]).toEqual(gap)
+    expect(heard[3]?.[1]).toEqual(traced)
   })
 
   it('reconnects after a lost connection with the last position and fresh headers', async () => {
@@ -202,11 +204,12 @@ describe('subscribe', () => {
     const relay = await startRelay((visit) => {
       openStream(visit, ready())
       visit.response.write(frame('site_event', { ...event(1), name: 7 }) + frame('gap', { reason: 'overflow' }))
+      visit.response.write(frame('site_event', { ...event(1), trace: 7 }))
       visit.response.write(frame('end', { reason: 7 }) + frame('weather', {}) + frame('site_event', event(2)))
     })
     const { hears } = listen(relay)
     expect(await hears(2)).toEqual(['ready', 'event'])
-    expect(reported).toMatchObject(Array.from({ length: 3 }, () => ({ code: 'unexpected_answer' })))
+    expect(reported).toMatchObject(Array.from({ length: 4 }, () => ({ code: 'unexpected_answer' })))
   })
 
   it('never sends a position that is not a valid header value', async () => {

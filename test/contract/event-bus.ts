@@ -51,6 +51,19 @@ export function eventBusBattery(name: string, make: (options: { queueSize?: numb
         }
       }))
 
+    it('delivers the trace of an event, and refuses an invalid one', () =>
+      using({}, async ({ bus, delivered }) => {
+        const reader = bus.subscribe('t')
+        await delivered()
+        const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+        await expect(bus.publish('t', { ...event(1), trace: 'x' })).rejects.toMatchObject({ code: 'invalid_input' })
+        await bus.publish('t', { ...event(2), trace })
+        await bus.publish('t', event(3))
+        const [traced, other] = await collect(reader, 2)
+        expect(traced).toMatchObject({ event: { data: 2, trace } })
+        expect(other).not.toHaveProperty('event.trace')
+      }))
+
     it('replays nothing to a later subscription', () =>
       using({}, async ({ bus, delivered }) => {
         await bus.publish('t', event(1))

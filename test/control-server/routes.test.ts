@@ -109,7 +109,8 @@ describe('POST /sites/{site_id}/events', () => {
   it("publishes one event and returns the relay's answer", async () => {
     const { ask, published } = await startControl()
     await ask('PUT', '/sites/notes', notes)
-    const event = { name: 'note_changed', data: { id: 7 }, message_id: 'm-1' }
+    const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+    const event = { name: 'note_changed', data: { id: 7 }, message_id: 'm-1', trace }
     const answer = await ask('POST', '/sites/notes/events', event)
     expect(answer.status).toBe(202)
     expect(answer.body).toEqual({
@@ -119,7 +120,7 @@ describe('POST /sites/{site_id}/events', () => {
       published: true,
       not_published_reason: null,
     })
-    expect(published).toMatchObject([['notes', 'note_changed', { id: 7 }, { messageId: 'm-1' }]])
+    expect(published).toMatchObject([['notes', 'note_changed', { id: 7 }, { messageId: 'm-1', trace }]])
   })
 
   it('answers 404 for an unknown site, whatever the body', async () => {
@@ -146,6 +147,7 @@ describe('POST /sites/{site_id}/events', () => {
     { name: 7 },
     { name: 'a b' },
     { name: '__proto__' },
+    { name: 'note_changed', trace: '00-1-2-3' },
     { name: 'x'.repeat(129) },
   ])('answers 422 to %j', async (body) => {
     const { ask, published } = await startControl()

@@ -128,6 +128,27 @@ describe('the connector over dispatcher and correlator', () => {
     ])
   })
 
+  it('shows the trace of an invocation with its call and its recorded command', async () => {
+    const world = await createWorld()
+    const { rpc, history } = world.facilities
+    const delivered = deferred<Command>()
+    await attach(world, delivered.resolve)
+    const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+    const path = `/sessions/${world.session_id}/actions/archive_note`
+    const response = world.ask('bob', 'POST', path, { body: { parameters: { id: 7 }, trace } })
+    const { command_id } = await delivered.promise
+    const shown = { trace, trace_id: '4bf92f3577b34da6a3ce929d0e0e4736' }
+    expect(await rpc.inspector.getPending(command_id, ask)).toMatchObject(shown)
+    const page = { limit: 10, cursor: null }
+    const pending = await rpc.inspector.listPending({ trace_id: shown.trace_id }, page, ask)
+    expect(pending.items).toMatchObject([{ correlation_id: command_id }])
+    const outcome = { ok: true as const, result: null }
+    await world.connector.reply({ ...laptop, correlation_id: command_id, outcome })
+    expect((await response).status).toBe(200)
+    const { items } = await history.inspector.readMessages({ stream: COMMANDS, limit: 10 }, ask)
+    expect(items.find(({ kind }) => kind === 'command')).toMatchObject(shown)
+  })
+
   it('aborts the signal of the handler when the viewer disconnects', async () => {
     const world = await createWorld()
     const { onError, started, aborted } = await attachWaitingHandler(world, laptop)

@@ -114,6 +114,15 @@ describe('the outcome of an action', () => {
     await expect(createWorld().invoke({ timeout_ms })).rejects.toMatchObject(refusal('invalid_input'))
   })
 
+  it('passes the trace to the connector, and refuses an invalid one', async () => {
+    const { world, invoke } = createWorld()
+    const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+    await invoke({ trace })
+    expect(world.calls).toMatchObject([[{ client_id: 'laptop' }, { trace }]])
+    await expect(invoke({ trace: '00-1-2-3' })).rejects.toMatchObject(refusal('invalid_input'))
+    expect(world.calls).toHaveLength(1)
+  })
+
   it('cancels the call when the viewer disconnects', async () => {
     const { world, invoke, gate } = createWorld()
     const controller = new AbortController()

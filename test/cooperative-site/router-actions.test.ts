@@ -31,6 +31,7 @@ describe('the actions of a viewer', () => {
     ['bob', 'archive_note', { timeout_ms: 0 }, undefined, 422, 'invalid_body'],
     ['bob', 'archive_note', { timeout_ms: 120_001 }, undefined, 422, 'invalid_body'],
     ['bob', 'archive_note', { anything: 1 }, undefined, 422, 'invalid_body'],
+    ['bob', 'archive_note', { trace: '00-1-2-3' }, undefined, 422, 'invalid_body'],
     ['bob', 'archive_note', {}, { 'idempotency-key': 'x'.repeat(257) }, 422, 'invalid_body'],
     ['bob', 'archive_note', { parameters: [] }, undefined, 422, 'invalid_parameters'],
     ['bob', 'archive_note', { parameters: null }, undefined, 422, 'invalid_parameters'],

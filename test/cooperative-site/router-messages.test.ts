@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { Refusal } from '../../src/refusal.js'
 import { answer } from './answer.js'
 import { deferred } from './deferred.js'
-import { changed, createWorld, laptop } from './world.js'
+import { changed, createWorld, laptop, TOPIC } from './world.js'
 
 describe('the messages of a host', () => {
   it('are answered with their outcome', async () => {
@@ -24,6 +24,22 @@ describe('the messages of a host', () => {
       published: false,
       not_published_reason: 'duplicate',
     })
+  })
+
+  it('carry their trace to the history and to viewers', async () => {
+    const world = await createWorld()
+    const reader = world.bus.subscribe(TOPIC)
+    const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+    expect((await answer(world, 'alice', 'POST', '/messages', changed(1, { trace }))).status).toBe(202)
+    expect((await answer(world, 'alice', 'POST', '/messages', changed(2))).status).toBe(202)
+    expect((await reader.next()).value).toMatchObject({ event: { data: 1, trace } })
+    expect((await reader.next()).value).not.toHaveProperty('event.trace')
+    const ctx = { signal: new AbortController().signal }
+    const { items } = await world.facilities.history.inspector.readMessages({ stream: TOPIC, limit: 10 }, ctx)
+    expect(items[0]).toMatchObject({ trace, trace_id: '4bf92f3577b34da6a3ce929d0e0e4736' })
+    expect(items[1]).not.toHaveProperty('trace')
+    const refused = await answer(world, 'alice', 'POST', '/messages', changed(3, { trace: '00-1-2-3' }))
+    expect(refused.body).toMatchObject({ code: 'invalid_body', errors: [{ in: 'body', name: 'trace' }] })
   })
 
   it('are fenced by instance', async () => {

@@ -52,6 +52,16 @@ describe('publish', () => {
     expect(warned).not.toHaveBeenCalled()
   })
 
+  it('sends the trace that it was given, and none otherwise', async () => {
+    const { runtime, asked } = await startHandRelay((response) => json(response, 202, taken))
+    const publisher = createCooperativeSitePublisher({ runtime })
+    const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+    await publisher.publish('notes', 'note_changed', null, { trace })
+    await publisher.publish('notes', 'note_changed', null)
+    expect(asked[0]?.body).toMatchObject({ trace })
+    expect(asked[1]?.body).not.toHaveProperty('trace')
+  })
+
   it('leaves data out that was not given, and gives every message an id of its own', async () => {
     const { runtime, asked } = await startHandRelay((response) => json(response, 202, taken))
     const publisher = createCooperativeSitePublisher({ runtime })

@@ -78,13 +78,14 @@ function toNotSent(error: unknown): unknown {
   return code && SHOWN_CODES.has(code) ? error : new Refusal('connector_unavailable', undefined, { cause: error })
 }
 
+/** The client and the call of a recorded message. */
+interface Recorded extends Omit<ActionReply, 'outcome'> {
+  trace?: string
+}
+
 /** The history of the commands and results of actions. */
 function createRecorder({ history }: Pick<DispatchConnectorOptions, 'history'>, onError: (error: unknown) => void) {
-  const record = async (
-    kind: 'command' | 'result',
-    { correlation_id, ...from }: Omit<ActionReply, 'outcome'>,
-    payload: unknown,
-  ) =>
+  const record = async (kind: 'command' | 'result', { correlation_id, ...from }: Recorded, payload: unknown) =>
     history.append({
       ...from,
       message_id: kind === 'command' ? correlation_id : `${correlation_id}.result`,
@@ -94,7 +95,7 @@ function createRecorder({ history }: Pick<DispatchConnectorOptions, 'history'>, 
     })
 
   /** Records an admitted command. The action is under way: it waits for no history, and no failure of one ends it. */
-  async function recordCommand(of: Omit<ActionReply, 'outcome'>, payload: object): Promise<void> {
+  async function recordCommand(of: Recorded, payload: object): Promise<void> {
     for (const pause of [...RECORD_AGAIN_MS, undefined]) {
       try {
         return void (await record('command', of, payload))
@@ -168,13 +169,14 @@ export function createDispatchConnector(options: DispatchConnectorOptions): Disp
     })
 
   return {
-    async call(client, { action, parameters, timeout_ms, signal, command_id }) {
+    async call(client, { action, parameters, timeout_ms, signal, command_id, trace }) {
       const instance_id = await before(() => connections.currentInstance(client))
       if (instance_id === null) throw new Refusal('connector_unavailable', 'the client is not connected')
       const named = command_id === undefined ? {} : { correlation_id: command_id }
+      const traced = trace === undefined ? {} : { trace }
       const caller = withoutTime(signal)
       const call = await before(() =>
-        rpc.open({ ...client, action, instance_id, timeout_ms, signal: caller.signal, ...named }),
+        rpc.open({ ...client, action, instance_id, timeout_ms, signal: caller.signal, ...named, ...traced }),
       ).catch((error) => {
         caller.forget()
         throw error
@@ -183,7 +185,10 @@ export function createDispatchConnector(options: DispatchConnectorOptions): Disp
       call.result.then(caller.forget, caller.forget)
       const key = { ...client, command_id: call.correlation_id }
       const recorded = () =>
-        void recordCommand({ ...client, instance_id, correlation_id: key.command_id }, { action, parameters })
+        void recordCommand(
+          { ...client, instance_id, correlation_id: key.command_id, ...traced },
+          { action, parameters },
+        )
       const cancel = () => void (async () => dispatcher.cancel({ ...key, reason: 'cancelled' }))().catch(() => {})
       let isAdmitted: boolean
       try {

@@ -1,8 +1,11 @@
 /** The action gate: checks an invocation and makes at most one call to the application. */
+
+import * as z from 'zod'
 import { guardErrorHook } from '../../async/hook.js'
 import { DEADLINE_MS, withTimeout } from '../../async/time-limit.js'
 import { TIMER_MAX_MS } from '../../contract/checks.js'
 import { randomUuid, toTimestamp } from '../../contract/ids.js'
+import { parseInput } from '../../contract/input.js'
 import type { IdempotencyStore } from '../../contract/invocations.js'
 import {
   type ActionConnector,
@@ -28,6 +31,7 @@ import {
 import type { Awaitable } from '../../contract/page.js'
 import type { Principal, Session, SessionPolicy, SessionRegistry } from '../../contract/sessions.js'
 import type { SiteRegistry } from '../../contract/sites.js'
+import { Traceparent } from '../../contract/trace.js'
 import { createIdempotencyStore } from '../../memory/cooperative/idempotency.js'
 import { Refusal, type RefusalCode } from '../../refusal.js'
 import { admitAction, findSession, requireInvoker } from './check-action.js'
@@ -101,7 +105,7 @@ interface ApplicationAnswer {
 
 interface ApplicationCall {
   client: { user_id: string; client_id: string }
-  request: { action: string; parameters: Record<string, unknown>; timeout_ms: number; command_id?: string }
+  request: Omit<Parameters<ActionConnector['call']>[1], 'signal'>
   signal: AbortSignal | undefined
   onError: (error: unknown) => void
 }
@@ -185,6 +189,8 @@ export interface InvokeInput {
   timeout_ms?: number | undefined
   /** Calls of a viewer with the same key run once. */
   idempotency_key?: string | undefined
+  /** W3C `traceparent` of the caller: passed to the connector, whose pending call shows it. @default none */
+  trace?: string | undefined
 }
 
 /** Checks and invokes actions for viewers. */
@@ -201,11 +207,13 @@ export interface ActionGate {
   readonly pending: number
 }
 
-interface Found extends Pick<InvokeInput, 'action' | 'parameters' | 'viewer' | 'signal'> {
+interface Found extends Pick<InvokeInput, 'action' | 'parameters' | 'viewer' | 'signal' | 'trace'> {
   session: Session
   timeout_ms: number
   scope: KeyScope | undefined
 }
+
+const Traced = z.object({ trace: Traceparent })
 
 const isUnsent = (error: unknown) =>
   error instanceof Refusal && (error.code === 'connector_unavailable' || error.code === 'idempotency_in_progress')
@@ -245,7 +253,7 @@ export function openGate(options: Read<typeof ActionGateOptions>): ActionGate {
 
   /** Runs a call after the viewer's access to the session was checked. */
   async function run(input: Found): Promise<Invocation> {
-    const { session, action, viewer, signal, timeout_ms, scope } = input
+    const { session, action, viewer, signal, timeout_ms, scope, trace } = input
     const { session_id, site_id } = session
     requireObject(input.parameters)
     await read(() => requireInvoker(deps, { session, viewer, action }), signal)
@@ -281,8 +289,13 @@ export function openGate(options: Read<typeof ActionGateOptions>): ActionGate {
         )
       if (approve || claim) admitted = await recheck(input)
       sent = true
-      const command = claim && { command_id: claim.command_id }
-      const request = { action, parameters: withReserved(parameters, session_id, site_id), timeout_ms, ...command }
+      const request = {
+        action,
+        parameters: withReserved(parameters, session_id, site_id),
+        timeout_ms,
+        ...(claim && { command_id: claim.command_id }),
+        ...(trace === undefined ? {} : { trace }),
+      }
       const { result, error } = await callApplication(connector, {
         client: admitted.connector,
         request,
@@ -316,6 +329,7 @@ export function openGate(options: Read<typeof ActionGateOptions>): ActionGate {
       const { viewer, signal } = input
       if (!Number.isSafeInteger(timeout_ms) || timeout_ms < 1 || timeout_ms > TIMEOUT_MAX_MS)
         throw new Refusal('invalid_input', `timeout_ms must be a whole number from 1 to ${TIMEOUT_MAX_MS}`)
+      if (input.trace !== undefined) parseInput(Traced, { trace: input.trace })
       const scope = key === undefined ? undefined : { session_id, user_id: viewer.user_id, key }
       const session = await read(() => findSession(deps, session_id, viewer), signal)
       // Only now: a viewer who may not see the session must neither use a slot nor learn that none is free.

@@ -86,6 +86,7 @@ async function project(
       site_id: siteId,
       published_at: toTimestamp(now()),
       data: payload?.data ?? null,
+      ...(message.trace === undefined ? {} : { trace: message.trace }),
     },
   }
 }
