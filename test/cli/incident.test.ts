@@ -48,7 +48,7 @@ describe('relayscope capture and open', () => {
     const file = join(directory(), 'incident.json')
     const captured = await startCommand(['capture', original.prefix, '-o', file], { SERVICE_ADMIN_KEY: KEY }).ended
     expect([captured.code, captured.out]).toEqual([0, ''])
-    expect(captured.err).toMatch(/deployment null at 2026-01-02T03:04:05.678Z: \d+ records of \d+ routes/)
+    expect(captured.err).toMatch(/deployment without an id at 2026-01-02T03:04:05.678Z: \d+ records of \d+ routes/)
     expect(statSync(file).mode & 0o777).toBe(0o600)
     const text = readFileSync(file, 'utf8')
     expect(text).not.toContain(KEY)

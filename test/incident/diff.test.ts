@@ -84,6 +84,24 @@ describe('diffIncidents', () => {
     expect([...linesOf(diff)].at(-1)).toBe('no difference')
   })
 
+  it('calls two deployments different only if both have an id', async () => {
+    const diff = await diffIncidents(await capture(createWorld()), await capture(createWorld()))
+    const at = new Date(NOW).toISOString()
+    const linesFor = (a: string | null, b: string | null) => [
+      ...linesOf({ ...diff, a: { deployment: a, at }, b: { deployment: b, at } }),
+    ]
+    const missing = 'an id is missing: these may be different deployments'
+    expect(linesFor(null, 'eu')).toEqual([
+      `a: deployment without an id at ${at}`,
+      `b: deployment "eu" at ${at}`,
+      missing,
+      'no difference',
+    ])
+    expect(linesFor(null, null)[2]).toBe(missing)
+    expect(linesFor('us', 'eu')[2]).toBe('these are different deployments')
+    expect(linesFor('eu', 'eu')[2]).toBe('no difference')
+  })
+
   it('refuses files with different pseudonyms', async () => {
     const [one, other] = [await capture(createWorld(), NOW, { redact: true }), await capture(createWorld())]
     await expect(diffIncidents(one, other)).rejects.toThrow('different pseudonyms')

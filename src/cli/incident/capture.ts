@@ -58,6 +58,10 @@ export function captureFrom(url: string, key: string | null, options: CaptureOpt
   return captureIncident(remoteRouter(url), { ...options, headers: key === null ? {} : { 'x-admin-key': key } })
 }
 
+/** How a person reads the id of a deployment. A router without a shared store has none. */
+export const deploymentText = (id: string | null): string =>
+  id === null ? 'deployment without an id' : `deployment ${shown(id)}`
+
 /** What an incident holds and what it lacks, line by line. */
 export function* summaryOf({
   deployment,
@@ -71,7 +75,7 @@ export function* summaryOf({
   const rows = parts.reduce((sum, part) => sum + (part.rows?.length ?? 1), 0)
   const about = [user !== null && `user ${user} only`, redaction !== null && 'redacted'].filter(Boolean)
   const said = about.length > 0 ? ` (${about.join(', ')})` : ''
-  yield `deployment ${shown(deployment.id)} at ${(clocks.node ?? clocks.observer).to}${said}: ${rows} records of ${parts.length} routes`
+  yield `${deploymentText(deployment.id)} at ${(clocks.node ?? clocks.observer).to}${said}: ${rows} records of ${parts.length} routes`
   if (!consistent) yield 'the deployment changed during the capture: lists may contradict each other by what changed'
   for (const { route, reason, count, detail, of } of missing
     .filter(({ reason }) => reason !== 'not_deployed')

@@ -4,7 +4,7 @@ import type { Incident } from '../../incident/format.js'
 import { parse, UsageError } from '../arguments.js'
 import { readKey, readTarget } from '../reader/reader.js'
 import { print, safeJson, visible } from '../text/table.js'
-import { captureFrom, type Output } from './capture.js'
+import { captureFrom, deploymentText, type Output } from './capture.js'
 import { readIncidentFile } from './files.js'
 
 const DIFF_HELP = `relayscope diff: shows what changed between two incidents
@@ -51,9 +51,10 @@ function* linesOfRoute({ route, added, gone, changed, unchanged, unknown }: Rout
 
 /** The difference as a person reads it. */
 export function* linesOf({ a, b, routes }: IncidentDiff): Generator<string> {
-  yield `a: deployment ${textOf(a.deployment)} at ${a.at}`
-  yield `b: deployment ${textOf(b.deployment)} at ${b.at}`
-  if (a.deployment !== b.deployment) yield 'these are different deployments'
+  yield `a: ${deploymentText(a.deployment)} at ${a.at}`
+  yield `b: ${deploymentText(b.deployment)} at ${b.at}`
+  if (a.deployment === null || b.deployment === null) yield 'an id is missing: these may be different deployments'
+  else if (a.deployment !== b.deployment) yield 'these are different deployments'
   if (routes.length === 0) yield 'no difference'
   for (const route of routes) yield* linesOfRoute(route)
 }
