@@ -2,6 +2,7 @@
 
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { shown as shownValue } from '../contract/checks.js'
+import { isTraceUrl } from '../dashboard/dashboard.js'
 import { createHostGuard } from '../http/guard.js'
 import { decodeSegment, parsePrefix } from '../http/target.js'
 import { checkDeploymentId } from '../redis/store/keys.js'
@@ -36,6 +37,7 @@ export const OBSERVE_HELP = `relayscope observe: serves the read-only diagnostic
   --prefix PATH       the path before every route (default none)
   --spill DIRECTORY   where the nodes put large payloads, if it is a shared directory
   --no-dashboard      serve the routes only, without /dashboard
+  --trace-url URL     where the dashboard links trace ids, with {trace_id} in its place
   --metrics           also serve /metrics for Prometheus; send the key as a bearer token
   --mcp               also serve /mcp for agents on this machine or at --host
   --allow-host NAME   a host name by which agents on other machines reach /mcp; repeatable
@@ -65,6 +67,8 @@ export interface ObserveArguments {
   port: number
   prefix: string
   dashboard: boolean
+  /** Where the dashboard links trace ids. */
+  traceUrl: string | undefined
   metrics: boolean
   mcp: boolean
   /** Names by which others reach it, with or without their port. */
@@ -82,6 +86,7 @@ const OPTIONS = {
   spill: { type: 'string' },
   legacy: { type: 'string' },
   'no-dashboard': { type: 'boolean', default: false },
+  'trace-url': { type: 'string' },
   metrics: { type: 'boolean', default: false },
   mcp: { type: 'boolean', default: false },
   'allow-host': { type: 'string', multiple: true },
@@ -118,6 +123,7 @@ export function readArguments(
     port: readPort(values.port),
     prefix: readPrefix(values.prefix, served),
     ...served,
+    traceUrl: readTraceUrl(values['trace-url'], served.dashboard),
     allowHosts: readHosts(values['allow-host'] ?? [], values.mcp),
     spill: values.spill,
     legacy: values.legacy === undefined ? undefined : readLegacy(values.legacy),
@@ -178,6 +184,13 @@ export function readPort(text: string): number {
   if (!/^[0-9]{1,5}$/.test(text) || port > 65_535)
     throw new UsageError(`--port must be a number from 0 to 65535, not ${shown(text)}`)
   return port
+}
+
+function readTraceUrl(text: string | undefined, isServed: boolean): string | undefined {
+  if (text !== undefined && !isServed) throw new UsageError('--trace-url is for the dashboard, which is not served')
+  if (text !== undefined && !isTraceUrl(text))
+    throw new UsageError('--trace-url must be an http(s) URL with {trace_id} after its host, without credentials')
+  return text
 }
 
 function readHosts(names: string[], isAsked: boolean): string[] {

@@ -136,7 +136,10 @@ export async function startObservation(
     })
     const router = createDiagnosticsRouter({ ...composition, auth, prefix })
     const allowedHosts = hasKey ? undefined : ['loopback']
-    const dashboard = options.dashboard ? createDashboard({ api: router.prefix, prefix: MOUNT_PATHS.dashboard }) : null
+    const { traceUrl } = options
+    const dashboard = options.dashboard
+      ? createDashboard({ api: router.prefix, prefix: MOUNT_PATHS.dashboard, traceUrl })
+      : null
     const metrics = options.metrics ? createMetrics({ ...composition, auth, prefix: MOUNT_PATHS.metrics }) : null
     const name = host.includes(':') && !host.startsWith('[') ? `[${host}]` : host
     const allowedNames = ['loopback', name, ...options.allowHosts]

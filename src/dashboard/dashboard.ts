@@ -19,6 +19,11 @@ export interface DashboardOptions {
   title?: string | undefined
   /** Links above the page, for example to a runbook: at most 8. `href` is a path or an http(s) URL. They open in another tab. */
   links?: readonly DashboardLink[] | undefined
+  /**
+   * The page of a trace in your tracing: an http(s) URL with `{trace_id}` after its host, at most 2048 characters. Trace ids
+   * link to it, in another tab. @default none, trace ids are text
+   */
+  traceUrl?: string | undefined
 }
 
 /** A link above the dashboard. */
@@ -113,6 +118,7 @@ interface Shell {
   /** The icon until then. */
   icon: string
   links: readonly DashboardLink[]
+  traceUrl: string | undefined
 }
 
 /** Every URL in it is relative: a proxy may have put something in front of the path. */
@@ -123,8 +129,10 @@ const linksOf = (links: readonly DashboardLink[]): string =>
         .map(({ title, href }) => `<a href="${escaped(href)}" target="_blank" rel="noreferrer">${escaped(title)}</a>`)
         .join(' · ')}</nav>\n`
 
-const shellOf = ({ title, api, script, style, icons, icon, links }: Shell): string => `<!doctype html>
-<html lang="en" data-api="${escaped(api)}" data-icons="${icons}">
+const traceOf = (url: string | undefined) => (url === undefined ? '' : ` data-trace="${escaped(url)}"`)
+
+const shellOf = ({ title, api, script, style, icons, icon, links, traceUrl }: Shell): string => `<!doctype html>
+<html lang="en" data-api="${escaped(api)}" data-icons="${icons}"${traceOf(traceUrl)}>
 <head>
 <meta charset="utf-8">
 <title>${escaped(title)}</title>
@@ -150,6 +158,23 @@ function isLink(value: unknown): boolean {
   return URL.canParse(href, 'http://localhost') && /^https?:$/.test(new URL(href, 'http://localhost').protocol)
 }
 
+const TRACE_URL_LENGTH = 2_048
+
+/** Whether the template is an http(s) URL, and an id in its place changes neither the host nor the credentials. */
+export function isTraceUrl(value: unknown): boolean {
+  if (typeof value !== 'string' || value.length > TRACE_URL_LENGTH || !value.includes('{trace_id}')) return false
+  const [one, other] = ['0', '1'].map((id) => {
+    const url = value.replaceAll('{trace_id}', id)
+    return URL.canParse(url) ? new URL(url) : undefined
+  })
+  return (
+    one !== undefined &&
+    /^https?:$/.test(one.protocol) &&
+    one.origin === other?.origin &&
+    `${one.username}${one.password}` === ''
+  )
+}
+
 const OPTIONS: Shape<DashboardOptions> = {
   api: needed({
     said: 'a string: the path or the URL of the diagnostics router',
@@ -160,6 +185,11 @@ const OPTIONS: Shape<DashboardOptions> = {
   links: {
     said: `an array of at most ${LINKS_MAX} { title, href }, href being a path or an http(s) URL`,
     test: (value) => Array.isArray(value) && value.length <= LINKS_MAX && value.every(isLink),
+  },
+  traceUrl: {
+    said: `an http(s) URL with {trace_id} after its host, of at most ${TRACE_URL_LENGTH} characters and without credentials`,
+    test: isTraceUrl,
+    isPrivate: true,
   },
 }
 
@@ -222,6 +252,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
     icons: `${ICONS.unknown.name} ${ICONS.ok.name} ${ICONS.bad.name}`,
     icon: ICONS.unknown.name,
     links: options.links ?? [],
+    traceUrl: options.traceUrl,
   })
 
   function showShell({ url }: Request): HttpReply {

@@ -28,6 +28,7 @@ describe('the arguments of observe', () => {
       port: 4_780,
       prefix: '',
       dashboard: true,
+      traceUrl: undefined,
       metrics: false,
       mcp: false,
       allowHosts: [],
@@ -40,6 +41,8 @@ describe('the arguments of observe', () => {
     expect(read(...store, '--no-dashboard', '--prefix', '/dashboard')).toMatchObject({ prefix: '/dashboard' })
     expect(read('--redis', 'redis://u:p%25@h/3', '--deployment', 'prod').redis).toBe('redis://u:p%25@h/3')
     expect(read(...store, '--metrics')).toMatchObject({ dashboard: true, metrics: true })
+    const traceUrl = 'https://tracing.example/trace/{trace_id}'
+    expect(read(...store, '--trace-url', traceUrl)).toMatchObject({ traceUrl })
     expect(read(...store, '--mcp')).toMatchObject({ metrics: false, mcp: true })
     const names = ['--allow-host', 'relay.example.org', '--allow-host', '10.0.0.5:4780']
     expect(read(...store, '--mcp', ...names)).toMatchObject({ allowHosts: ['relay.example.org', '10.0.0.5:4780'] })
@@ -57,6 +60,14 @@ describe('the arguments of observe', () => {
     [['watch', ...store], /the commands are observe, get, why, top, mcp/],
     [['observe', '--deployment', 'prod'], /Missing required option --redis/],
     [['observe', '--redis', 'http://u:secret@h', '--deployment', 'prod'], /redis:\/\/ or rediss:\/\//],
+    [
+      ['observe', ...store, '--trace-url', 'ftp://secret/{trace_id}'],
+      /^--trace-url must be an http\(s\) URL with \{trace_id\}/,
+    ],
+    [
+      ['observe', ...store, '--no-dashboard', '--trace-url', 'https://h/{trace_id}'],
+      /--trace-url is for the dashboard/,
+    ],
     [['observe', '--redis', 'redis://h'], /Missing required option --deployment/],
     [['observe', '--redis', 'redis://h', '--deployment', 'a:b'], /--deployment must be/],
     [['observe', '--redis', 'redis://h/abc', '--deployment', 'prod'], /--redis may only have a database number/],
@@ -179,13 +190,15 @@ describeRedis('relayscope observe', () => {
 
   it('serves a dashboard, unless --no-dashboard is given', async () => {
     const [command, bare] = [
-      observe([...at(server.port), '--prefix', '/ops']),
+      observe([...at(server.port), '--prefix', '/ops', '--trace-url', 'https://tracing.example/{trace_id}']),
       observe([...at(server.port), '--no-dashboard']),
     ]
     const origin = new URL(await command.ready()).origin
     const page = await fetch(`${origin}/dashboard`)
     expect([page.status, page.url]).toEqual([200, `${origin}/dashboard/`])
-    expect(await page.text()).toContain('data-api="../ops"')
+    const shell = await page.text()
+    expect(shell).toContain('data-api="../ops"')
+    expect(shell).toContain('data-trace="https://tracing.example/{trace_id}"')
     expect((await fetch(`${origin}/elsewhere`)).status).toBe(404)
     expect((await fetch(`${await bare.ready()}dashboard/`)).status).toBe(404)
     for (const each of [command, bare]) each.signal('SIGTERM')

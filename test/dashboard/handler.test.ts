@@ -86,6 +86,35 @@ test('shows the links of the host above the page, escaped, in another tab', asyn
   expect((await filesOf(createDashboard({ api: '/ops' }))).shell).not.toContain('<nav')
 })
 
+test('names the page of a trace in the shell, escaped, and connects to no other origin for it', async () => {
+  const traceUrl = 'https://tracing.example:8443/search?q="{trace_id}"&from=<a>'
+  const dashboard = createDashboard({ api: '/ops', traceUrl })
+  const response = await get(dashboard, '/dashboard/')
+  expect(response.headers.get('content-security-policy')).toBe(POLICY)
+  expect(await response.text()).toContain(
+    ' data-trace="https://tracing.example:8443/search?q=&quot;{trace_id}&quot;&amp;from=&lt;a&gt;">',
+  )
+  expect((await filesOf(createDashboard({ api: '/ops' }))).shell).not.toContain('data-trace')
+})
+
+test.each([
+  7,
+  '',
+  'https://tracing.example/trace/',
+  '/trace/{trace_id}',
+  'javascript:alert("{trace_id}")',
+  'ftp://tracing.example/{trace_id}',
+  'https://{trace_id}.example/',
+  'https://tracing.example:{trace_id}/',
+  'https://s3cret@tracing.example/{trace_id}',
+  'https://{trace_id}:s3cret@tracing.example/',
+  `https://tracing.example/{trace_id}${'s3cret'.repeat(400)}`,
+])('the template %j of traces is refused without its text', (traceUrl) => {
+  const refused = () => createDashboard({ api: '/ops', traceUrl: traceUrl as string })
+  expect(refused).toThrow(/^Invalid option "traceUrl": expected an http\(s\) URL with \{trace_id\} after its host/)
+  expect(refused).not.toThrow(/s3cret/)
+})
+
 test('the files are compressed for clients that accept gzip, and plain for others', async () => {
   const dashboard = createDashboard({ api: '/ops' })
   const { style, script } = await filesOf(dashboard)

@@ -1,7 +1,7 @@
 /** A small host for the tests of the page: a router over given inspectors, the dashboard, and the means to break what lies between. */
 import { onTestFinished } from 'vitest'
 import { startNodeServer } from '../../src/adapters/node.js'
-import { createDashboard } from '../../src/dashboard/index.js'
+import { createDashboard, type DashboardOptions } from '../../src/dashboard/index.js'
 import { Refusal } from '../../src/refusal.js'
 import type { FakeWorld } from '../../src/testing/kits.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
@@ -25,7 +25,11 @@ export interface ViewedHost {
 }
 
 /** Starts it over `world`; it ends with the test, or with `close` where a test says so. */
-export async function startViewed(world: FakeWorld, options: RouterOptions = {}): Promise<ViewedHost> {
+export async function startViewed(
+  world: FakeWorld,
+  options: RouterOptions = {},
+  shown: Partial<DashboardOptions> = {},
+): Promise<ViewedHost> {
   const startedAt = performance.now()
   const router = createSubject({
     inspectors: createFakeInspectors(world),
@@ -33,7 +37,7 @@ export async function startViewed(world: FakeWorld, options: RouterOptions = {})
     now: () => NOW + Math.round(performance.now() - startedAt),
     ...options,
   })
-  const dashboard = createDashboard({ api: PREFIX })
+  const dashboard = createDashboard({ api: PREFIX, ...shown })
   const asked: string[] = []
   const none: Instead = () => undefined
   let instead = none
@@ -66,8 +70,8 @@ export async function startViewed(world: FakeWorld, options: RouterOptions = {})
 }
 
 /** As `startViewed`, for one test. */
-export async function startViewedOnce(world: FakeWorld, options?: RouterOptions): Promise<ViewedHost> {
-  const host = await startViewed(world, options)
+export async function startViewedOnce(...given: Parameters<typeof startViewed>): Promise<ViewedHost> {
+  const host = await startViewed(...given)
   onTestFinished(() => host.close())
   return host
 }

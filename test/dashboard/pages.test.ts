@@ -1,10 +1,11 @@
 /** Opens every page of the dashboard, from its navigation and by its address, over a world in which each has something to show. */
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { traceFields } from '../../src/contract/trace.js'
 import { KEY } from '../diagnostics/subject.js'
 import { createWorld } from '../diagnostics/world.js'
 import { inChromium } from './chromium.js'
-import { startViewed, type ViewedHost } from './host.js'
+import { startViewed, startViewedOnce, type ViewedHost } from './host.js'
 
 /** By the path in `pages.tsx`: an address of it, its heading, and what of the world is to be read there. */
 const PAGES: Record<string, readonly [address: string, heading: string, ...texts: string[]]> = {
@@ -113,6 +114,37 @@ inChromium('the dashboard’s pages', (open) => {
     expect(headings.indexOf('The last hour')).toBe(0)
     const [link] = await page.locator('main .user-axis a[title^="command cmd-2"]').all()
     expect(await link?.getAttribute('href')).toBe('#/delivery/status?user_id=alice&client_id=desk&command_id=cmd-2')
+  })
+
+  it('link the traces of calls and messages to the tracing of the host, in another tab', async () => {
+    const world = createWorld()
+    const traced = traceFields(`00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`)
+    const [pending, ...calls] = world.calls
+    const [message, ...messages] = world.messages
+    const shown = {
+      ...world,
+      calls: [{ ...(pending as NonNullable<typeof pending>), ...traced }, ...calls],
+      messages: [{ ...(message as NonNullable<typeof message>), ...traced }, ...messages],
+    }
+    const traceUrl = 'https://tracing.example/trace/{trace_id}?from=relay'
+    const host = await startViewedOnce(shown, {}, { traceUrl })
+    const page = await open(host.page, { key: KEY })
+    const link = page.locator('main').getByRole('link', { name: 'a'.repeat(32) })
+    for (const path of [`/rpc/pending/${pending?.correlation_id}`, `/history/messages?stream=${message?.stream}`]) {
+      await page.goto(`${host.page}#${path}`)
+      await link.waitFor()
+      expect(await link.getAttribute('href')).toBe(`https://tracing.example/trace/${'a'.repeat(32)}?from=relay`)
+    }
+    await page.context().route('https://tracing.example/**', (route) => route.fulfill({ body: 'the trace' }))
+    const opened = page.context().waitForEvent('page')
+    await link.click()
+    await (await opened).getByText('the trace').waitFor()
+    // Of another host it is text.
+    const other = await open(`${(await startViewedOnce(shown)).page}#/rpc/pending/${pending?.correlation_id}`, {
+      key: KEY,
+    })
+    await other.getByText('a'.repeat(32), { exact: true }).waitFor()
+    expect(await other.getByRole('link', { name: 'a'.repeat(32) }).count()).toBe(0)
   })
 
   it('say so where none is of the address', async () => {

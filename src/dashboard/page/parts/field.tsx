@@ -23,6 +23,9 @@ const listed =
 const user = below('/users', '/summary')
 const node = listed('/connections', 'node_id')
 
+/** The host's page of a trace, with `{trace_id}` in it. */
+const TRACE_URL = document.documentElement.dataset.trace
+
 /** Links of ids to the pages about them. */
 const WAYS: Readonly<Record<string, Way>> = {
   user_id: user,
@@ -46,6 +49,7 @@ const WAYS: Readonly<Record<string, Way>> = {
   last_node_id: node,
   scope_id: listed('/delivery/commands', 'scope_id'),
   stream: listed('/history/messages', 'stream'),
+  ...(TRACE_URL && { trace_id: (id) => TRACE_URL.replaceAll('{trace_id}', at(id)) }),
 }
 
 const WORDS = /^(status|state|event|ended_reason|reason|(last_)?outcome)$/
@@ -73,7 +77,14 @@ const Id = ({ value, href }: { value: string; href: string }): ComponentChildren
       </a>
     )
   return (
-    <a href={href} title={value} class="long cut" aria-label={value}>
+    <a
+      href={href}
+      // Another page opens in another tab.
+      target={href[0] === '#' ? '' : '_blank'}
+      title={value}
+      class="long cut"
+      aria-label={value}
+    >
       <span>{value.slice(0, -TAIL)}</span>
       <span>{value.slice(-TAIL)}</span>
     </a>

@@ -1,5 +1,6 @@
 /** Streams that retain messages, and the newest messages of one. */
 import type { HistoryMessage, HistoryStream } from '../../../contract/history.js'
+import { Field } from '../parts/field.js'
 import { ORDER, text } from '../parts/filters.js'
 import type { ListView } from '../parts/list.js'
 import { Json } from '../parts/value.js'
@@ -14,9 +15,10 @@ export const STREAMS: ListView<HistoryStream> = {
 }
 
 /** What is kept outside says where, how large it is, and what became of reading it. */
-const payloadOf = ({ payload, externalized }: HistoryMessage) => (
+const payloadOf = (message: HistoryMessage) => (
   <>
-    <Json value={payload} /> {externalized && <Json value={externalized} />}
+    <Json value={message.payload} /> {message.externalized && <Json value={message.externalized} />}
+    <Field name="trace_id" record={message} />
   </>
 )
 
