@@ -1,4 +1,5 @@
 /** The hooks of the router: one access record per request, and errors that are not sent to the client. */
+import { createChannel } from '../async/channel.js'
 import { guardErrorHook, guardHook } from '../async/hook.js'
 import type { RecordFault } from '../contract/bad-record.js'
 import { checkId } from '../contract/ids.js'
@@ -65,6 +66,8 @@ export const Hooks = defineOptions({
 })
 export interface Hooks extends Input<typeof Hooks> {}
 
+const REQUEST = createChannel<AccessRecord>('relayscope:request')
+
 // Unauthenticated requests cost their sender nothing and must not fill a log.
 const UNAUTHENTICATED_PER_SECOND = 100
 
@@ -92,6 +95,7 @@ export function guardHooks({ onAccess, onError }: Hooks) {
     if (record.principal === null && !admitsRecord()) return void suppressed++
     const whole = { ...record, suppressed }
     suppressed = 0
+    if (REQUEST.hasSubscribers) REQUEST.publish(whole)
     reportError(whole)
   }
 

@@ -197,7 +197,14 @@ describe('examples/cooperative-site', () => {
   })
 })
 
-describe.each(['unit-test', 'failing-source', 'authorization', 'watching', 'connector'])('examples/%s', (name) => {
+describe.each([
+  'unit-test',
+  'failing-source',
+  'authorization',
+  'watching',
+  'connector',
+  'diagnostics-channels',
+])('examples/%s', (name) => {
   it('passes under node:test', async () => {
     expect(await runIn(consumer, process.execPath, ['--test', fileOf(name)])).toMatch(/fail 0\b/)
   })

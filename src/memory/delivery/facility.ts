@@ -2,6 +2,7 @@
 
 import { createClock } from '../../async/clock.js'
 import type { CloseResult } from '../../async/ending.js'
+import { publishCommands } from '../../contract/channels.js'
 import type { DeliveryInspector } from '../../contract/delivery.js'
 import type { CommandDispatcher } from '../../contract/delivery-dispatch.js'
 import { DispatcherOptions, readDeliveryBounds, withDeadline } from '../../contract/delivery-rules.js'
@@ -50,7 +51,7 @@ export interface CommandDispatcherOptions extends DispatcherOptions, Input<typeo
 export function createCommandDispatcher(
   options: CommandDispatcherOptions = {},
 ): Inspected<CommandDispatcher, DeliveryInspector> & { reconcile(): Promise<void> } {
-  return assembleDispatcher(options).dispatcher
+  return publishCommands(assembleDispatcher(options).dispatcher)
 }
 
 /** Creates the dispatcher with its store, for tests that check for leftovers. */

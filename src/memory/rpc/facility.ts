@@ -4,6 +4,7 @@ import { onAbort } from '../../async/abort.js'
 import { createClock } from '../../async/clock.js'
 import type { CloseResult } from '../../async/ending.js'
 import { unref } from '../../async/timer.js'
+import { publishCalls } from '../../contract/channels.js'
 import { toTimestamp } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
@@ -50,7 +51,7 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
   const { table, counters, count, end, timeOut } = calls
   let closed = false
 
-  return {
+  return publishCalls({
     inspector: createRpcInspector(calls, clock, connections),
     counters: {
       get settled() {
@@ -139,7 +140,7 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
       for (const entry of table.entries()) end(entry, 'cancelled').reject(new Refusal('closed'))
       return { aborted: 0 }
     },
-  }
+  })
 }
 
 function isForeign(call: Call, from: CallSender | undefined): boolean {

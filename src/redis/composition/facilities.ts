@@ -1,6 +1,7 @@
 /** All facilities of one node over a shared store, connected to each other. */
 
 import { type CloseResult, endTogether } from '../../async/ending.js'
+import { publishCommands } from '../../contract/channels.js'
 import { ConnectionOptions } from '../../contract/connections.js'
 import { PresenceOptions } from '../../contract/contexts.js'
 import { ClaimOptions } from '../../contract/deduplicator.js'
@@ -104,13 +105,15 @@ export function createRedisFacilities(options: RedisFacilitiesOptions) {
   const sweepBounds = { lost_after: heartbeatTimeoutMs, retention: retentionMs, max_ended: maxDisconnected }
   const { maxSessions } = readParts(SessionOptions, { ...options.sessions })
   // Expired entries are removed by the node's loop, not only by the next write of their family.
-  const dispatcher = commandDispatcherOn(store, { nodeId, connections, ...options.dispatcher }, [
-    (shard) => runScript(store, SWEEP_CONNECTIONS, shard, sweepBounds),
-    (shard) => runScript(store, SWEEP_CLAIMS, shard, { ttl: claims.ttlMs }),
-    (shard) => runScript(store, SWEEP_CALLS, shard, {}),
-    (shard) => runScript(store, SWEEP_SESSIONS, shard, { max_sessions: maxSessions }),
-    (shard) => runScript(store, SWEEP_TABLES, shard, { tables: LEASED }),
-  ])
+  const dispatcher = publishCommands(
+    commandDispatcherOn(store, { nodeId, connections, ...options.dispatcher }, [
+      (shard) => runScript(store, SWEEP_CONNECTIONS, shard, sweepBounds),
+      (shard) => runScript(store, SWEEP_CLAIMS, shard, { ttl: claims.ttlMs }),
+      (shard) => runScript(store, SWEEP_CALLS, shard, {}),
+      (shard) => runScript(store, SWEEP_SESSIONS, shard, { max_sessions: maxSessions }),
+      (shard) => runScript(store, SWEEP_TABLES, shard, { tables: LEASED }),
+    ]),
+  )
   const contexts = contextRegistryOn(store, { ...options.contexts })
   const browserWindows = browserWindowRegistryOn(store, { ...options.browserWindows })
   const bus = eventBusOn(store, { ...options.bus })

@@ -3,6 +3,7 @@
 import { onAbort } from '../../async/abort.js'
 import type { CloseResult } from '../../async/ending.js'
 import { unref } from '../../async/timer.js'
+import { publishCalls } from '../../contract/channels.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { readParts } from '../../contract/options.js'
@@ -58,7 +59,7 @@ export function rpcCorrelatorOn(store: Store, options: RpcOptions): Inspected<Re
   const pending = createPendingCalls(store, node, counters)
   let closing: Promise<CloseResult> | undefined
 
-  return {
+  return publishCalls({
     inspector: createRpcInspector(store, connections && (async (client) => connections.currentInstance(client))),
     counters,
     async open(given) {
@@ -145,7 +146,7 @@ export function rpcCorrelatorOn(store: Store, options: RpcOptions): Inspected<Re
       closing ??= pending.close()
       return closing
     },
-  }
+  })
 }
 
 /** Returns an id of 128 random bits; a UUID has 122. */
