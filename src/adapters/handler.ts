@@ -56,10 +56,12 @@ const fixed = (status: number, body: string, headers = {}): Fixed => ({
   body,
 })
 
-const refused = (status: number, code: string, title: string) =>
-  fixed(status, JSON.stringify({ type: `urn:relayscope:problem:${code.replaceAll('_', '-')}`, title, status, code }), {
-    'content-type': 'application/problem+json',
-  })
+/** Equals `toProblem` of the routers, which adapters do not load. */
+function refused(status: number, code: string, title: string): Fixed {
+  const type = `urn:relayscope:problem:${code.replaceAll('_', '-')}`
+  const body = JSON.stringify({ type, title, status, code, help: `docs/problems.md#${code}` })
+  return fixed(status, body, { 'content-type': 'application/problem+json' })
+}
 
 /** The target or the `Host` has no single reading, so no handler may see it: the routers' own problem. */
 export const BAD_REQUEST = refused(400, 'bad_request', 'The request has no single reading')

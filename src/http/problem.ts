@@ -1,5 +1,6 @@
 /** Problem documents (RFC 9457): the table from code to status and title. */
 import * as z from 'zod'
+import { utf8Length } from '../contract/ids.js'
 import { Refusal, type RefusalCode } from '../refusal.js'
 
 /** Every code a problem body can carry, with its status and its fixed title. */
@@ -81,6 +82,7 @@ export const Problem = z
     title: z.string().describe('Human-readable summary; always the same text for the same code.'),
     status: z.int().describe('HTTP status code.'),
     code: ProblemCode.describe('Machine-readable error code.'),
+    help: z.string().describe('Where the documentation of the package explains this code.'),
     detail: z.string().optional().describe('Never set by this library.'),
     capability: z.string().optional().describe('The missing capability, with status 501.'),
     errors: z.array(FieldError).optional().describe('Invalid fields of the request, at most eight.'),
@@ -109,16 +111,28 @@ export class ProblemError extends Error {
   }
 }
 
-// Eight errors fit into 2 KiB, and are more than a person fixes in one attempt.
+// More than a person fixes in one attempt.
 const ERRORS_SHOWN = 8
+/** Maximum size of a problem document, in bytes: with the longest names fewer errors fit. */
+const PROBLEM_BYTES = 2_048
 
 /** Creates the problem document for `code`. */
 export function toProblem(code: ProblemCode, extra: ProblemExtra = {}): Problem {
   const [status, title] = PROBLEMS[code]
-  const problem: Problem = { type: `urn:relayscope:problem:${code.replaceAll('_', '-')}`, title, status, code }
+  const problem: Problem = {
+    type: `urn:relayscope:problem:${code.replaceAll('_', '-')}`,
+    title,
+    status,
+    code,
+    help: `docs/problems.md#${code}`,
+  }
   if (extra.capability !== undefined) problem.capability = extra.capability
-  if (extra.errors !== undefined) problem.errors = extra.errors.slice(0, ERRORS_SHOWN)
   if (extra.outcome !== undefined) problem.outcome = extra.outcome
+  if (extra.errors !== undefined) {
+    const errors = extra.errors.slice(0, ERRORS_SHOWN)
+    problem.errors = errors
+    while (errors.length > 1 && utf8Length(JSON.stringify(problem)) > PROBLEM_BYTES) errors.pop()
+  }
   return problem
 }
 

@@ -33,7 +33,9 @@ describe('relayscope docs', () => {
   it('prints the sections whose headings contain the word, and the lines elsewhere', () => {
     const { code, out } = call('the same on redis')
     expect([code, out.includes('docs/quickstart.md\n\n## The same on Redis')]).toEqual([0, true])
-    expect(call('inspector_timeout').out).toMatch(/^docs\/problems\.md, .*: \| `inspector_timeout` \| 504/m)
+    const problem = call('inspector_timeout').out
+    expect(problem).toMatch(/^docs\/problems\.md\n\n### inspector_timeout\n\n504, returned by/)
+    expect(problem).toMatch(/^docs\/terminal\.md, .*: .*inspector_timeout/m)
   })
 
   it('bounds what a frequent word prints', () => {

@@ -41,6 +41,7 @@ describe('the relay router', () => {
         title: 'Authentication is required',
         status: 401,
         code: 'unauthenticated',
+        help: 'docs/problems.md#unauthenticated',
       })
       expect(headers.get('content-type')).toBe('application/problem+json')
     })

@@ -2,12 +2,13 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { BAD_REQUEST, NOT_ALLOWED, TOO_MANY_HEADERS } from '../../src/adapters/handler.js'
 import { SiteDefinition } from '../../src/contract/sites.js'
 import { controlServerOpenApi } from '../../src/control-server/index.js'
 import { CONTROL_ROUTES } from '../../src/control-server/routes.js'
 import { cooperativeSiteOpenApi } from '../../src/cooperative-site/index.js'
 import { RELAY_ROUTES } from '../../src/cooperative-site/relay-routes.js'
-import { PROBLEMS } from '../../src/http/problem.js'
+import { PROBLEMS, type ProblemCode, toProblem } from '../../src/http/problem.js'
 import { createDiagnosticsRouter, noopAuth, openApiDocument } from '../../src/index.js'
 import { createFakeInspectors } from '../../src/testing/index.js'
 import { codesOf } from '../openapi.js'
@@ -56,6 +57,11 @@ const FACILITIES = {
 /** What only reads. */
 const READS = ['get', 'getShare', 'isCurrentInstance', 'currentInstance', 'watch', 'subscribe', 'prepare']
 
+/** The problems as their page explains them, each under its heading. */
+const PROBLEM_SECTIONS = [...textOf('docs/problems.md').matchAll(/^### (\w+)\n\n(\d+), returned by (.+)\.\n.+/gm)].map(
+  ([, code, status, by]) => ({ code: code as string, status: Number(status), by: by as string }),
+)
+
 describe('the documents name', () => {
   it('every call of every facility that writes', () => {
     const writes = Object.entries(FACILITIES).flatMap(([name, type]) =>
@@ -70,8 +76,7 @@ describe('the documents name', () => {
   })
 
   it('every problem, with its status', () => {
-    const shown = section('docs/problems.md', 'Over HTTP').matchAll(/^\| `(\w+)` \| (\d+) \|/gm)
-    const told = [...shown].map(([, code, status]) => `${status} ${code}`)
+    const told = PROBLEM_SECTIONS.map(({ code, status }) => `${status} ${code}`)
     expect(told.sort()).toEqual(
       Object.entries(PROBLEMS)
         .map(([code, [status]]) => `${status} ${code}`)
@@ -84,12 +89,19 @@ describe('the documents name', () => {
     ['relay', cooperativeSiteOpenApi()],
     ['control server', controlServerOpenApi()],
   ])('what the %s says no with, as its OpenAPI document does', (who, document) => {
-    const rows = section('docs/problems.md', 'Over HTTP').matchAll(/^\| `(\w+)` \| \d+ \| (.*?) \|/gm)
-    const told = [...rows].filter(([, , by]) => (by as string).split(', ').some((one) => one === who || one === 'all'))
-    const codes = told.map(([, code]) => code as string)
+    const told = PROBLEM_SECTIONS.filter(({ by }) => by.split(', ').some((one) => one === who || one === 'all'))
+    const codes = told.map(({ code }) => code)
     // No route documents `route_not_found`, and behind our own servers routers never see an ambiguous target.
     const unsaid = who === 'control server' ? ['route_not_found'] : ['route_not_found', 'bad_request']
     expect(codesOf(document).sort()).toEqual(codes.filter((code) => !unsaid.includes(code)).sort())
+  })
+
+  it('every problem under the heading that its `help` names, in adapters too', () => {
+    const codes = Object.keys(PROBLEMS) as ProblemCode[]
+    const headings = PROBLEM_SECTIONS.map(({ code }) => `docs/problems.md#${code}`)
+    expect(codes.map((code) => toProblem(code).help).sort()).toEqual(headings.sort())
+    for (const { body } of [BAD_REQUEST, TOO_MANY_HEADERS, ...Object.values(NOT_ALLOWED)])
+      expect(JSON.parse(body)).toEqual(toProblem(JSON.parse(body).code))
   })
 
   it('a problem as the router answers it', async () => {
