@@ -24,7 +24,9 @@ function authenticate(request) {
   return user_id ? { user_id } : null
 }
 const connector = createDispatchConnector(facilities) // an action becomes a command for the application
-const ports = { sites, sessions, subscriptions, bus, ingest, connector, policy: createSessionPolicy({ sessions }) }
+const policy = createSessionPolicy({ sessions })
+// With `connections` and `dispatcher`, applications in processes of their own can connect.
+const ports = { sites, sessions, subscriptions, bus, ingest, connector, policy, connections, dispatcher }
 const authenticators = { authenticateHost: authenticate, authenticateViewer: authenticate }
 const relay = createCooperativeSiteRouter({ ...ports, ...authenticators, prefix: '/relay' })
 const auth = resolveAdminAuth({ strict: true, host: '127.0.0.1' })
@@ -56,7 +58,7 @@ const { session_id } = await sessions.open({ site_id: 'notes', owner: 'grace', c
 await sessions.activate(session_id)
 await sessions.share(session_id, { user_id: 'vera', rights: ['view', 'invoke'] })
 
-// The application, here in the host's process. In its own process, commands arrive over its connection.
+// The application, here in the host's process. In its own process, it would call `connectApplication`.
 const notes = new Map(['milk', 'bread'].map((text, id) => [id, text]))
 const client = { ...application, instance_id: crypto.randomUUID() }
 const publisher = createCooperativeSitePublisher({

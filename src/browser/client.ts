@@ -1,13 +1,14 @@
 /** The browser client of a cooperative session: subscribe to events and invoke actions over HTTP. */
 
-import { onAbort, raceAbort } from '../async/abort.js'
 import { sleep } from '../async/timer.js'
 import { ANYTHING, checkOptions, FUNCTION, needed, type Shape, TEXT } from '../contract/checks.js'
 import type { GapReason, SiteEvent } from '../contract/event-bus.js'
 import type { Invocation } from '../contract/invocations.js'
 import type { Json, JsonObject } from '../contract/json.js'
+import { RETRY_DEFAULT_MS, readEventStream, reconnectDelay, type StreamEvent } from '../relay-client/event-stream.js'
 import {
   BASE_URL_OR_PATH,
+  type ClientHeaders,
   isName,
   isNumber,
   isOneOf,
@@ -19,16 +20,7 @@ import {
   toSegment,
   UNEXPECTED,
 } from '../relay-client/wire.js'
-import { createEventStreamDecoder, RETRY_DEFAULT_MS, reconnectDelay, type StreamEvent } from './event-stream.js'
-import {
-  type ClientHeaders,
-  CooperativeSiteError,
-  createSend,
-  type InvokeOptions,
-  invoke,
-  type Send,
-  toError,
-} from './invoke.js'
+import { CooperativeSiteError, createSend, type InvokeOptions, invoke, type Send, toError } from './invoke.js'
 
 // The frames of a session's event stream, as a subscriber receives them.
 
@@ -115,10 +107,6 @@ const isEnd = isRecordOf<Pick<Exclude<EndFrame, { reason: 'refused' }>, 'reason'
 
 // The heartbeat of a relay that has not named its own.
 const HEARTBEAT_DEFAULT_MS = 15_000
-// Two heartbeats may be late; after two and a half without a byte the connection is taken for dead.
-const HEARTBEATS_MISSED = 2.5
-// A longer delay overflows the timer and fires immediately.
-const HEARTBEAT_MAX_MS = 600_000
 // Unknown frames of a newer relay are ignored.
 const FRAMES: ReadonlySet<string> = new Set(['site_event', 'gap', 'ready', 'end'])
 // An id travels back as a header: anything else would make every further request throw.
@@ -154,71 +142,41 @@ async function subscribe(send: Send, subscriber: Subscriber, signal: AbortSignal
     }
   }
 
-  /** One connection, from the request to its last byte. Rejects when it was lost. */
-  async function connect(): Promise<void> {
-    const connection = new AbortController()
-    const forget = onAbort(signal, () => connection.abort(signal.reason))
-    let watchdog: ReturnType<typeof setTimeout> | undefined
-    const restartWatchdog = () => {
-      clearTimeout(watchdog)
-      watchdog = setTimeout(() => connection.abort(), heartbeatMs * HEARTBEATS_MISSED)
-    }
+  function dispatch({ type, data, id }: StreamEvent, end: () => void): void {
+    const frame = parseObject(data)
+    if (frame !== undefined && ID.test(id)) lastEventId = id
+    if (type === 'site_event' && isSiteEvent(frame)) notify(subscriber.onEvent, frame)
+    else if (type === 'gap' && isGap(frame)) notify(subscriber.onGap, frame)
+    else if (type === 'ready' && isReady(frame)) {
+      failures = 0
+      if (frame.heartbeat_ms > 0) heartbeatMs = frame.heartbeat_ms
+      notify(subscriber.onReady, frame)
+    } else if (type === 'end' && isEnd(frame)) {
+      final = frame.reason !== 'shutdown'
+      notify(subscriber.onEnd, frame)
+      end()
+    } else if (frame === undefined || FRAMES.has(type)) throwUncaught(new CooperativeSiteError(UNEXPECTED, null))
+  }
 
-    function dispatch({ type, data, id }: StreamEvent): void {
-      if (connection.signal.aborted) return
-      const frame = parseObject(data)
-      if (frame !== undefined && ID.test(id)) lastEventId = id
-      if (type === 'site_event' && isSiteEvent(frame)) notify(subscriber.onEvent, frame)
-      else if (type === 'gap' && isGap(frame)) notify(subscriber.onGap, frame)
-      else if (type === 'ready' && isReady(frame)) {
-        failures = 0
-        if (frame.heartbeat_ms > 0) heartbeatMs = Math.min(frame.heartbeat_ms, HEARTBEAT_MAX_MS)
-        notify(subscriber.onReady, frame)
-      } else if (type === 'end' && isEnd(frame)) {
-        final = frame.reason !== 'shutdown'
-        notify(subscriber.onEnd, frame)
-        connection.abort()
-      } else if (frame === undefined || FRAMES.has(type)) throwUncaught(new CooperativeSiteError(UNEXPECTED, null))
-    }
-
-    let reader: ReadableStreamDefaultReader<Uint8Array> | undefined
-    try {
-      restartWatchdog()
-      // A `fetch` of the host's own need not listen to the signal.
-      const response = await raceAbort(
-        send('events', {
-          headers: { accept: 'text/event-stream', ...(lastEventId && { 'last-event-id': lastEventId }) },
-          signal: connection.signal,
-        }),
-        connection.signal,
-      )
-      if (!response.ok || !response.headers.get('content-type')?.startsWith('text/event-stream')) {
-        const error = await raceAbort(toError(response), connection.signal)
-        final = !isPassing(response.status)
-        throw error
-      }
-      reader = response.body?.getReader()
-      const text = new TextDecoder()
-      const decode = createEventStreamDecoder({ onEvent: dispatch, onRetry: (ms) => (retryMs = ms) })
-      while (reader) {
-        const { done, value } = await raceAbort(reader.read(), connection.signal)
-        if (done) return
-        decode(text.decode(value, { stream: true }))
-        restartWatchdog()
-      }
-    } finally {
-      clearTimeout(watchdog)
-      forget()
-      connection.abort()
-      reader?.cancel().catch(() => {})
-    }
+  const connection = {
+    send: (until: AbortSignal) =>
+      send('events', {
+        headers: { accept: 'text/event-stream', ...(lastEventId && { 'last-event-id': lastEventId }) },
+        signal: until,
+      }),
+    toError: (response: Response) => toError(response),
+    onEvent: dispatch,
+    onRetry: (ms: number) => {
+      retryMs = ms
+    },
+    heartbeatMs: () => heartbeatMs,
   }
 
   while (!signal.aborted) {
     try {
-      await connect()
+      await readEventStream(connection, signal)
     } catch (error) {
-      if (final && error instanceof CooperativeSiteError && !signal.aborted) {
+      if (error instanceof CooperativeSiteError && !isPassing(error.status ?? 0) && !signal.aborted) {
         notify(subscriber.onEnd, { reason: 'refused', error })
         throw error
       }

@@ -3,10 +3,10 @@ import type { Invocation, InvocationError } from '../contract/invocations.js'
 import type { Json, JsonObject } from '../contract/json.js'
 import {
   type Check,
+  type ClientHeaders,
   codeOf,
   type FieldError,
   fieldErrorsOf,
-  type HeaderFields,
   isOneOf,
   isRecordOf,
   isRedirect,
@@ -137,9 +137,6 @@ export async function invoke(
 }
 
 // How both operations of the client reach their session at the relay.
-
-/** Headers for every request, or a function called before each request, e.g. to renew a token. */
-export type ClientHeaders = HeaderFields | (() => HeaderFields | Promise<HeaderFields>)
 
 /** Sends a request to a path below the session. A redirect is returned, never followed. */
 export type Send = (

@@ -1,9 +1,8 @@
 /** Watches lists of a diagnostics router: keeps their rows by id, and reports how complete and how old they are. */
 import { onAbort, raceAbort } from '../async/abort.js'
 import { sleep } from '../async/timer.js'
-import { isObject, parseObject } from '../relay-client/wire.js'
-import { createEventStreamDecoder, RETRY_DEFAULT_MS, reconnectDelay } from './event-stream.js'
-import type { ClientHeaders } from './invoke.js'
+import { createEventStreamDecoder, RETRY_DEFAULT_MS, reconnectDelay } from '../relay-client/event-stream.js'
+import { type ClientHeaders, isObject, parseObject } from '../relay-client/wire.js'
 
 /** A record of a list, as the router returns it. */
 export type WatchedRow = Readonly<Record<string, unknown>>

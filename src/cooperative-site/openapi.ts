@@ -1,5 +1,16 @@
 /** The relay's HTTP API as an OpenAPI document, built from its routes. */
 
+import {
+  ApplicationBody,
+  ApplicationEndFrame,
+  ApplicationEndReason,
+  ApplicationReadyFrame,
+  CancelFrame,
+  CommandFrame,
+  CommandReplyAnswer,
+  CommandReplyBody,
+} from '../contract/applications.js'
+import { ClientType } from '../contract/connections.js'
 import { EndFrame, EndReason, GapFrame, GapReason, ReadyFrame, SiteEvent } from '../contract/event-bus.js'
 import { MessageKind } from '../contract/history.js'
 import { FirstAccepted, NotPublishedReason, SiteMessage, SiteMessageAnswer } from '../contract/ingest.js'
@@ -31,12 +42,29 @@ export function cooperativeSiteOpenApi(options: CooperativeSiteOpenApiOptions = 
     info: {
       title: 'relayscope cooperative sites',
       summary: 'Local applications publish events to their viewers and handle actions that viewers invoke.',
-      description: 'Hosts hand in messages and declare sites; viewers watch sessions and invoke actions.',
+      description:
+        'Hosts hand in messages, declare sites and connect applications; viewers watch sessions and invoke actions.',
     },
     prefix,
     routes: RELAY_ROUTES,
-    taken: { InvokeBody, MessageKind, SiteDefinition, SiteMessage, SiteMode },
+    taken: {
+      ApplicationBody,
+      ClientType,
+      CommandReplyBody,
+      InvocationError,
+      InvokeBody,
+      MessageKind,
+      SiteDefinition,
+      SiteMessage,
+      SiteMode,
+    },
     answered: {
+      ApplicationEndFrame,
+      ApplicationEndReason,
+      ApplicationReadyFrame,
+      CancelFrame,
+      CommandFrame,
+      CommandReplyAnswer,
       EndFrame,
       EndReason,
       FirstAccepted,

@@ -1,5 +1,6 @@
 /** The handlers of the relay's routes. */
 import * as z from 'zod'
+import { ApplicationBody, CommandReplyAnswer, CommandReplyBody } from '../contract/applications.js'
 import { checkId } from '../contract/ids.js'
 import type { Ingest } from '../contract/ingest.js'
 import { SiteMessage, SiteMessageAnswer, siteStream } from '../contract/ingest.js'
@@ -16,6 +17,8 @@ import { emptyReply, type HttpReply, jsonReply } from '../http/respond.js'
 import { Refusal } from '../refusal.js'
 import { type CheckActionDeps, findSession, requireInvoker } from './actions/check-action.js'
 import type { ActionGate } from './actions/gate.js'
+import { RESULT_BYTES } from './actions/result.js'
+import type { Applications } from './applications/applications.js'
 import { type IngestSiteMessageDeps, ingestCooperativeSiteMessage } from './events/ingest.js'
 import type { SessionStreams } from './sessions/streams.js'
 
@@ -27,6 +30,8 @@ export interface Relay extends Omit<CheckActionDeps, 'sites'>, Omit<IngestSiteMe
   ingest: Ingest
   gate: ActionGate
   streams: SessionStreams
+  /** `undefined` if applications can't connect here. */
+  applications: Applications | undefined
   /** Runs a store call within the relay's deadline. */
   withinDeadline<T>(work: () => Awaitable<T>): Promise<T>
 }
@@ -127,4 +132,27 @@ export const invokeAction: RelayHandler = async (relay, { request, params, who }
     ...readIdempotencyKey(request),
   })
   return jsonReply(200, encode(Invocation, invocation))
+}
+
+function applicationsOf({ applications }: Relay): Applications {
+  if (applications === undefined) throw new ProblemError('operation_absent')
+  return applications
+}
+
+export const receiveCommands: RelayHandler = async (relay, { request, params, who }) => {
+  const applications = applicationsOf(relay)
+  const body = parseBody(ApplicationBody, await readJson(request))
+  const client = { user_id: who.user_id, client_id: params.client_id as string, instance_id: body.instance_id }
+  return eventStreamReply(await applications.open({ client, body, request }))
+}
+
+// A result and what surrounds it.
+const REPLY_BYTES = RESULT_BYTES + 4_096
+
+export const replyToCommand: RelayHandler = async (relay, { request, params, who }) => {
+  const applications = applicationsOf(relay)
+  const { instance_id, outcome } = parseBody(CommandReplyBody, await readJson(request, REPLY_BYTES))
+  const client = { user_id: who.user_id, client_id: params.client_id as string, instance_id }
+  const accepted = await applications.reply(client, params.command_id as string, outcome)
+  return jsonReply(200, encode(CommandReplyAnswer, { accepted }))
 }

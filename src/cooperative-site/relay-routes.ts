@@ -1,4 +1,13 @@
 /** The routes of the relay as data: methods, inputs and responses for hosts and viewers. */
+import {
+  ApplicationBody,
+  ApplicationEndFrame,
+  ApplicationReadyFrame,
+  CancelFrame,
+  CommandFrame,
+  CommandReplyAnswer,
+  CommandReplyBody,
+} from '../contract/applications.js'
 import { EndFrame, GapFrame, ReadyFrame, SiteEvent } from '../contract/event-bus.js'
 import { SiteMessage, SiteMessageAnswer } from '../contract/ingest.js'
 import { Invocation, InvokeBody } from '../contract/invocations.js'
@@ -13,6 +22,8 @@ import {
   postMessage,
   putSite,
   type RelayHandler,
+  receiveCommands,
+  replyToCommand,
   watchEvents,
 } from './relay-handlers.js'
 
@@ -144,6 +155,44 @@ const INVOKE_ACTION: Operation<RelayHandler> = {
   handle: invokeAction,
 }
 
+const COMMANDS_EXAMPLE = `retry: 1000
+event: ready
+data: {"connection_id":"c-1","user_id":"ada","client_id":"notes-app","instance_id":"notes-7f3a","heartbeat_ms":15000}
+
+event: command
+data: {"command_id":"k-1","action":"archive_note","payload":{"id":7},"attempt":1,"deadline_at":"2026-01-15T09:41:58.000Z"}
+
+event: cancel
+data: {"command_id":"k-1"}
+
+`
+
+const RECEIVE_COMMANDS: Operation<RelayHandler> = {
+  operationId: 'receiveCommands',
+  summary: 'Connects an application, and streams the commands for it',
+  body: bodyOf(ApplicationBody, { instance_id: 'notes-7f3a', actions: ['archive_note'] }),
+  answers: {
+    200: streamOf(
+      'Frames until the application disconnects or the relay ends. The application is connected meanwhile',
+      { ready: ApplicationReadyFrame, command: CommandFrame, cancel: CancelFrame, end: ApplicationEndFrame },
+      COMMANDS_EXAMPLE,
+    ),
+  },
+  problems: [...BODY_PROBLEMS, 'stale_instance', 'share_exceeded', 'operation_absent'],
+  handle: receiveCommands,
+}
+
+const REPLY_TO_COMMAND: Operation<RelayHandler> = {
+  operationId: 'replyToCommand',
+  summary: 'Acknowledges a command or, with an outcome, replies to it',
+  body: bodyOf(CommandReplyBody, { instance_id: 'notes-7f3a', outcome: { ok: true, result: { archived: true } } }),
+  answers: {
+    200: documentedResponse('Whether it counted', CommandReplyAnswer, { accepted: true }),
+  },
+  problems: [...BODY_PROBLEMS, 'operation_absent'],
+  handle: replyToCommand,
+}
+
 /** Problems that every route can return. */
 export const RELAY_PROBLEMS = [
   'unauthenticated',
@@ -158,6 +207,8 @@ export const RELAY_PROBLEMS = [
 export const RELAY_ROUTES: readonly RelayRoute[] = [
   { path: '/messages', who: 'host', methods: { POST: POST_MESSAGE } },
   { path: '/sites/{site_id}', who: 'host', methods: { GET: GET_SITE, PUT: PUT_SITE, DELETE: DELETE_SITE } },
+  { path: '/clients/{client_id}/commands', who: 'host', methods: { POST: RECEIVE_COMMANDS } },
+  { path: '/clients/{client_id}/commands/{command_id}', who: 'host', methods: { POST: REPLY_TO_COMMAND } },
   { path: '/sessions/{session_id}/events', who: 'viewer', methods: { GET: WATCH_EVENTS }, endless: true },
   { path: '/sessions/{session_id}/actions/{action_name}', who: 'viewer', methods: { POST: INVOKE_ACTION } },
 ]

@@ -2,6 +2,8 @@
 import { CLOSE_TIMEOUT_MS, type CloseResult, endWithin } from '../async/ending.js'
 import { guardErrorHook } from '../async/hook.js'
 import { DEADLINE_MS, withTimeout } from '../async/time-limit.js'
+import { invalidOption, missingOption } from '../contract/checks.js'
+import type { CommandDispatcher } from '../contract/delivery-dispatch.js'
 import type { SiteEventBus } from '../contract/event-bus.js'
 import { checkSegmentId, Id } from '../contract/ids.js'
 import type { Ingest } from '../contract/ingest.js'
@@ -14,6 +16,8 @@ import { ProblemError, toProblemError } from '../http/problem.js'
 import type { HttpReply } from '../http/respond.js'
 import { Refusal } from '../refusal.js'
 import { ActionGateOptions, openGate } from './actions/gate.js'
+import type { ReplyTarget } from './actions/handlers.js'
+import { type ApplicationConnections, createApplications } from './applications/applications.js'
 import { PROJECTION_MS } from './events/ingest.js'
 import type { Relay } from './relay-handlers.js'
 import { RELAY_ROUTES } from './relay-routes.js'
@@ -38,6 +42,16 @@ export const CooperativeSiteRouterOptions = defineOptions({
   bus: having<SiteEventBus>('publish', 'subscribe'),
   /** Registry of the open event streams, for `/subscriptions`. @default they are not listed */
   subscriptions: having<SubscriptionRegistry>('add').optional(),
+  /**
+   * Registry that applications in processes of their own are entered in while they are connected, like
+   * `facilities.connections`. Needs `dispatcher`, and a `connector` of `createDispatchConnector`. @default applications
+   * can't connect here: 501
+   */
+  connections: having<ApplicationConnections>('connect', 'heartbeat', 'disconnect', 'currentInstance').optional(),
+  /** Dispatcher of the commands for connected applications. Needs `connections`. @default applications can't connect here */
+  dispatcher: having<Pick<CommandDispatcher, 'attach'>>('attach').optional(),
+  /** Maximum number of applications per user that are connected to this relay; one more gets 429. @default 100 */
+  streamsPerHost: count(100),
   /** Authenticates hosts: applications that publish and declare sites. */
   authenticateHost: func<Authenticate>(),
   /** Authenticates viewers, who watch and invoke. */
@@ -73,11 +87,25 @@ export interface CooperativeSiteRouter extends Mountable {
   /** Event streams that are open now. */
   readonly streams: number
   /**
-   * Ends every stream with `shutdown`, responds 503 from then on, and resolves when pending calls have ended or after
+   * Ends every stream with `shutdown`, disconnects applications, responds 503 from then on, and resolves when pending calls have ended or after
    * `closeTimeoutMs`; the result counts those that had not.
    */
   close(): Promise<CloseResult>
 }
+
+/** @throws TypeError if one of the options that let applications connect is missing. */
+function readApplicationPorts({ connections, dispatcher, connector }: CooperativeSiteRouterOptions) {
+  if (connections === undefined && dispatcher === undefined) return undefined
+  if (connections === undefined) throw missingOption('connections', 'the registry, given with "dispatcher"')
+  if (dispatcher === undefined) throw missingOption('dispatcher', 'the dispatcher, given with "connections"')
+  if (!REPLY_TARGET.safeParse(connector).success)
+    throw new TypeError(
+      invalidOption('connector', 'createDispatchConnector(), given with "connections" and "dispatcher"', connector),
+    )
+  return { connections, dispatcher, connector: connector as CooperativeSiteRouterOptions['connector'] & ReplyTarget }
+}
+
+const REPLY_TARGET = having<ReplyTarget>('acknowledge', 'reply')
 
 /** The state of one request. */
 interface Visit {
@@ -121,6 +149,9 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
   })
   const gate = openGate({ ...read, onError })
   const withinDeadline = <T>(work: () => Awaitable<T>) => withTimeout(work, { ms: deadlineMs, code: 'unavailable' })
+  const ports = readApplicationPorts(options)
+  const applications =
+    ports && createApplications({ ...ports, heartbeatMs, streamsPerHost: read.streamsPerHost, withinDeadline, onError })
   const relay: Relay = {
     sites,
     sessions,
@@ -130,6 +161,7 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
     policy,
     gate,
     streams,
+    applications,
     withinDeadline,
     now,
     onError,
@@ -189,7 +221,8 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
       async close() {
         closed = true
         streams.close()
-        return endWithin(underWay.keys(), closeTimeoutMs)
+        const leaving = applications?.close() ?? []
+        return endWithin([...underWay.keys(), ...leaving], closeTimeoutMs)
       },
     }),
     'streams',

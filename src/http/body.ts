@@ -100,9 +100,9 @@ const JSON_TYPE = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-8"?\s*)?$/i
 // The place of an error is shown only when it looks like one: it comes from outside and ends up in logs.
 const PLAIN_PLACE = /^[a-z0-9_.]{1,128}$/
 
-async function readBytes(request: Request): Promise<Uint8Array> {
+async function readBytes(request: Request, most: number): Promise<Uint8Array> {
   // A declared length is only used to refuse early; the actual bytes are counted.
-  if (Number(request.headers.get('content-length')) > BODY_BYTES) throw new ProblemError('body_too_large')
+  if (Number(request.headers.get('content-length')) > most) throw new ProblemError('body_too_large')
   const chunks: Uint8Array[] = []
   let length = 0
   const reader = request.body?.getReader()
@@ -113,7 +113,7 @@ async function readBytes(request: Request): Promise<Uint8Array> {
     })
     if (done) break
     length += value.byteLength
-    if (length > BODY_BYTES) {
+    if (length > most) {
       await reader.cancel()
       throw new ProblemError('body_too_large')
     }
@@ -129,16 +129,17 @@ async function readBytes(request: Request): Promise<Uint8Array> {
 }
 
 /**
- * Reads the JSON body: at most 256 KiB, 32 levels, and 32,768 objects and arrays. Refused text is not parsed.
+ * Reads the JSON body: at most 256 KiB or `most` bytes, 32 levels, and 32,768 objects and arrays. Refused text is not
+ * parsed.
  *
  * @throws ProblemError `unsupported_media_type`, `body_too_large`, `invalid_json` (also for an aborted upload),
  * `invalid_body` (too deep, too many, a duplicate member).
  */
-export async function readJson(request: Request): Promise<unknown> {
+export async function readJson(request: Request, most: number = BODY_BYTES): Promise<unknown> {
   const type = request.headers.get('content-type')
   if (type === null || !JSON_TYPE.test(type) || request.headers.has('content-encoding'))
     throw new ProblemError('unsupported_media_type')
-  const bytes = await readBytes(request)
+  const bytes = await readBytes(request, most)
   let text: string
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)

@@ -3,7 +3,14 @@
 export type { NotPublishedReason, SiteMessageAnswer } from '../contract/ingest.js'
 export type { Json } from '../contract/json.js'
 export type { Site, SiteInput } from '../contract/sites.js'
-export type { FieldError, HeaderFields } from '../relay-client/wire.js'
+export type { ClientHeaders, FieldError, HeaderFields } from '../relay-client/wire.js'
+export {
+  type Application,
+  type ApplicationOptions,
+  type ApplicationSite,
+  connectApplication,
+} from './application.js'
+export type { ApplicationActions } from './application-link.js'
 export type { PublisherRuntime } from './publisher.js'
 export {
   type CooperativeSitePublisher,

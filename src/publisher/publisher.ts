@@ -34,6 +34,7 @@ export class RelayError extends Error {
   /**
    * The relay's problem code, e.g. `stale_instance`, `unauthenticated`, `owner_mismatch`; or `unreachable` and
    * `timeout` (no response), `redirected` (redirects are never followed), `unexpected_answer` (not a relay response).
+   * From `connectApplication` also `superseded` (another instance took over), `not_connected` and `closed`.
    */
   readonly code: string
   /** The HTTP status, or `null` without a response: the relay may or may not have accepted the message. */
@@ -50,10 +51,13 @@ export class RelayError extends Error {
 }
 
 /** The error for a relay that did not respond in time. */
-const late = () => new RelayError('timeout', null)
+export const late = () => new RelayError('timeout', null)
 
 /** Converts a response other than the expected one to an error. */
-function toError(answer: { status: number; body: Record<string, unknown> | undefined }, fallback?: string): RelayError {
+export function toError(
+  answer: { status: number; body: Record<string, unknown> | undefined },
+  fallback?: string,
+): RelayError {
   const { status, body } = answer
   const code = isRedirect(answer) ? 'redirected' : codeOf(body, fallback)
   return new RelayError(code, status || null, {}, fieldErrorsOf(body))
@@ -91,7 +95,7 @@ function checkRuntime(options: { runtime: PublisherRuntime }): void {
 }
 
 /** A site record is at most 64 KiB and a problem 2 KiB; anything larger is not a relay response. */
-const ANSWER_BYTES = 131_072
+export const ANSWER_BYTES = 131_072
 
 /** A response of the relay; `body` is `undefined` unless it is a JSON object. */
 interface RelayAnswer {
@@ -104,7 +108,7 @@ interface RelayAnswer {
  *
  * @throws RelayError `unreachable`; whatever `authorize` throws.
  */
-async function request(
+export async function request(
   runtime: PublisherRuntime,
   method: string,
   path: string,

@@ -143,3 +143,6 @@ export function messageOf(code: string, status: number | null, errors: readonly 
 
 /** Headers accepted by relay clients. Spelled out because only the DOM library names the input type of `fetch`. */
 export type HeaderFields = Headers | Record<string, string> | [name: string, value: string][]
+
+/** Headers for every request, or a function called before each request, e.g. to renew a token. */
+export type ClientHeaders = HeaderFields | (() => HeaderFields | Promise<HeaderFields>)

@@ -74,8 +74,10 @@ export const invokeRequest = (sessionId: string, signal: AbortSignal, prefix = '
     signal,
   })
 
-export async function createWorld(options: Partial<CooperativeSiteRouterOptions> = {}) {
-  const facilities = createMemoryFacilities()
+export async function createWorld(
+  options: Partial<CooperativeSiteRouterOptions> = {},
+  facilities = createMemoryFacilities(),
+) {
   const sites = createSiteRegistry()
   const sessions = createSessionRegistry({ sites })
   const policy = createSessionPolicy({ sessions })

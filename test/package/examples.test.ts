@@ -1,4 +1,6 @@
 /** Boots every mounting example in a project that has installed the package, and asks it what its reader would ask. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { build } from 'esbuild'
@@ -184,6 +186,33 @@ describe('examples/cooperative-site', () => {
     left.abort()
     expect(await site.invoke('archive_note', { id: 0 })).toMatchObject({ error: { code: 'no_such_note' } })
     expect(await site.invoke('list_notes')).toMatchObject({ result: [[1, 'bread']] })
+  })
+
+  it('lets an application in its own process take over, which runs the actions until it closes', async () => {
+    const url = await start()
+    const { items } = await (await fetch(`${url}/ops/diagnostics/sessions`)).json()
+    const env = { PATH: process.env.PATH, RELAY_URL: `${url}/relay` }
+    const child = spawn(process.execPath, [fileOf('application')], { cwd: consumer.dir, env })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const [line] = await once(child.stdout, 'data')
+    expect(String(line)).toBe('connected\n')
+    const site = createCooperativeSiteClient({
+      baseUrl: `${url}/relay`,
+      sessionId: items[0].session_id,
+      headers: { authorization: 'Bearer token-of-vera' },
+    })
+    const told: SiteEvent[] = []
+    const left = new AbortController()
+    onTestFinished(() => left.abort())
+    await new Promise<void>((onReady) => {
+      site.subscribe({ onReady: () => onReady(), onEvent: (event) => told.push(event), signal: left.signal })
+    })
+    expect(await site.invoke('archive_note', { id: 1 })).toMatchObject({ status: 'succeeded', result: { id: 1 } })
+    await expect.poll(() => told).toMatchObject([{ name: 'note_changed', data: { id: 1 } }])
+    expect(await site.invoke('list_notes')).toMatchObject({ result: [[0, 'tea']] })
+    child.kill('SIGTERM')
+    expect(await once(child, 'exit')).toEqual([0, null])
+    await expect(site.invoke('list_notes')).rejects.toMatchObject({ code: 'connector_unavailable' })
   })
 
   it.skipIf(isChromiumMissing)('shows a page whose notes leave when they are clicked (needs chromium)', async () => {

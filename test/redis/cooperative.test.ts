@@ -30,6 +30,8 @@ function createNode(place: Place, nodeId: string, options: Partial<CooperativeSi
     bus,
     ingest: facilities.ingest,
     connector,
+    connections: facilities.connections,
+    dispatcher: facilities.dispatcher,
     policy: createSessionPolicy({ sessions }),
     authenticateHost: whoAsks,
     authenticateViewer: whoAsks,
@@ -39,12 +41,20 @@ function createNode(place: Place, nodeId: string, options: Partial<CooperativeSi
     await relay.close()
     await Promise.all([facilities.close(), sessions.disconnect(), bus.close()])
   })
-  const ask = (user: string, method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
+  const ask = (
+    user: string,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+    signal = new AbortController().signal,
+  ) =>
     relay(
       new Request(`http://relay.test${path}`, {
         method,
         headers: { authorization: `Bearer ${user}`, 'content-type': 'application/json', ...headers },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        signal,
       }),
     )
   return { facilities, sites, sessions, connector, relay, ask }
@@ -71,6 +81,11 @@ type Node = ReturnType<typeof createNode>
 async function watch(node: Node, session_id: string, headers: Record<string, string> = {}) {
   const response = await node.ask('bob', 'GET', `/sessions/${session_id}/events`, undefined, headers)
   expect(response.status).toBe(200)
+  return createReading(response)
+}
+
+/** Reads a stream until it contains a text. */
+function createReading(response: Response) {
   const reader = (response.body as ReadableStream<Uint8Array>).getReader()
   const decoder = new TextDecoder()
   let text = ''
@@ -113,6 +128,26 @@ describeStores('cooperative sites over two nodes', (kind, place) => {
       await stream.cancel()
     }
     expect(ids[0]).toBe(ids[1])
+  })
+
+  it('run an action of an application that is connected to one node for a viewer at the other', async () => {
+    const { a, b, session_id } = await createWorld(place())
+    const left = new AbortController()
+    onTestFinished(() => left.abort())
+    const hello = { instance_id: 'laptop-2', actions: ['archive_note'] }
+    const opened = await a.ask('alice', 'POST', '/clients/laptop/commands', hello, {}, left.signal)
+    const commands = createReading(opened)
+    await commands.until(/event: ready/)
+    const invoked = b.ask('bob', 'POST', `/sessions/${session_id}/actions/archive_note`, { parameters: { id: 7 } })
+    const [, command_id] = await commands.until(/event: command\ndata: \{"command_id":"([^"]+)"/)
+    // A load balancer may send the reply to the other node.
+    const reply = { instance_id: 'laptop-2', outcome: { ok: true, result: { archived: 7 } } }
+    const replied = await b.ask('alice', 'POST', `/clients/laptop/commands/${command_id}`, reply)
+    expect(await replied.json()).toEqual({ accepted: true })
+    expect(await (await invoked).json()).toMatchObject({ status: 'succeeded', result: { archived: 7 } })
+    left.abort()
+    const { connections } = b.facilities
+    await expect.poll(() => connections.currentInstance({ user_id: 'alice', client_id: 'laptop' })).toBeNull()
   })
 
   it('deliver events published on both at the same time to every viewer, once and at one position', async () => {

@@ -41,7 +41,7 @@ const LAYERS: Record<string, Layer> = {
     own: ['http/guard.ts', 'contract/checks.ts', 'async/hook.ts'],
     node: true,
   },
-  'relay-client/': { own: [] },
+  'relay-client/': { own: ['async/'] },
   'browser/': { own: ['async/', 'relay-client/', 'type contract/', 'contract/checks.ts'] },
   'publisher/': { own: ['async/', 'relay-client/', 'type contract/', 'contract/checks.ts'] },
   'control-server/': {

@@ -4,7 +4,8 @@ import { type Json, toJson } from '../../contract/json.js'
 import { Refusal } from '../../refusal.js'
 
 // A result is displayed; larger data belongs in a resource that the viewer fetches.
-const RESULT_BYTES = 1_048_576
+/** Maximum size of a result as JSON. */
+export const RESULT_BYTES = 1_048_576
 
 /** Converts a result to JSON; `result_too_large` over 1 MiB, `handler_error` if it is not a JSON value. */
 export function readResult(given: unknown): { ok: true; result: Json } | { ok: false; error: InvocationError } {

@@ -1,4 +1,5 @@
-/** Reads `text/event-stream` (WHATWG HTML, 9.2.6) piece by piece, bounded, for the subscription. */
+/** Reads `text/event-stream` (WHATWG HTML, 9.2.6) piece by piece, bounded, for the clients of a relay. */
+import { onAbort, raceAbort } from '../async/abort.js'
 
 /** One dispatched event of the stream. */
 export interface StreamEvent {
@@ -62,6 +63,70 @@ export function createEventStreamDecoder(
     for (const line of lines) readLine(line)
     if (rest.length + length > maxLength)
       throw new RangeError(`an event of the stream is longer than ${maxLength} characters`)
+  }
+}
+
+// One connection, from its request to its last byte.
+
+// Two heartbeats may be late; after two and a half without a byte the connection is taken for dead.
+const HEARTBEATS_MISSED = 2.5
+// A longer delay overflows the timer and fires immediately.
+const HEARTBEAT_MAX_MS = 600_000
+
+interface EventStreamConnection {
+  /** Sends the request. */
+  send(signal: AbortSignal): Promise<Response>
+  /** Returns the error for a response that is not an event stream. */
+  toError(response: Response): Promise<unknown>
+  /** Called with each event. `end` ends the connection; nothing is received after it. */
+  onEvent(event: StreamEvent, end: () => void): void
+  onRetry(ms: number): void
+  /** Returns the error for a relay that sends nothing any more. @default an `AbortError` */
+  silent?(): unknown
+  /** Returns the heartbeat interval of the relay in milliseconds, as far as it is known. */
+  heartbeatMs(): number
+}
+
+/** Reads one event stream to its end. Rejects if it is refused or lost, and with the reason of `signal`. */
+export async function readEventStream(options: EventStreamConnection, signal: AbortSignal): Promise<void> {
+  const connection = new AbortController()
+  const end = () => connection.abort()
+  const forget = onAbort(signal, () => connection.abort(signal.reason))
+  let watchdog: ReturnType<typeof setTimeout> | undefined
+  const restartWatchdog = () => {
+    clearTimeout(watchdog)
+    watchdog = setTimeout(
+      () => connection.abort(options.silent?.()),
+      Math.min(options.heartbeatMs(), HEARTBEAT_MAX_MS) * HEARTBEATS_MISSED,
+    )
+  }
+
+  let reader: ReadableStreamDefaultReader<Uint8Array> | undefined
+  try {
+    restartWatchdog()
+    // A `fetch` of the host's own need not listen to the signal.
+    const response = await raceAbort(options.send(connection.signal), connection.signal)
+    if (!response.ok || !response.headers.get('content-type')?.startsWith('text/event-stream'))
+      throw await raceAbort(options.toError(response), connection.signal)
+    reader = response.body?.getReader()
+    const text = new TextDecoder()
+    const decode = createEventStreamDecoder({
+      onEvent: (event) => {
+        if (!connection.signal.aborted) options.onEvent(event, end)
+      },
+      onRetry: options.onRetry,
+    })
+    while (reader) {
+      const { done, value } = await raceAbort(reader.read(), connection.signal)
+      if (done) return
+      decode(text.decode(value, { stream: true }))
+      restartWatchdog()
+    }
+  } finally {
+    clearTimeout(watchdog)
+    forget()
+    end()
+    reader?.cancel().catch(() => {})
   }
 }
 
