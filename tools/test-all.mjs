@@ -1,14 +1,14 @@
 /**
  * Everything that must hold before a release and that `npm test` leaves out: the long tests, every Redis client, the package's
  * content, advisories about what it installs, the types as compilers read them, generated clients, conformance, documents, the
- * delivery model. `npm run test:all`, or `npm run test:all -- --only <text>` for the checks with that text in their names.
+ * docs as a site, the delivery model. `npm run test:all`, or `npm run test:all -- --only <text>` for the checks with that text in their names.
  *
  * Needs `npm ci --ignore-scripts --prefix tools/<name>` for runtimes, type-matrix, openapi-clients and mcp-conformance. Prints
  * "N passed, N failed" at the end, where each test and each other check counts; a check that does not apply here is named and
  * counts as neither. With `CI` set, a skipped test counts as failed.
  */
 import { spawn } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -131,6 +131,21 @@ async function openApiDocuments() {
   }
 }
 
+/** Builds the docs as a site, which fails for a dead link. Installs VitePress where it is missing. */
+async function docsSite() {
+  const tool = 'tools/docs-site'
+  if (!existsSync(join(ROOT, tool, 'node_modules'))) {
+    const installed = await run('npm', ['ci', '--ignore-scripts', '--no-audit', '--fetch-retries=0', '--prefix', tool])
+    if (!installed.ok) return { ok: true, skipped: 'VitePress cannot be installed', all: '' }
+  }
+  const folder = await mkdtemp(join(tmpdir(), 'relayscope-site-'))
+  try {
+    return await run(`${tool}/node_modules/.bin/vitepress`, ['build', 'docs', '--outDir', folder])
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+}
+
 /** Lists that run side by side. */
 const CHECKS = [
   [
@@ -145,6 +160,7 @@ const CHECKS = [
     ['type matrix', command('node', 'tools/type-matrix.mjs')],
     ['nothing unused', command('npx', 'knip')],
     ['reference documentation', command('npx', 'typedoc', '--emit', 'none')],
+    ['documentation site', docsSite],
     ['OpenAPI documents', openApiDocuments],
     ['OpenAPI clients', command('node', 'tools/openapi-clients.mjs')],
     ['MCP conformance', command('node', 'tools/mcp-conformance.mjs')],
