@@ -24,7 +24,7 @@ const FULL = [
   'test/plugs/{examples,playwright}.test.ts',
   'test/redis/{beyond-bounds,beyond-bounds-kept,failover,hostile-numbers,hostile-writers,observer-example}.test.ts',
   'test/simulation/defects.test.ts',
-  'test/dashboard/{accessible,demo,filters,hostile,incident,key,keys,live,live-host,live-host-redis,narrowed,words}.test.ts',
+  'test/dashboard/{accessible,demo,filters,hostile,idle,incident,key,keys,live,live-host,live-host-redis,narrowed,words}.test.ts',
   'test/views/large-worlds.test.ts',
 ]
 

@@ -72,7 +72,7 @@ async function script() {
   const { code } = await minify(text, {
     module: true,
     ecma: 2020,
-    compress: { passes: 6, pure_getters: true, unsafe_arrows: true, unsafe: true },
+    compress: { passes: 6, pure_getters: true, unsafe_arrows: true, unsafe: true, inline: 2 },
     mangle: { properties: { regex: new RegExp(`^(?:${OURS.join('|')})$`) } },
     format: { preamble: NOTICE },
   })

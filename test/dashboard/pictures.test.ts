@@ -2,29 +2,10 @@
 import { expect, it } from 'vitest'
 import { createFakeInspectors, type FakeWorld } from '../../src/testing/kits.js'
 import { KEY } from '../diagnostics/subject.js'
-import { connection, createWorld } from '../diagnostics/world.js'
+import { connection } from '../diagnostics/world.js'
 import { inChromium, type Open } from './chromium.js'
 import { losable, startViewedOnce, type ViewedHost } from './host.js'
-import { type Picture, settle, stillPictureOf, VIEWS, type ViewName, WATCH_SHIFTS } from './pictures.js'
-
-/** A world in which no source contradicts another one. */
-function healthyWorld(): FakeWorld {
-  const world = createWorld()
-  return {
-    ...world,
-    connections: [
-      ...world.connections,
-      connection({ connection_id: 'conn-7', client_id: 'desk' }),
-      connection({ connection_id: 'conn-8', user_id: 'dave' }),
-      connection({ connection_id: 'conn-9', user_id: 'carol' }),
-    ],
-    delivery: {
-      ...world.delivery,
-      summary: { ...world.delivery.summary, mode: 'direct', tracked_commands: 1, due_commands: 0, sample_size: 1 },
-      tenants: [],
-    },
-  }
-}
+import { healthyWorld, type Picture, settle, stillPictureOf, VIEWS, type ViewName, WATCH_SHIFTS } from './pictures.js'
 
 /** Ten views, on a machine that has much else to do. */
 const LONG_MS = 300_000

@@ -1,5 +1,26 @@
 /** Pictures of the ten main views by their structure and key numbers: what a reader sees first, without a pixel. */
 import type { Page } from 'playwright-core'
+import type { FakeWorld } from '../../src/testing/kits.js'
+import { connection, createWorld } from '../diagnostics/world.js'
+
+/** A world in which no source contradicts another one. */
+export function healthyWorld(): FakeWorld {
+  const world = createWorld()
+  return {
+    ...world,
+    connections: [
+      ...world.connections,
+      connection({ connection_id: 'conn-7', client_id: 'desk' }),
+      connection({ connection_id: 'conn-8', user_id: 'dave' }),
+      connection({ connection_id: 'conn-9', user_id: 'carol' }),
+    ],
+    delivery: {
+      ...world.delivery,
+      summary: { ...world.delivery.summary, mode: 'direct', tracked_commands: 1, due_commands: 0, sample_size: 1 },
+      tenants: [],
+    },
+  }
+}
 
 /** The ten main views, by address. */
 export const VIEWS = {

@@ -22,15 +22,21 @@ interface Entry {
   readonly path: string
   readonly isList: boolean
   answer: Answer
+  /** The value as it is compared with the next one. */
+  text: string
   etag: string | null
-  readonly listeners: Set<() => void>
+  /** Parts of the page that show it. */
+  shown: number
   /** Of the question that is under way. */
   asking: AbortController | null
+  /** By the clock of the document, which begins with it. */
   dueAt: number
 }
 
 const NOTHING: Answer = { value: null, asOf: null, problem: null }
 const EVERY_MS = 2_000
+/** The routes of a router change with its release. */
+const INDEX_MS = 32_000
 /** Of a list that comes by itself: a watch says nothing of a source that fails. */
 const QUIET_MS = 4_000
 const TICK_MS = 250
@@ -42,7 +48,7 @@ const PULSE = '/capabilities'
 const INDEX = '/'
 
 const entries = new Map<string, Entry>()
-const onPulse = new Set<() => void>()
+let beat = () => {}
 /** Since when the page is paused: what it shows grows no older than it was then. */
 let pausedAt: number | null = null
 /** What is older than this was shown while the page was paused, and is asked for just now. */
@@ -59,17 +65,24 @@ const watching = createWatching((path, value) => {
   entry.asking?.abort()
   entry.asking = null
   entry.etag = null
-  entry.dueAt = Date.now() + QUIET_MS
+  entry.dueAt = next(QUIET_MS)
   settle(entry, { value, asOf: Date.now(), problem: null })
 })
 
-function settle(entry: Entry, answer: Answer): void {
-  entry.answer = answer
-  for (const listener of entry.listeners) listener()
-}
+/** The next of the instants that all requests share, so that their answers are drawn at once. */
+const next = (every: number) => Math.ceil(performance.now() / every + 0.5) * every
 
-function beat(): void {
-  for (const listener of onPulse) listener()
+function settle(entry: Entry, answer: Answer): void {
+  const { value, problem } = entry.answer
+  entry.answer = answer
+  if (answer.value !== value) {
+    const text = JSON.stringify({ ...(answer.value as object | null), observed_at: undefined })
+    // The same data stays the same object: nothing is drawn for it.
+    if (text === entry.text) entry.answer = { ...answer, value }
+    else entry.text = text
+  }
+  // How old it is is drawn each second.
+  if (entry.answer.value !== value || answer.problem !== problem) beat()
 }
 
 /** The key is not the one, or there is none: nothing is asked until there is another. */
@@ -87,7 +100,8 @@ async function askFor(entry: Entry): Promise<void> {
   const reply = await fetchRoute(entry.path, entry.etag, asking.signal)
   if (entry.asking !== asking) return
   entry.asking = null
-  entry.dueAt = Date.now() + (watching.brings(entry.path) ? QUIET_MS : EVERY_MS)
+  const isIndex = entry.path === INDEX && reply.kind !== 'problem'
+  entry.dueAt = next(isIndex ? INDEX_MS : watching.brings(entry.path) ? QUIET_MS : EVERY_MS)
   if (reply.kind === 'same') return settle(entry, { ...entry.answer, asOf: Date.now(), problem: null })
   if (reply.kind === 'answer') {
     entry.etag = reply.etag
@@ -112,28 +126,28 @@ function rest(): void {
 function tick(): void {
   if (isStill()) return
   watching.follow([...entries.values()].filter(isWatchable).map(({ path }) => path))
-  for (const entry of entries.values()) if (!entry.asking && entry.dueAt <= Date.now()) void askFor(entry)
+  for (const entry of entries.values()) if (!entry.asking && entry.dueAt <= performance.now()) void askFor(entry)
 }
 
-/** Polls `path` until the returned function is called; `listener` is called on each change. */
-export function subscribe(path: string, isList: boolean, listener: () => void): () => void {
+/** Polls `path` until the returned function is called. */
+export function subscribe(path: string, isList: boolean): () => void {
   const entry: Entry = entries.get(path) ?? {
     path,
     isList,
     answer: NOTHING,
+    text: '',
     etag: null,
-    listeners: new Set(),
+    shown: 0,
     asking: null,
     // The watch brings a list as soon as an answer would, and who drew both would draw it twice.
-    dueAt: isList ? Date.now() + TICK_MS : 0,
+    dueAt: isList ? performance.now() + TICK_MS : 0,
   }
   entries.set(path, entry)
-  entry.listeners.add(listener)
+  entry.shown++
   // Once the whole view has said what it asks.
   queueMicrotask(tick)
   return () => {
-    entry.listeners.delete(listener)
-    if (entry.listeners.size > 0) return
+    if (--entry.shown > 0) return
     entry.asking?.abort()
     entries.delete(path)
   }
@@ -214,16 +228,17 @@ export function pulse(): Pulse {
   }
 }
 
-export function followPulse(listener: () => void): () => void {
-  onPulse.add(listener)
-  return () => onPulse.delete(listener)
+/** `listener` is called whenever the page may look different. */
+export function followPulse(listener: () => void): void {
+  beat = listener
 }
 
-/** Whether what is shown of `path` may have changed since. */
-export const isOld = (path: string): boolean =>
-  isLate(queryState(PULSE).asOf) ||
-  queryState(path).problem !== null ||
-  (!watching.brings(path) && isLate(queryState(path).asOf))
+/** Whether what is shown of `path` may have changed since; nothing is shown of `null`. */
+export const isOld = (path: string | null): boolean =>
+  path !== null &&
+  (isLate(queryState(PULSE).asOf) ||
+    queryState(path).problem !== null ||
+    (!watching.brings(path) && isLate(queryState(path).asOf)))
 
 export function setPaused(paused: boolean): void {
   pausedAt = paused ? Date.now() : null
@@ -241,13 +256,14 @@ export function resetAuth(): void {
     entry.etag = null
     settle(entry, NOTHING)
   }
+  beat()
   tick()
 }
 
 /** Begins to ask. */
 export function startPolling(): void {
-  subscribe(PULSE, false, beat)
-  subscribe(INDEX, false, beat)
+  subscribe(PULSE, false)
+  subscribe(INDEX, false)
   document.addEventListener('visibilitychange', () => (document.hidden ? rest() : tick()))
   setInterval(tick, TICK_MS)
   tick()

@@ -2,9 +2,9 @@
 import type { JSX } from 'preact'
 import { useLayoutEffect, useState } from 'preact/hooks'
 import { type Address, hrefOf, pathWithQuery, useAddress } from './address.js'
-import { type Pulse, queryState, resetAuth, setPaused, unavailableReason } from './answers.js'
+import { type Pulse, pulse, queryState, resetAuth, setPaused, unavailableReason } from './answers.js'
 import { urlOf } from './fetch-route.js'
-import { useAnswer, usePulse } from './hooks.js'
+import { useAnswer, useLook } from './hooks.js'
 import { Banner, incidentOf } from './incident.js'
 import { hasSubmittedKey, setKey } from './key.js'
 import { KeyList, useKeys } from './keys.js'
@@ -35,18 +35,23 @@ function freshnessOf(pulse: Pulse): readonly [tone: string, heard: string, said:
   return ['live', 'live', isWatching ? 'live' : 'polled every 2 s']
 }
 
-function Freshness({ pulse }: { pulse: Pulse }): JSX.Element {
-  const [tone, heard, said] = freshnessOf(pulse)
-  const { asOf, lacking, isPaused } = pulse
+function Freshness(): JSX.Element {
+  const [shownAsOf, isRefused, tone, heard, said] = useLook(() => {
+    const now = pulse()
+    const { asOf, isRefused, isPaused, lacking } = now
+    const [tone, heard, said] = freshnessOf(now)
+    const isAsOf = heard !== 'not live' && (isPaused || tone !== 'late' || lacking === 0)
+    return [isAsOf ? asOf : null, isRefused, tone, heard, said] as const
+  })
+  // Whatever the page is about: a source that fails concerns it.
+  useAnswer(isRefused ? null : '/sources')
   return (
     <span class={`fresh ${tone}`}>
       <span class="hidden" role="status">
         {heard}
       </span>
       <span>{said}</span>
-      {asOf !== null && heard !== 'not live' && (isPaused || tone !== 'late' || lacking === 0) && (
-        <span class="at"> · as of {timeOf(asOf)}</span>
-      )}
+      {shownAsOf !== null && <span class="at"> · as of {timeOf(shownAsOf)}</span>}
     </span>
   )
 }
@@ -60,7 +65,7 @@ const Navigation = ({ path }: { path: string }): JSX.Element => (
       const open = paths.filter((to) => !unavailableReason(to))
       return (
         <div key={name}>
-          {name && open.length > 0 && <h2>{name}</h2>}
+          {name !== '' && open.length > 0 && <h2>{name}</h2>}
           {open.map((to) => (
             <a key={to} href={hrefOf(to)} {...(isWithin(to, path) && { 'aria-current': 'page' as const })}>
               {PAGES[to]?.title}
@@ -103,8 +108,8 @@ function KeyForm({ wasRefused }: { wasRefused: boolean }): JSX.Element {
     <form class="card key" onSubmit={enter}>
       <h1>{wasRefused ? 'The router refused the key' : 'A key is needed'}</h1>
       <p>
-        It is sent to the router only, and kept in the memory of this page: after a reload you enter it again, unless
-        you tick the box. If your relay has a login of its own, log in there and reload.
+        It is sent to the router only. A reload asks again unless you tick the box. If your relay has its own login, log
+        in there and reload.
       </p>
       <label>
         Administrator key, or your own
@@ -150,24 +155,32 @@ function subjectOf(page: Page | undefined, { path, query }: Address): string {
   return plainText(`${page.noun} ${page.id({ path, query })} ${state}`.trim())
 }
 
+/** All that is shown besides answers; at midnight every time gets its date. */
+const useFrame = (page: Page | undefined, address: Address) =>
+  useLook(() => {
+    const now = pulse()
+    const { capabilities, isPaused, isRefused, isLate } = now
+    const { value, problem } = queryState('/')
+    const [tone] = freshnessOf(now)
+    const today = new Date().getDate()
+    return [tone, capabilities, isPaused, isRefused, isLate, subjectOf(page, address), value, problem, today] as const
+  })
+
 const THEMES: Record<string, string> = { '': '◐', light: '☀', dark: '☾' }
 
 export function App(): JSX.Element {
   const address = useAddress()
-  const pulse = usePulse()
-  const { capabilities, isPaused, isRefused, isLate, asOf } = pulse
   const [isHelping, setHelping] = useState(false)
   const redraw = useState({})[1]
+  const url = urlOf(pathWithQuery(address.path, address.query))
+  const page = url === null ? undefined : pageForPath(address.path)
+  const [tone, capabilities, isPaused, isRefused, isLate, subject] = useFrame(page, address)
+  const { asOf } = pulse()
   const { deployment_id, mode } = capabilities?.extensions ?? {}
   const incident = incidentOf(capabilities)
   const name = String(deployment_id ?? document.title.split(' · ').at(-1))
-  const url = urlOf(pathWithQuery(address.path, address.query))
-  const page = url === null ? undefined : pageForPath(address.path)
-  // Whatever the page is about: a source that fails concerns it.
-  useAnswer(isRefused ? null : '/sources')
-  const [tone] = freshnessOf(pulse)
   const mark = tone === 'late' ? '▲ ' : isPaused ? '⏸ ' : ''
-  useTab(`${incident ? 'Incident: ' : ''}${mark}${subjectOf(page, address)} · ${plainText(name)}`, tone)
+  useTab(`${incident ? 'Incident: ' : ''}${mark}${subject} · ${plainText(name)}`, tone)
   useLayoutEffect(() => startNavigation(address.path), [])
   useLayoutEffect(() => {
     arrive(address.path)
@@ -192,7 +205,7 @@ export function App(): JSX.Element {
         </b>
         <span class="mode dim">{MODES[String(mode)]}</span>
         {!isRefused && <Search />}
-        <Freshness pulse={pulse} />
+        <Freshness />
         <button
           type="button"
           class="zone"

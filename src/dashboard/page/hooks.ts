@@ -1,53 +1,54 @@
-/** What a part of the page knows of its questions, and when it is drawn again. */
+/** What a part of the page knows of its questions, and when it is drawn again: only when it would show something else. */
 import { useLayoutEffect, useState } from 'preact/hooks'
-import {
-  type Answer,
-  followPulse,
-  isOld,
-  type Pulse,
-  pulse,
-  queryState,
-  subscribe,
-  unavailableReason,
-} from './answers.js'
+import { type Answer, followPulse, isOld, queryState, subscribe, unavailableReason } from './answers.js'
+import { updateAges } from './parts/value.js'
+import { clock } from './words.js'
 
 // Effects of layout, all of them: the others wait for a frame to be drawn, and what is asked later is answered later.
 
-function useRedraw(): () => void {
+const looks = new Set<() => void>()
+
+function lookAgain(): void {
+  for (const look of looks) look()
+}
+
+// One timer, so that it is one pass: for what grows old by itself.
+setInterval(() => {
+  if (document.hidden) return
+  lookAgain()
+  updateAges()
+}, 1_000)
+followPulse(lookAgain)
+
+/** Returns what `look` reads, and draws again when a value of it differs: it is read after each answer and each second. */
+export function useLook<Seen extends readonly unknown[]>(look: () => Seen): Seen {
   const draw = useState({})[1]
-  return () => draw({})
+  const drawn = look()
+  useLayoutEffect(() => {
+    const check = () => {
+      if (look().some((value, i) => value !== drawn[i])) draw({})
+    }
+    looks.add(check)
+    return () => void looks.delete(check)
+  })
+  return drawn
+}
+
+/** Draws again each `ms`, for what moves with the clock; `Infinity`: never. */
+export const useTick = (ms: number) => useLook(() => [Math.floor(clock() / ms)])
+
+export interface Asked<T> extends Answer<T> {
+  /** `null` if nothing is asked. */
+  path: string | null
+  isOld: boolean
 }
 
 /** The answer to `path`; `null` asks nothing, and neither does what the index says is not to be had. A list comes by the watch where there is one. */
-export function useAnswer<T>(path: string | null, isList = false): Answer<T> & { isOld: boolean } {
-  const redraw = useRedraw()
+export function useAnswer<T>(path: string | null, isList = false): Asked<T> {
   const problem = path === null ? null : unavailableReason(path)
   const asked = problem ? null : path
-  useLayoutEffect(() => (asked === null ? undefined : subscribe(asked, isList, redraw)), [asked])
-  useSecond()
-  if (asked === null) return { value: null, asOf: null, problem, isOld: false }
-  return { ...(queryState(asked) as Answer<T>), isOld: isOld(asked) }
-}
-
-/** How the page as a whole stands. */
-export function usePulse(): Pulse {
-  const redraw = useRedraw()
-  useLayoutEffect(() => followPulse(redraw), [])
-  useSecond()
-  return pulse()
-}
-
-/** Of all that is drawn again each second: one timer, so that it is one pass. */
-const onSecond = new Set<() => void>()
-setInterval(() => {
-  if (!document.hidden) for (const redraw of onSecond) redraw()
-}, 1_000)
-
-/** Draws again each second, for what grows old by itself. */
-function useSecond(): void {
-  const redraw = useRedraw()
-  useLayoutEffect(() => {
-    onSecond.add(redraw)
-    return () => void onSecond.delete(redraw)
-  }, [])
+  useLayoutEffect(() => (asked === null ? undefined : subscribe(asked, isList)), [asked])
+  const state = () => (asked === null ? { value: null, asOf: null, problem } : (queryState(asked) as Answer<T>))
+  useLook(() => [state().value, state().problem, isOld(asked)])
+  return { ...state(), path: asked, isOld: isOld(asked) }
 }

@@ -30,7 +30,7 @@ export function createWatching(take: Take): Watching {
       seen.set(path, list)
       if (list.stale || list.asOf === null) live.delete(path)
       else live.add(path)
-      if (!list.stale && list.asOf !== before?.asOf) take(path, { ...list.page, items: list.items })
+      if (!list.stale && list.asOf !== before?.asOf) take(path, { items: list.items, ...list.page })
     }
   }
 

@@ -1,9 +1,10 @@
 /** The life of one connection on an axis of time: what happened to it, and when it was last seen. */
 import type { JSX } from 'preact'
 import type { Connection, ConnectionEvent } from '../../../contract/connections.js'
+import { useTick } from '../hooks.js'
 import { Text } from '../parts/text.js'
-import { Term, TONES } from '../parts/value.js'
-import { agoOf, clock, durationText, spacedName, timeOf } from '../words.js'
+import { Term, Time, TONES } from '../parts/value.js'
+import { clock, durationText, spacedName, timeOf } from '../words.js'
 import { axisBetween, Lane, Mark, Span, Ticks } from './axis.js'
 
 interface LifelineProps {
@@ -14,6 +15,7 @@ interface LifelineProps {
 export function Lifeline({ events, connection }: LifelineProps): JSX.Element {
   const marks = events.map(({ at, event }) => ({ at: new Date(at).getTime(), name: event as string }))
   const isLive = connection?.status === 'connected'
+  useTick(isLive ? 5_000 : Infinity)
   if (connection && isLive) marks.push({ at: new Date(connection.last_seen_at).getTime(), name: 'last_seen' })
   if (marks.length === 0) return <p class="empty">Nothing is recorded of it.</p>
   const times = marks.map(({ at }) => at)
@@ -40,13 +42,12 @@ export function Lifeline({ events, connection }: LifelineProps): JSX.Element {
       <ol class="plain">
         {events.map(({ at, event, reason }, i) => (
           <li key={`${at} ${i}`}>
-            <time>{timeOf(at)}</time> <Term value={event} />{' '}
+            <Time at={at} age="full" /> <Term value={event} />{' '}
             {reason !== null && (
               <span class="dim">
                 because <Text value={spacedName(reason)} />
               </span>
-            )}{' '}
-            <span class="dim">{agoOf(at)}</span>
+            )}
           </li>
         ))}
       </ol>

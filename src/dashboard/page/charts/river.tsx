@@ -2,6 +2,7 @@
 import type { JSX } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import type { DeliveryMinute } from '../../../contract/delivery-summary.js'
+import { zoneName } from '../preferences.js'
 import { countOf, timeOf } from '../words.js'
 import { type Scale, scaleOf } from './scale.js'
 
@@ -23,9 +24,8 @@ interface Slot {
   item: DeliveryMinute | undefined
 }
 
-/** The sixty minutes up to `until`, including those without data. */
-function slotsOf(items: readonly DeliveryMinute[], until: string): Slot[] {
-  const last = Math.floor(new Date(until).getTime() / MINUTE_MS)
+/** The sixty minutes up to the minute `last`, including those without data. */
+function slotsOf(items: readonly DeliveryMinute[], last: number): Slot[] {
   const byMinute = new Map(items.map((item) => [Math.floor(new Date(item.minute).getTime() / MINUTE_MS), item]))
   return Array.from({ length: MINUTES }, (_, i) => {
     const minute = last - MINUTES + 1 + i
@@ -104,7 +104,8 @@ const saidOf = ({ admitted, open, ended }: DeliveryMinute) =>
 
 export function River({ items, until }: { items: readonly DeliveryMinute[]; until: string }): JSX.Element {
   const [cursor, setCursor] = useState<number | null>(null)
-  const slots = useMemo(() => slotsOf(items, until), [items, until])
+  const last = Math.floor(new Date(until).getTime() / MINUTE_MS)
+  const slots = useMemo(() => slotsOf(items, last), [items, last])
   const scales = useMemo(
     (): Scales => ({
       admitted: scaleOf(
@@ -122,10 +123,20 @@ export function River({ items, until }: { items: readonly DeliveryMinute[]; unti
     }),
     [items],
   )
-  // The same nodes until the data is another: the page is drawn again each second.
+  // The same nodes until the data is another.
   const bars = useMemo(
     () => slots.map((slot, i) => <Minute key={slot.minute} slot={slot} x={i * STEP} scales={scales} />),
     [slots, scales],
+  )
+  const rows = useMemo(
+    () =>
+      items.map((item) => (
+        <tr key={item.minute}>
+          <th scope="row">{timeOf(item.minute)}</th>
+          <td>{saidOf(item)}</td>
+        </tr>
+      )),
+    [items, zoneName()],
   )
   const slot = cursor === null ? undefined : slots[cursor]
   const move = (event: KeyboardEvent) => {
@@ -172,14 +183,7 @@ export function River({ items, until }: { items: readonly DeliveryMinute[]; unti
       </p>
       <table class="hidden">
         <caption>Commands by minute</caption>
-        <tbody>
-          {items.map((item) => (
-            <tr key={item.minute}>
-              <th scope="row">{timeOf(item.minute)}</th>
-              <td>{saidOf(item)}</td>
-            </tr>
-          ))}
-        </tbody>
+        <tbody>{rows}</tbody>
       </table>
     </figure>
   )

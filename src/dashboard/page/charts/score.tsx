@@ -2,7 +2,7 @@
 import type { JSX } from 'preact'
 import type { Connection } from '../../../contract/connections.js'
 import type { DeliveryStatus } from '../../../contract/delivery.js'
-import { Text } from '../parts/text.js'
+import { useTick } from '../hooks.js'
 import { clock, durationText, spacedName, timeOf } from '../words.js'
 import { type Axis, axisBetween, Lane, Mark, Span, Ticks, timeIn } from './axis.js'
 
@@ -168,6 +168,7 @@ interface ScoreProps {
 }
 
 export function Score({ status, connections }: ScoreProps): JSX.Element {
+  useTick(status.terminal ? Infinity : 1_000)
   const axis = axisOf(status)
   const omitted = status.attempts.count - triesOf(status).length
   return (
@@ -185,7 +186,7 @@ export function Score({ status, connections }: ScoreProps): JSX.Element {
       <p class="legend">
         <span class="key there">connected</span>
         <span class="key unwatched">not known</span>
-        <Text value="Clocks of nodes may differ a little." />
+        <span>Clocks of nodes may differ a little.</span>
       </p>
     </section>
   )

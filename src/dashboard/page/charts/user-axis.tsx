@@ -5,6 +5,7 @@ import type { Context } from '../../../contract/contexts.js'
 import type { DeliveryCommand } from '../../../contract/delivery.js'
 import type { EndedCall, PendingCall } from '../../../contract/rpc.js'
 import { hrefOf } from '../address.js'
+import { useTick } from '../hooks.js'
 import { plainText, Text } from '../parts/text.js'
 import { TONES } from '../parts/value.js'
 import { clock, countOf, shortDuration, spacedName, timeOf } from '../words.js'
@@ -148,6 +149,7 @@ const Lane = ({ client, axis }: { client: Client; axis: Axis }): JSX.Element => 
 )
 
 export function UserAxis(records: Records): JSX.Element {
+  useTick(5_000)
   const clients = clientsOf(records)
   const now = clock()
   const earliest = Math.min(now - LEAST_MS, ...clients.flatMap(({ bars }) => bars.map(({ from }) => from)))

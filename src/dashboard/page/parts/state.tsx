@@ -2,8 +2,9 @@
 import type { ComponentChildren, JSX } from 'preact'
 import type { Completeness } from '../../../contract/completeness.js'
 import { hrefOf } from '../address.js'
-import { NOT_SCOPABLE, pulse, unavailableReason } from '../answers.js'
+import { NOT_SCOPABLE, pulse, queryState, unavailableReason } from '../answers.js'
 import type { Problem } from '../fetch-route.js'
+import { type useAnswer, useLook } from '../hooks.js'
 import { countOf, spacedName, timeOf } from '../words.js'
 
 interface ProblemNoteProps {
@@ -101,13 +102,18 @@ function extentOf(page: Bounded, total: number | null | undefined): string {
 }
 
 interface StateProps {
-  answer: { value: Bounded | null; asOf: number | null; problem: Problem | null; isOld: boolean }
+  answer: Omit<ReturnType<typeof useAnswer>, 'value'> & { value: Bounded | null }
   total?: number | null | undefined
   children?: ComponentChildren
 }
 
+/** When the router last confirmed the answer to `path`. */
+export function AsOf({ path }: { path: string | null }): JSX.Element {
+  return <>{useLook(() => [timeOf(queryState(path ?? '').asOf ?? 0)])}</>
+}
+
 /** The line under a heading. */
-export const State = ({ answer: { value, asOf, problem, isOld }, total, children }: StateProps): JSX.Element => (
+export const State = ({ answer: { path, value, asOf, problem, isOld }, total, children }: StateProps): JSX.Element => (
   <span class={isOld && asOf !== null ? 'state old' : 'state'}>
     {value?.items && value.has_more !== undefined && `${extentOf(value, total)} · `}
     {asOf === null ? (
@@ -119,7 +125,9 @@ export const State = ({ answer: { value, asOf, problem, isOld }, total, children
         <span class="loading">loading</span>
       )
     ) : (
-      `as of ${timeOf(asOf)}`
+      <>
+        as of <AsOf path={path} />
+      </>
     )}
     {isOld && asOf !== null && ' · may have changed since'}
     {asOf !== null && children && <span class="dim"> · {children}</span>}

@@ -23,7 +23,7 @@ interface RowProps {
   row: Readonly<Record<string, unknown>>
   columns: TableView<never>['columns']
   mark: string | undefined
-  /** Rows with ages are drawn again when this changes. */
+  /** Every time is drawn again when this changes. */
   stamp: string
 }
 
@@ -33,7 +33,9 @@ const isNumber = (row: object | undefined, column: Column<never>) =>
 class Row extends Component<RowProps> {
   override shouldComponentUpdate({ row, columns, mark, stamp }: RowProps): boolean {
     const shown = this.props
-    return row !== shown.row || columns !== shown.columns || mark !== shown.mark || stamp !== shown.stamp
+    // Without a watch every row of an answer is a new one.
+    const isSame = row === shown.row || JSON.stringify(row) === JSON.stringify(shown.row)
+    return !isSame || columns !== shown.columns || mark !== shown.mark || stamp !== shown.stamp
   }
 
   override render({ row, columns, mark }: RowProps): JSX.Element {
@@ -58,9 +60,6 @@ class Row extends Component<RowProps> {
 /** More than the window has room for: a row is 24 px high at least. */
 const FIRST = innerHeight / 24
 
-/** Ages in tables are so exact: to draw hundreds of rows each second would keep a core busy. */
-const AGE_MS = 5_000
-
 interface TableProps<T> {
   label: string
   rows: readonly T[]
@@ -77,7 +76,7 @@ export function Table<T>({ label, rows, look, isTall, empty }: TableProps<T>): J
   useLayoutEffect(() => void requestAnimationFrame(() => setTimeout(setMost, 0, Infinity)), [])
   if (rows.length === 0) return <p class="empty">{empty ?? `No ${label.toLowerCase()}.`}</p>
   const columns = look.columns as TableView<never>['columns']
-  const stamp = `${zoneName()} ${Math.floor(Date.now() / AGE_MS)}`
+  const stamp = zoneName() + new Date().getDate()
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys
     <section class={isTall ? 'scroll tall' : 'scroll'} aria-label={label} tabIndex={0}>

@@ -1,6 +1,6 @@
 /** Values: times, words that mean good or bad, and whatever else JSON can hold. */
 import type { ComponentChildren } from 'preact'
-import { agoOf, countOf, HINTS, shortDuration, spacedName, timeOf } from '../words.js'
+import { agoOf, clock, countOf, HINTS, shortDuration, spacedName, timeOf } from '../words.js'
 import { Text, Unknown } from './text.js'
 
 interface TimeProps {
@@ -9,12 +9,33 @@ interface TimeProps {
   age?: 'full' | 'short'
 }
 
+const ageText = (at: string, age: string | undefined) => ` ${agoOf(at, age === 'short' ? shortDuration : undefined)}`
+
+/** Ages are so exact. */
+const AGE_MS = 10_000
+let updated = 0
+
+/** Brings ages up to date where they stand: drawing hundreds of rows for them would keep a core busy. */
+export function updateAges(): void {
+  const next = Math.floor(clock() / AGE_MS)
+  if (next === updated) return
+  updated = next
+  for (const { dataset, firstChild } of document.querySelectorAll<HTMLElement>('[data-at]')) {
+    const text = ageText(dataset.at as string, dataset.age)
+    if (firstChild && firstChild.nodeValue !== text) firstChild.nodeValue = text
+  }
+}
+
 /** An instant in the chosen zone; the exact one is its title. */
 export const Time = ({ at, age }: TimeProps): ComponentChildren =>
   at != null && (
     <>
       <time title={at}>{timeOf(at)}</time>
-      {age && <span class="dim age"> {agoOf(at, age === 'short' ? shortDuration : undefined)}</span>}
+      {age && (
+        <span class="dim age" data-at={at} data-age={age}>
+          {ageText(at, age)}
+        </span>
+      )}
     </>
   )
 

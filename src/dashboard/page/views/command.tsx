@@ -102,7 +102,7 @@ export function CommandPage({ address: { path, query } }: { address: Address }):
         title="Command"
         answer={answer}
         class="wide"
-        gone="It is kept for a time after its end, an hour by default; or it was never admitted; or its ids are spelled otherwise."
+        gone="It is kept for an hour by default after its end, or was never admitted, or its ids are spelled otherwise."
       >
         {(status) => {
           const { state, reason, unknown, proven, notProven, unknowns } = verdictOf(status)

@@ -2,7 +2,7 @@
 import type { JSX } from 'preact'
 import type { Evidence, Finding, FindingPage, FindingSummary } from '../../../views/findings/finding.js'
 import { type Address, hrefOf, pathWithQuery } from '../address.js'
-import { useAnswer } from '../hooks.js'
+import { useAnswer, useTick } from '../hooks.js'
 import { Field, Fields } from '../parts/field.js'
 import { choice } from '../parts/filters.js'
 import { PageHead, Pager } from '../parts/list.js'
@@ -54,6 +54,7 @@ function Group({ kind, findings, total }: { kind: string; findings: readonly Fin
   const [{ means, does_not_mean, help }] = findings as [Finding]
   const oldest = oldestOf(findings)
   const isNew = oldest !== null && !isSettled(oldest)
+  useTick(isNew ? 1_000 : Infinity)
   return (
     <section class={isNew ? 'card group new' : 'card group'}>
       <h2>

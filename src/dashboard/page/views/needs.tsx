@@ -5,11 +5,12 @@ import type { SourceRow } from '../../../diagnostics/sources.js'
 import type { Finding, FindingSummary } from '../../../views/findings/finding.js'
 import { hrefOf } from '../address.js'
 import { NOT_SCOPABLE } from '../answers.js'
+import { useAnswer, useTick } from '../hooks.js'
 import type { Listed } from '../parts/list.js'
-import { ProblemNote, problemName } from '../parts/state.js'
+import { AsOf, ProblemNote, problemName } from '../parts/state.js'
 import { Text } from '../parts/text.js'
 import { Time } from '../parts/value.js'
-import { clock, countOf, durationText, spacedName, timeOf } from '../words.js'
+import { clock, countOf, durationText, spacedName } from '../words.js'
 import { type AnswerState, Headline } from './headline.js'
 
 /** A contradiction may be gone with the next reading: until it is so old it is no alarm. */
@@ -113,13 +114,21 @@ const Row = ({ said, detail, since, isBySource, href }: Need): JSX.Element => {
 /** Rows that have a place of their own, so that nothing moves when one comes or goes. */
 const PLACES = 3
 
-export function Needs(given: Given): JSX.Element {
-  const { findings, nodes, sources } = given
-  if (findings.problem?.code === NOT_SCOPABLE) return <ProblemNote problem={findings.problem} />
+export const useNodes = () => useAnswer<Listed<DeliveryNode>>('/delivery/nodes', true)
+export const useSources = () => useAnswer<{ items: SourceRow[] }>('/sources')
+
+export function Needs(): JSX.Element {
+  const findings = useAnswer<FindingSummary>('/findings/summary')
+  const nodes = useNodes()
+  const sources = useSources()
+  const given = { findings, nodes, sources }
   const needs = needsOf(given)
+  const isChanging = needs.some(({ since }) => !isSettled(since))
+  useTick(isChanging ? 1_000 : needs.length > 0 ? 5_000 : Infinity)
   // A silent node and a mute source speak for themselves in the line below.
   const groups = needs.filter(({ key }) => !/^(node|source) /.test(key))
   const settled = needs.filter(({ since }) => isSettled(since)).length
+  if (findings.problem?.code === NOT_SCOPABLE) return <ProblemNote problem={findings.problem} />
   // Calm is only what was read to its end, and just now.
   const isRead =
     !findings.isOld &&
@@ -140,13 +149,17 @@ export function Needs(given: Given): JSX.Element {
         ))}
         {needs.length === 0 && (
           <li class="dim">
-            {isRead
-              ? `Nothing contradicts. Every source was read to its end, ${timeOf(findings.asOf ?? 0)}.`
-              : findings.value && !findings.isOld
-                ? 'Nothing in what was read.'
-                : findings.asOf === null && !findings.problem
-                  ? 'Loading …'
-                  : 'Unknown: the sources cannot be read.'}
+            {isRead ? (
+              <>
+                Nothing contradicts. Every source was read to its end, <AsOf path={findings.path} />.
+              </>
+            ) : findings.value && !findings.isOld ? (
+              'Nothing in what was read.'
+            ) : findings.asOf === null && !findings.problem ? (
+              'Loading …'
+            ) : (
+              'Unknown: the sources cannot be read.'
+            )}
           </li>
         )}
       </ul>

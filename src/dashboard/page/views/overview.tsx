@@ -2,11 +2,9 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { ConnectionChurn, ConnectionCounts } from '../../../contract/connections.js'
-import type { DeliveryCommand, DeliveryNode } from '../../../contract/delivery.js'
+import type { DeliveryCommand } from '../../../contract/delivery.js'
 import type { DeliveryChurn, DeliverySummary } from '../../../contract/delivery-summary.js'
 import type { RpcSummary } from '../../../contract/rpc.js'
-import type { SourceRow } from '../../../diagnostics/sources.js'
-import type { FindingSummary } from '../../../views/findings/finding.js'
 import { hrefOf } from '../address.js'
 import { isIndexKnown, NOT_SCOPABLE, offers } from '../answers.js'
 import { Churn, recentChurn } from '../charts/churn.js'
@@ -23,8 +21,7 @@ import { countOf, durationText, spacedName } from '../words.js'
 import { CALLS } from './calls.js'
 import { COMMANDS } from './commands.js'
 import { CONNECTIONS } from './connections.js'
-import type { AnswerState } from './headline.js'
-import { Needs } from './needs.js'
+import { Needs, useNodes, useSources } from './needs.js'
 import { NODES } from './nodes.js'
 
 const listOf = (state: string) => hrefOf('/delivery/commands', { state })
@@ -47,12 +44,12 @@ const Stand = ({ state, count, children }: StandProps): JSX.Element => (
 )
 
 /** What the open commands wait for, the most common first. */
-function waitsOf({ waits_for }: DeliverySummary): string {
-  return Object.entries(waits_for ?? {})
+function waitsOf({ waits_for }: DeliverySummary): string | false {
+  const waits = Object.entries(waits_for ?? {})
     .filter(([, count]) => count > 0)
     .sort(([, a], [, b]) => b - a)
     .map(([name, count]) => `${countOf(count)} for ${spacedName(name)}`)
-    .join(', ')
+  return waits.length > 0 && `, waiting: ${waits.join(', ')}`
 }
 
 const Numbers = ({ value }: { value: DeliverySummary }): JSX.Element => {
@@ -81,7 +78,7 @@ const Numbers = ({ value }: { value: DeliverySummary }): JSX.Element => {
       </div>
       <p>
         <b>{countOf(value.tracked_commands)}</b> <Hint name="in delivery" />
-        {waitsOf(value) && <>, waiting: {waitsOf(value)}</>}, <b>{countOf(value.due_commands)}</b> <Hint name="due" />
+        {waitsOf(value)}, <b>{countOf(value.due_commands)}</b> <Hint name="due" />
         {latency && latency.total.p95_ms !== null && (
           <>
             ; the last {countOf(latency.total.sample_size)} took {durationText(latency.total.p50_ms ?? 0)}, 95 % at most{' '}
@@ -138,13 +135,13 @@ function Connections(): JSX.Element {
             <p>
               <b class="figure">{countOf(total)}</b>{' '}
               {recent && (
-                <small class={recent.change < 0 ? 'down' : ''}>
+                <small class={recent.change < 0 ? 'bad' : ''}>
                   {recent.change > 0 && '+'}
                   {countOf(recent.change)} in 3 min
                 </small>
               )}
             </p>
-            {recent?.gone && <p class="dim">gone: {recent.gone}</p>}
+            {recent && recent.gone !== '' && <p class="dim">gone: {recent.gone}</p>}
             {of_silent_nodes !== null && of_silent_nodes > 0 && (
               <p class="bad">{countOf(of_silent_nodes)} of them on silent nodes: they may be disconnected</p>
             )}
@@ -219,8 +216,8 @@ function JustNow(): JSX.Element {
 /** Above so many nodes each is a dot. */
 const NAMED_NODES = 8
 
-const Nodes = ({ answer }: { answer: AnswerState<Listed<DeliveryNode>> }): JSX.Element => (
-  <Card title="Nodes" href={hrefOf('/delivery/nodes')} answer={answer}>
+const Nodes = (): JSX.Element => (
+  <Card title="Nodes" href={hrefOf('/delivery/nodes')} answer={useNodes()}>
     {({ items }) => {
       const most = Math.max(1, ...items.map(({ connection_waiters }) => connection_waiters ?? 0))
       return (
@@ -275,8 +272,8 @@ const Calls = (): JSX.Element => (
   </Card>
 )
 
-const Sources = ({ answer }: { answer: AnswerState<{ items: SourceRow[] }> }): JSX.Element => (
-  <Card title="Sources" href={hrefOf('/sources')} answer={answer} note="asked just now">
+const Sources = (): JSX.Element => (
+  <Card title="Sources" href={hrefOf('/sources')} answer={useSources()} note="asked just now">
     {({ items }) => (
       <ul class="inline">
         {items.map(({ source, answered, duration_ms, code }) => (
@@ -292,23 +289,21 @@ const Sources = ({ answer }: { answer: AnswerState<{ items: SourceRow[] }> }): J
   </Card>
 )
 
+// Each part asks for itself: none is drawn again for the answer to another.
 export function Overview(): JSX.Element {
-  const nodes = useAnswer<Listed<DeliveryNode>>('/delivery/nodes', true)
-  const findings = useAnswer<FindingSummary>('/findings/summary')
-  const sources = useAnswer<{ items: SourceRow[] }>('/sources')
   return (
     <>
       <h1 class="hidden">Overview</h1>
-      <Needs findings={findings} nodes={nodes} sources={sources} />
+      <Needs />
       {/* Until it is known which parts there are, all are requested and none is shown: nothing moves when they come. */}
       <div class={isIndexKnown() ? '' : 'placing'}>
         <Commands />
         <div class="cards">
           <JustNow />
-          <Nodes answer={nodes} />
+          <Nodes />
           <Connections />
           <Calls />
-          <Sources answer={sources} />
+          <Sources />
         </div>
       </div>
       <Absent views={[COMMANDS, NODES, CONNECTIONS, CALLS]} />
