@@ -211,9 +211,9 @@ export function shownCapacity(capacity: number): number | null {
 }
 
 /** First pause before another attempt, doubled each time: five attempts of 5 s and their pauses end within 30 s. */
-export const BACKOFF_MS = 200
+const BACKOFF_MS = 200
 /** Longest pause between two attempts: a client that comes back is served within it. */
-export const BACKOFF_MAX_MS = 5_000
+const BACKOFF_MAX_MS = 5_000
 
 /** The pause after the attempt numbered `attempts`, from 1. */
 export const backoffMs = (attempts: number) => Math.min(BACKOFF_MAX_MS, BACKOFF_MS * 2 ** (attempts - 1))

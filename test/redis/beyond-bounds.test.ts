@@ -103,7 +103,7 @@ describeRedis('a store with more entries than the scan limit', () => {
       await brief.dispatch({ ...ended, action: 'a' })
       await brief.settle({ ...key, state: 'resulted' })
       await brief.close()
-      await copyCommand(place, ended, 'resulted', dead)
+      await copyCommand(place, ended, dead)
       await copySites(place, { site_id: `s-gone-${MARK}`, owner: 'many' }, dead, false)
       await bySession(`n-gone-${MARK}`).open({ site_id: `s-${MARK}`, owner: 'many' })
       await copySessions(place, `n-gone-${MARK}`, dead, clock.now() - 4_000_000)
@@ -126,7 +126,7 @@ describeRedis('a store with more entries than the scan limit', () => {
       await copyRow(place, 'subscriptions', `v-many-${MARK}`, 'many', most)
       const many = { user_id: 'many', client_id: 'c', command_id: `d-many-${MARK}`, scope_id: 'crowd' }
       await dispatcher.dispatch({ ...many, action: 'a', deadline_ms: 600_000 })
-      await copyCommand(place, many, 'waiting', most)
+      await copyCommand(place, many, most)
       const site = { site_id: `s-${MARK}`, owner: 'many' }
       await sites.put({ ...site, mode: 'observe' })
       await copySites(place, site, most, true)

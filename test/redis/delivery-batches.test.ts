@@ -1,36 +1,29 @@
 /** Calls of one turn run together, and each is as if it had been run alone. */
+import { Redis } from 'ioredis'
 import { expect, it } from 'vitest'
 import type { CommandFilter } from '../../src/contract/delivery.js'
-import { ACKNOWLEDGE, END } from '../../src/redis/delivery/script-ends.js'
-import { ADMIT, CLAIM, RELEASE } from '../../src/redis/delivery/scripts.js'
+import type { Step } from '../../src/redis/delivery/run.js'
 import { keyOf, shardPrefix } from '../../src/redis/store/keys.js'
-import type { ScriptText } from '../../src/redis/store/script.js'
 import { ASK, walk } from '../contract/clock.js'
-import { command, connection, first, key, client as mailbox } from '../contract/delivery-commands.js'
+import { command, connection, first, key } from '../contract/delivery-commands.js'
+import { runsOf } from './delivery-shard.js'
 import { describeNode } from './dispatcher-node.js'
 import { lossyClient } from './lossy-client.js'
 import { soon } from './wait-for.js'
 
-const AT_ONCE = 32
+const connectAs = (port: number, username: string) => new Redis({ port, username, password: 'secret' })
+
+const AT_ONCE = 64
 /** More than run together. */
-const MANY = 50
+const MANY = 100
 const ids = Array.from({ length: MANY }, (_, i) => `c${i}`)
 const long = { deadline_ms: 600_000 }
 
-it('a call says of each argument what it was given, or nothing at all', () => {
-  expect(RELEASE.callOf({ scope: 's', ref: 'u\nc\nd', attempt: 'a\0b' })).toBe('s\0u\nc\nd\0a\0b')
-  expect(() => RELEASE.callOf({ scope: 's\0t', ref: 'r', attempt: 'a' })).toThrow(TypeError)
-})
-
-describeNode('calls of one turn', ({ client, make, observe, server }) => {
+describeNode('calls of one turn', ({ client, keep, make, observe, server }) => {
   function open(options = {}) {
     const { client: lossy, plan } = lossyClient(client())
     const made = make({ client: lossy, capacity: 1_000, ...options })
-    // By digest: one that the store does not know yet is sent twice.
-    async function runs(script: ScriptText) {
-      const digest = await script.digest
-      return plan.seen.filter(([name, body]) => name === 'EVALSHA' && body === digest).length
-    }
+    const runs = (step: Step) => plan.seen.filter(runsOf(step)).length
     const commands = async (filter: CommandFilter = {}) => {
       const { listCommands } = observe(made.deploymentId)
       if (!listCommands) throw new Error('the inspector lists no commands')
@@ -46,12 +39,12 @@ describeNode('calls of one turn', ({ client, make, observe, server }) => {
     plan.forget()
     const answers = await Promise.all(ids.map((id) => dispatcher.dispatch(command(id, long))))
     expect(answers.map(({ command_id }) => command_id)).toEqual(ids)
-    expect(await runs(ADMIT)).toBe(Math.ceil(MANY / AT_ONCE))
+    expect(runs('A')).toBe(Math.ceil(MANY / AT_ONCE))
     expect((await commands()).map(({ command_id }) => command_id)).toEqual(['first', ...ids])
     plan.forget()
     const said = await Promise.all(ids.map((id) => dispatcher.settle({ ...key(id), state: 'resulted' })))
     expect(said).toEqual(ids.map(() => true))
-    expect(await runs(END)).toBe(Math.ceil(MANY / AT_ONCE))
+    expect(runs('S')).toBe(Math.ceil(MANY / AT_ONCE))
     expect((await observe(deploymentId).summary(ASK)).tracked_commands).toBe(1)
   })
 
@@ -87,23 +80,10 @@ describeNode('calls of one turn', ({ client, make, observe, server }) => {
     ])
   })
 
-  it('are not held up by one that meets a foreign value', async () => {
+  it('learn it where a key that is theirs is a foreign value, and no other does', async () => {
     const { dispatcher, place } = open({ onError: null })
     await dispatcher.dispatch(command('c0', long))
-    await server().cli('SET', place('box', mailbox.user_id, 'other'), 'foreign')
-    const said = await Promise.all([
-      dispatcher.dispatch(command('c1', long)),
-      dispatcher.dispatch({ ...command('c2', long), client_id: 'other' }).catch(({ code, outcome }) => [code, outcome]),
-      dispatcher.dispatch(command('c3', long)),
-    ])
-    const admitted = { admission: { state: 'admitted' } }
-    expect(said).toMatchObject([admitted, ['unavailable', 'unknown'], admitted])
-  })
-
-  it('learn it where a list that is theirs is a foreign value, and no other does', async () => {
-    const { dispatcher, place } = open({ onError: null })
-    await dispatcher.dispatch(command('c0', long))
-    await server().cli('SET', place('of-id', 'eve'), 'foreign')
+    await server().cli('RPUSH', place('command', 'eve', 'tab', 'c2'), 'foreign')
     const said = await Promise.all([
       dispatcher.dispatch(command('c1', long)),
       dispatcher.dispatch({ ...command('c2', long), user_id: 'eve' }).catch(({ code, outcome }) => [code, outcome]),
@@ -135,24 +115,45 @@ describeNode('calls of one turn', ({ client, make, observe, server }) => {
       plan.forget()
       const own = ids.slice(0, 10).map((id) => `${id} ${payload[0]}`)
       await Promise.all(own.map((id) => dispatcher.dispatch(command(id, { payload, ...long }))))
-      expect(await runs(ADMIT)).toBe(3)
+      expect(runs('A')).toBe(3)
     }
   })
 
-  it('are claims and acknowledgements, too', async () => {
+  it('are acknowledgements and steps of other kinds, too', async () => {
     const { dispatcher, runs, plan } = open()
     const tabs = ids.map((client_id) => ({ ...connection(), instance: { ...first, client_id } }))
     await Promise.all(tabs.map(({ instance, deliver }) => dispatcher.attach(instance, deliver)))
-    await soon(async () => expect(await runs(CLAIM)).toBeGreaterThan(0))
+    await dispatcher.reconcile()
     plan.forget()
     const each = (n: number) => ({ ...command('c', long), client_id: ids[n] as string })
     await Promise.all(ids.map((_, n) => dispatcher.dispatch(each(n))))
     await soon(() => expect(tabs.map((tab) => tab.ids())).toEqual(ids.map(() => ['c'])))
-    expect(await runs(CLAIM)).toBeLessThan(MANY)
+    expect(runs('A')).toBe(Math.ceil(MANY / AT_ONCE))
     plan.forget()
     const acknowledge = ({ instance }: (typeof tabs)[number]) =>
       dispatcher.acknowledge({ ...instance, command_id: 'c' })
-    expect(await Promise.all(tabs.map(acknowledge))).toEqual(ids.map(() => true))
-    expect(await runs(ACKNOWLEDGE)).toBe(Math.ceil(MANY / AT_ONCE))
+    const said = await Promise.all([
+      ...tabs.slice(1).map(acknowledge),
+      dispatcher.cancel({ ...key('c'), client_id: each(0).client_id }),
+    ])
+    expect(said).toEqual(ids.map(() => true))
+    expect(runs('S')).toBe(Math.ceil(MANY / AT_ONCE))
+  })
+
+  it('use scripts where the store has no functions for them', async () => {
+    const user = `plain${Math.random()}`.replace('.', '')
+    await server().cli('ACL', 'SETUSER', user, 'on', '>secret', '~*', '&*', '+@all', '-function', '-fcall')
+    const plain = await connectAs(server().port, user)
+    const { client: lossy, plan } = lossyClient(plain)
+    const { dispatcher } = make({ client: lossy })
+    keep({ close: () => plain.disconnect() })
+    const tab = connection()
+    await dispatcher.attach(first, tab.deliver)
+    await dispatcher.dispatch(command('c1', long))
+    await tab.got(1)
+    expect(await dispatcher.settle({ ...key('c1'), state: 'resulted' })).toBe(true)
+    const named = (name: string) => plan.seen.filter(([verb, , , , head]) => verb === name && head?.includes('\0'))
+    expect(named('FCALL').length).toBeLessThan(4)
+    expect(named('EVALSHA').length).toBeGreaterThan(3)
   })
 })

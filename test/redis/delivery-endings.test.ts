@@ -2,19 +2,15 @@
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
 import { createHeartbeat } from '../../src/redis/delivery/heartbeat.js'
 import type { NodeRecord } from '../../src/redis/delivery/nodes.js'
-import { RECONCILE } from '../../src/redis/delivery/script-nodes.js'
-import { CLAIM } from '../../src/redis/delivery/scripts.js'
 import { createRedisCommandDispatcher } from '../../src/redis/index.js'
 import type { RedisClient } from '../../src/redis/store/client.js'
 import { shardOf } from '../../src/redis/store/keys.js'
 import type { Store } from '../../src/redis/store/store.js'
 import { Refusal } from '../../src/refusal.js'
+import { runsOf } from './delivery-shard.js'
 import { lossyClient } from './lossy-client.js'
-import { runsOf } from './lossy-plan.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
 import { soon } from './wait-for.js'
-
-const ALICE = { user_id: 'alice', client_id: 'desk' }
 
 /** A client to which the shard is lost whose keys begin so, when it is told. */
 function breakable(client: RedisClient, mark: string) {
@@ -61,34 +57,12 @@ describeRedis('a node of the dispatcher', () => {
     const onError: unknown[] = []
     const { client, plan } = lossyClient(connected.client)
     // Its first pass is under way until the node is closed.
-    const held = plan.meet('held', await runsOf(RECONCILE))
-    const { dispatcher } = open({ client, commandTimeoutMs: 2_000, onError: (error) => onError.push(error) })
+    const held = plan.meet('held', runsOf('R'))
+    const { dispatcher } = open({ client, commandTimeoutMs: 100, onError: (error) => onError.push(error) })
     await held
     await dispatcher.close()
-    await new Promise((resolve) => setTimeout(resolve, 2_500))
+    await new Promise((resolve) => setTimeout(resolve, 150))
     expect(onError).toEqual([])
-  })
-
-  it('hands nothing to a waiter that has left, whose claim was under way', async () => {
-    const { client, plan } = lossyClient(connected.client)
-    const { dispatcher } = open({ client })
-    const given: string[] = []
-    const deliver = (whose: string) => () => void given.push(whose)
-    // The store knows the script from then on: one that it does not is sent twice, and it is the first that would be held.
-    const other = { ...ALICE, client_id: 'other' }
-    await dispatcher.dispatch({ ...other, command_id: 'k', action: 'a' })
-    await dispatcher.attach({ ...other, instance_id: 'i' }, deliver('other'))
-    await soon(() => expect(given.splice(0)).toEqual(['other']))
-    // Before anybody waits for it, or its claim might travel with its admission.
-    await dispatcher.dispatch({ ...ALICE, command_id: 'k', action: 'a' })
-    const held = plan.meet('held', await runsOf(CLAIM))
-    const former = await dispatcher.attach({ ...ALICE, instance_id: 'i' }, deliver('former'))
-    await held
-    await former.detach()
-    await plan.release()
-    await dispatcher.attach({ ...ALICE, instance_id: 'i' }, deliver('next'))
-    await soon(() => expect(given).toContain('next'))
-    expect(given).toEqual(['next'])
   })
 
   it('goes on in the shards that there are when one is lost', async () => {

@@ -98,69 +98,37 @@ describeNode('a node of the dispatcher', ({ server, client, keep, make, observe 
   })
 
   it('says again that a client has left when the store did not take it', async () => {
-    const { deploymentId, dispatcher } = make()
+    const { deploymentId, dispatcher } = make({ onError: null })
     const waiter = await dispatcher.attach(first, () => {})
-    const name = `relayscope:{${deploymentId}:0}:delivery:waiter:ada:tab`
+    const name = `relayscope:{${deploymentId}:0}:delivery:waiters`
     await server().cli('RENAME', name, `${name}:aside`)
     await server().cli('SET', name, 'x')
     await waiter.detach()
+    await server().cli('DEL', name)
     await server().cli('RENAME', `${name}:aside`, name)
     await dispatcher.reconcile()
     await soon(async () => expect(await server().cli('EXISTS', name)).toBe('0'))
   })
 
-  it('hands nothing over for a client that waits elsewhere by now, though nobody has told it', async () => {
-    const { deploymentId, dispatcher } = make()
-    const tab = connection()
-    await dispatcher.attach(first, tab.deliver)
-    const waiter = `relayscope:{${deploymentId}:0}:delivery:waiter:ada:tab`
-    await server().cli('HSET', waiter, 'token', 'another', 'order', '9000000000000000')
-    await dispatcher.dispatch(command('c1'))
-    await soon(async () =>
-      expect((await dispatcher.inspector.listNodes(FIRST, ASK)).items[0]?.connection_waiters).toBe(0),
-    )
-    expect(tab.ids()).toEqual([])
-  })
-
-  it('that has died is left no word, and a minute later nothing of its mailboxes', async () => {
+  it('that has died is sent nothing, and is cleared up once another has seen that for a while', async () => {
     const clock = createClock()
     const dying = await clients.ioredis([server().port])
     const { deploymentId, dispatcher } = make({ client: dying.client, now: clock.now })
     await dispatcher.attach(first, () => {})
     await dispatcher.reconcile()
     await dying.close()
-    const left = async (kind: string) =>
-      (await server().cli('KEYS', `relayscope:{${deploymentId}:0}:delivery:${kind}*`)).split('\n').filter(Boolean)
+    const left = (name: string) => server().cli('EXISTS', `relayscope:{${deploymentId}:0}:delivery:${name}`)
     const other = make({ deploymentId, now: clock.now }).dispatcher
     clock.advance(5_000)
     await other.dispatch(command('c1', { deadline_ms: 600_000 }))
-    expect(await left('calls')).toEqual([])
-    expect(await left('waiter')).toHaveLength(1)
-    clock.advance(60_000)
+    expect((await other.inspector.summary(ASK)).waiting_for_client).toBe(1)
+    expect(await left('waiters')).toBe('1')
     await other.reconcile()
-    expect(await left('waiter')).toEqual([])
-    expect(await left('of:')).toEqual([])
-  })
-
-  it('that has died loses no waiter to the clearing up that has moved to another node since', async () => {
-    const clock = createClock()
-    const dying = await clients.ioredis([server().port])
-    const { deploymentId, dispatcher } = make({ client: dying.client, now: clock.now })
-    await dispatcher.attach(first, () => {})
-    await dispatcher.reconcile()
-    const prefix = `relayscope:{${deploymentId}:0}:delivery`
-    const incarnation = await server().cli('HGET', `${prefix}:waiter:ada:tab`, 'incarnation')
-    await dying.close()
-    const other = make({ deploymentId, now: clock.now }).dispatcher
+    clock.advance(2_000)
+    for (const _ of [1, 2]) await other.reconcile()
+    expect(await left('waiters')).toBe('0')
     const tab = connection()
     await other.attach(first, tab.deliver)
-    // As if the move had been half done: the dead node's list still names the mailbox.
-    await server().cli('ZADD', `${prefix}:of:${incarnation}`, '1', 'ada\ntab')
-    // Its lease alone is over for long: a node whose own has lapsed would say again who waits there.
-    await server().cli('ZADD', `${prefix}:incarnations`, String(clock.now() - 70_000), incarnation)
-    await other.reconcile()
-    expect(await server().cli('EXISTS', `${prefix}:of:${incarnation}`)).toBe('0')
-    expect((await other.dispatch(command('c1', { require_waiter: true }))).terminal).toBeNull()
     await soon(() => expect(tab.ids()).toEqual(['c1']))
   })
 
@@ -170,9 +138,7 @@ describeNode('a node of the dispatcher', ({ server, client, keep, make, observe 
     const [old, tab] = [connection(), connection()]
     await dispatcher.attach(first, old.deliver)
     await dispatcher.reconcile()
-    const prefix = `relayscope:{${deploymentId}:0}:delivery`
-    const incarnation = await server().cli('HGET', `${prefix}:waiter:ada:tab`, 'incarnation')
-    await server().cli('ZREM', `${prefix}:incarnations`, incarnation)
+    await server().cli('DEL', `relayscope:{${deploymentId}:0}:delivery:leases`)
     const other = make({ deploymentId, now: clock.now }).dispatcher
     await other.attach(first, tab.deliver)
     clock.advance(6_000)

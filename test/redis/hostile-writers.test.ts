@@ -249,17 +249,17 @@ describeRedis('a writer to a store that others write to', () => {
     for (const command_id of ['k1', 'k2', 'k3', 'k4'])
       await dispatcher.dispatch({ ...client, command_id, action: 'go', deadline_ms: 500 })
     const delivery = 'relayscope:{loop:0}:delivery'
-    for (const index of ['deadlines', 'wakes', 'ended', 'rejected', 'scope-until'])
-      await send('ZADD', `${delivery}:${index}`, '0', 'junk')
+    for (const index of ['due', 'chunks']) await send('ZADD', `${delivery}:${index}`, '0', 'junk')
+    for (const list of ['due:4', 'box:ada:c']) await send('RPUSH', `${delivery}:${list}`, 'junk', '7 junk', '=junk=')
     await spoil(send, `${delivery}:command:ada:c:k1`, 'deadline_at', 'junk')
     await spoil(send, `${delivery}:command:ada:c:k2`, 'attempts', 'junk')
-    await spoil(send, `${delivery}:command:ada:c:k3`, 'scope_id', '')
-    now += 500
+    await spoil(send, `${delivery}:command:ada:c:k3`, 'scope', '')
+    now += 750
     await dispatcher.reconcile()
     const status = await dispatcher.inspector.status({ ...client, command_id: 'k4' }, ASK)
     expect(status?.terminal).toMatchObject({ state: 'expired' })
-    expect(await send('ZRANGE', `${delivery}:deadlines`, '0', '-1')).toEqual([])
-    // An invalid record of a command leaves its id free.
+    expect(await send('HGET', `${delivery}:counts`, 'w')).toBe('0')
+    // What is no record of a command leaves its id free.
     for (const command_id of ['k1', 'k2', 'k3']) {
       const again = await dispatcher.dispatch({ ...client, command_id, action: 'go' })
       expect(again).toMatchObject({ admission: { state: 'admitted' }, terminal: null })

@@ -11,6 +11,9 @@ const STEPS = 12
 const SHARDS = 4
 const DEADLINE_MS = 60_000
 const ACK_TIMEOUT_MS = 400
+/** How long a node counts as alive, and how long another must have seen that it does not. */
+const LEASE_MS = 5_000
+const SUSPECT_MS = 2_000
 
 const key = { user_id: 'ada', client_id: 'tab', command_id: 'c1' }
 // A scope of another shard than the user's: reservation and admission are two steps.
@@ -167,11 +170,11 @@ describeNode('the death of a node', (subject) => {
       })
       await survivor.attach({ ...first, instance_id: 'i2' }, () => reach())
       if (left?.terminal === null && left.acknowledgement.state === 'none') {
-        // A command in delivery is retried after its acknowledgement timeout and a pause.
-        world.clock.advance(ACK_TIMEOUT_MS)
-        await survivor.reconcile()
-        world.clock.advance(ACK_TIMEOUT_MS)
-        await survivor.reconcile()
+        // What was in its hand comes back when its lease is over, and another node has seen that for a while.
+        for (const ms of [LEASE_MS, SUSPECT_MS]) {
+          world.clock.advance(ms)
+          await survivor.reconcile()
+        }
         await reached
       }
       // An acknowledged command is never delivered again: then only the client can end it.

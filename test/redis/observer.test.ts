@@ -74,7 +74,8 @@ const isAsked = (route: string) =>
 
 /** Commands that the client library sends when it connects. */
 const HANDSHAKE = /^(auth|hello|client|info|select|cluster|command|readonly|ping)$/i
-const READS = /^(get|getrange|mget|hmget|zrange|zcount|zcard|type|time|eval_ro)$/i
+const READS =
+  /^(get|getrange|mget|hmget|zrange|zcount|zcard|type|time|eval_ro|hget|hgetall|llen|lrange|lindex|scard|smembers)$/i
 
 /**
  * Records every command that the observer sends until `stop`, and every one of its scripts, as [name, ...arguments].

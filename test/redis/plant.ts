@@ -1,7 +1,8 @@
 /** Worlds larger than any bound: one record that a facility has written, copied by the store itself. */
 import type { CommandKey } from '../../src/contract/delivery.js'
 import claimsLua from '../../src/redis/deduplicator/claims.lua'
-import { RECORD_LUA, withFields } from '../../src/redis/delivery/format.js'
+import { BUCKET_MS, CHUNK } from '../../src/redis/delivery/library.js'
+import { withRecords } from '../../src/redis/delivery/record.js'
 import fairShareLua from '../../src/redis/store/fair-share.lua'
 import { shardOf } from '../../src/redis/store/keys.js'
 import { defineScript, runScript } from '../../src/redis/store/script.js'
@@ -39,32 +40,40 @@ const SCOPES = `
 local prefix = KEYS[1] .. 'delivery:'
 for i = 2, #ARGV do
   local scope = string.format('a-%05d', ARGV[i])
-  redis.call('ZADD', prefix .. 'scopes', redis.call('INCR', prefix .. 'scope-seq'), scope)
-  redis.call('ZADD', prefix .. 'scope:' .. scope, ARGV[1], 'a-command')
+  redis.call('ZADD', prefix .. 'scope-order', redis.call('INCR', prefix .. 'scope-seq'), scope)
+  redis.call('HSET', prefix .. 'scopes', scope, 1)
+  redis.call('HSET', prefix .. 'reserved:' .. scope, 'a:c:d', ARGV[1] .. ' x ')
 end
 return 1`
 
-// ARGV: 1 user, 2 client, 3 command, 4 scope, 5 state, 6 deadline or '', 7 the record, 8… numbers.
-const COMMANDS = withFields(`${RECORD_LUA}
+// ARGV: 1 user, 2 client, 3 command, 4 scope, 5 deadline or '', 6 the record without its payload, 7… numbers.
+const COMMANDS = withRecords(`
 local prefix = KEYS[1] .. 'delivery:'
-local seq = redis.call('INCRBY', prefix .. 'seq', #ARGV - 7) - (#ARGV - 7)
-for i = 8, #ARGV do
+local last, stamp = string.match(redis.call('GET', prefix .. 'seq') or '0 0', '^(%d+) (%d+)$')
+local seq = tonumber(last)
+for i = 7, #ARGV do
   local number = string.format('tpl%05d', ARGV[i])
   local function own(text) return (string.gsub(text, '${MARK}', number)) end
   local user, client, id, scope = own(ARGV[1]), own(ARGV[2]), own(ARGV[3]), own(ARGV[4])
-  local key, ref = prefix .. 'command:' .. user .. ':' .. client .. ':' .. id, user .. '\\n' .. client .. '\\n' .. id
-  seq = seq + 1
-  local c = fields_of(ARGV[7])
-  c.ref, c.scope_id, c.seq = ref, scope, string.format('%.0f', seq)
-  redis.call('ZADD', prefix .. 'state:' .. ARGV[5], seq, ref)
-  redis.call('ZADD', prefix .. 'of-id:' .. user, seq, ref)
-  redis.call('ZADD', prefix .. 'of-id:' .. scope, seq, ref)
-  if ARGV[6] ~= '' then
-    c.deadline_at = ARGV[6]
-    redis.call('ZADD', prefix .. 'deadlines', ARGV[6], ref)
+  seq, stamp = seq + 1, stamp + 1
+  local c = { user .. ':' .. client .. ':' .. id, '', struct.unpack({{RECORD}}, ARGV[6]) }
+  c.scope, c.seq, c.stamp = scope, string.format('%d', seq), string.format('%d', stamp)
+  local k = math.floor((seq - 1) / ${CHUNK})
+  if seq == k * ${CHUNK} + 1 then redis.call('ZADD', prefix .. 'starts', c.stamp, k) end
+  redis.call('RPUSH', prefix .. 'log:' .. k, c.ref)
+  redis.call('APPEND', prefix .. 'states:' .. k, c.state)
+  redis.call('RPUSH', prefix .. 'of:' .. user, c.seq)
+  redis.call('RPUSH', prefix .. 'of:' .. scope, c.seq)
+  if ARGV[5] ~= '' then
+    redis.call('HINCRBY', prefix .. 'counts', c.state, 1)
+    c.deadline_at = ARGV[5]
+    local b = math.floor(ARGV[5] / ${BUCKET_MS})
+    redis.call('RPUSH', prefix .. 'due:' .. b, c.seq)
+    redis.call('ZADD', prefix .. 'due', (b + 1) * ${BUCKET_MS} - 1, b)
   end
-  redis.call('SET', key, text_of(c))
+  redis.call('SET', prefix .. 'command:' .. c.ref, {{RECORD_TEXT}})
 end
+redis.call('SET', prefix .. 'seq', string.format('%d %d', seq, stamp))
 return seq`)
 
 // ARGV: 1 site, 2 owner, 3 its record or '' for none, 4… numbers; in each copy its number replaces the mark.
@@ -172,13 +181,12 @@ export async function plantScopes(place: Place, count: number, deadline: number)
 }
 
 /**
- * Creates `count` copies of a command in `state`, only in the lists, and with a `deadline` in the index of deadlines:
- * no loop ends or deletes those without one. Ids must need no encoding.
+ * Makes `count` more of a command where it stands, in the lists, and with a `deadline` in the buckets of deadlines:
+ * no loop ends those without one or forgets them. Ids are plain words.
  */
 export async function copyCommand(
   place: Place,
   of: CommandKey & { scope_id: string },
-  state: string,
   count: number,
   deadline: number | '' = '',
 ) {
@@ -187,7 +195,7 @@ export async function copyCommand(
   const key = store.key(await store.shardOf(user_id), 'delivery', 'command', user_id, client_id, command_id)
   const record = String(await store.command(['GET', key], key))
   for await (const { shard, some } of batches(store, count, (number) => user_id.replaceAll(MARK, number)))
-    await run(store, COMMANDS, shard, user_id, client_id, command_id, scope_id, state, deadline, record, ...some)
+    await run(store, COMMANDS, shard, user_id, client_id, command_id, scope_id, deadline, record, ...some)
 }
 
 /** Claims `count` messages of `user` in one step. */

@@ -1,5 +1,5 @@
 /** The record of a command in a store, to be spoilt by a test. */
-import { RECORD_FIELDS } from '../../src/redis/delivery/format.js'
+import { RECORD_FIELDS } from '../../src/redis/delivery/record.js'
 
 type Send = (...command: string[]) => Promise<unknown>
 type Field = (typeof RECORD_FIELDS)[number]

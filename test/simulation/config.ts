@@ -66,6 +66,8 @@ export interface Config {
   dedupTtlMs: number
   heartbeatTimeoutMs: number
   slowTailMs: number
+  /** Whether the store runs functions. */
+  hasFunctions: boolean
   /** Whether the run continues until everything must have expired. */
   forgets: boolean
 }
@@ -91,6 +93,7 @@ export function configOf(seed: number, store: StoreKind, over: Partial<Config> =
     dedupTtlMs: 20_000,
     heartbeatTimeoutMs: 15_000,
     slowTailMs: dice.pick([30, 200, 700]),
+    hasFunctions: createDice(seed, 'functions').chance(0.75),
     forgets: store !== 'memory' && seed % 3 === 0,
     ...over,
   }

@@ -174,6 +174,7 @@ async function scanBudget({ store: { io } }: World): Promise<string[]> {
 export async function runHistory(config: Config, load: Load, store: Store | null, isTraced = false): Promise<Outcome> {
   const world = new World(config.seed, store, isTraced)
   world.slowTail = config.slowTailMs
+  world.hasFunctions = config.hasFunctions
   if (store) await world.wipeStore()
   const history = beginHistory(config)
   const stage = new Stage(world, history, load)

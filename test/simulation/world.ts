@@ -14,6 +14,8 @@ export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(r
 export const DIED = Symbol('the node died')
 
 const NOSCRIPT = 'NOSCRIPT No matching script. Please use EVAL.'
+const NO_FUNCTION = 'ERR Function not found'
+const NO_FUNCTIONS = "ERR unknown command 'FCALL', with args beginning with: "
 
 /** Before, with and after other events of the same moment. */
 export const Priority = { first: 0, normal: 1, last: 2 } as const
@@ -59,6 +61,8 @@ export class World {
   /** ms that the store's clock is ahead of the world. */
   storeOffset = 0
   storeBlockedUntil = 0
+  /** Whether the store runs functions, or scripts alone. */
+  hasFunctions = true
   /** Which command of a node loses its reply next. */
   loseReply: (node: SimulatedNode) => boolean = () => false
   /** The longest latency of a packet, in ms; few take that long. */
@@ -73,6 +77,7 @@ export class World {
   private order = 0
   private readonly ids: Dice
   private readonly scripts = new Set<string>()
+  private hasLibrary = false
   private readonly hash = createHash('sha256')
 
   constructor(
@@ -218,7 +223,10 @@ export class World {
     this.commands++
     store.setClock(this.storeNow())
     const [verb = '', script = ''] = args
-    const isScript = verb === 'EVAL' || verb === 'EVALSHA'
+    const isScript = ['EVAL', 'EVALSHA', 'FCALL', 'FUNCTION'].includes(verb)
+    if (verb === 'FCALL' && !this.hasFunctions) return new Error(NO_FUNCTIONS)
+    if (verb === 'FCALL' && !this.hasLibrary) return new Error(NO_FUNCTION)
+    if (verb === 'FUNCTION') this.hasLibrary = true
     // The store keeps scripts over histories; a history must not.
     if (verb === 'EVALSHA' && !this.scripts.has(script)) return new Error(NOSCRIPT)
     if (verb === 'EVAL') this.scripts.add(createHash('sha1').update(script).digest('hex'))
@@ -270,7 +278,9 @@ export class World {
       }
     }
     await io.call(['SCRIPT', 'FLUSH'])
+    await io.call(['FUNCTION', 'FLUSH'])
     this.scripts.clear()
+    this.hasLibrary = false
     this.storeBlockedUntil = this.now + downMs
   }
 
@@ -292,5 +302,6 @@ export class World {
     }
     await io.call(['FLUSHALL'])
     await io.call(['SCRIPT', 'FLUSH'])
+    await io.call(['FUNCTION', 'FLUSH'])
   }
 }

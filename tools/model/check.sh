@@ -36,15 +36,19 @@ verify() {
   fi
 }
 
-# A lost, doubled or unsent command, or a node that is silent for long; then a crash; each with and without a client that
-# moves to the other node.
+# A run or a reply lost, doubled or unsent, or a node that is silent for long; then a crash; each with and without a
+# client that moves to the other node.
 verify holds liveness -O1 -DFAULTS=1 -DCRASHES=0 -DMOVES=1
 verify holds liveness -O1 -DFAULTS=0 -DCRASHES=1 -DMOVES=1
+verify holds liveness -O1 -DFAULTS=1 -DCRASHES=0 -DMOVES=0 -DLOSS
 verify holds safety -O1 -DFAULTS=0 -DCRASHES=0 -DMOVES=1
-verify fails liveness -O0 -DFAULTS=1 -DCRASHES=0 -DMOVES=0 -DLOST_NOTICE
+verify holds safety -O1 -DFAULTS=1 -DCRASHES=0 -DMOVES=0
+verify fails liveness -O0 -DFAULTS=1 -DCRASHES=0 -DMOVES=0 -DNO_SYNC
+verify fails liveness -O0 -DFAULTS=1 -DCRASHES=0 -DMOVES=0 -DLOSS -DNUMBERED
+verify fails liveness -O0 -DFAULTS=1 -DCRASHES=0 -DMOVES=0 -DNO_ANEW
 verify fails liveness -O0 -DFAULTS=1 -DCRASHES=0 -DMOVES=1 -DNO_ORDER
-verify fails liveness -O0 -DFAULTS=0 -DCRASHES=0 -DMOVES=1 -DORDER_LAST
-verify fails liveness -O0 -DFAULTS=1 -DCRASHES=0 -DMOVES=1 -DAGAIN_YIELDS
+verify fails liveness -O0 -DFAULTS=0 -DCRASHES=0 -DMOVES=0 -DONE_LOOK
+verify fails safety -O0 -DFAULTS=1 -DCRASHES=0 -DMOVES=0 -DNO_MEMORY
 verify fails safety -O0 -DFAULTS=0 -DCRASHES=0 -DMOVES=1 -DNO_FENCE
 verify fails safety -O0 -DFAULTS=0 -DCRASHES=0 -DMOVES=1 -DNO_END
 exit "$wrong"

@@ -1,83 +1,85 @@
 /*
- * The delivery of one command over the shared store: two nodes, one client, and misfortunes that are counted.
+ * The delivery of one command over the shared store: two nodes, one client that may move between them, and faults that
+ * are counted. docs/delivery-design.md describes the protocol, README.md maps this model to the code.
  *
- * A step of the store is atomic, as a script is. What its sender learns of it is a step of its own, and may never come:
- * the reply is lost (the step was made), the command is lost (it was not), or it is made twice. A node may die between
- * any two steps, or be silent for so long that another one removes its waiter. README.md says which step is which line
- * of code. Variants that must fail:
- * - LOST_NOTICE: the protocol as it first was. Notices are taken out of the store as they are fetched, an admission tells
- *   its own node in the reply alone, and nothing is said again: a lost reply strands the command;
- * - NO_ORDER: attaches carry no order, so that a late one takes the mailbox from a living waiter;
- * - ORDER_LAST: the registry is asked before the order, so that a superseded instance may get the greater one;
- * - AGAIN_YIELDS: a waiter that says again that it waits gives way to whoever waits, whatever the orders, and one that
- *   reads that it was replaced believes it, however old the answer is;
- * - NO_FENCE: whoever speaks is believed; NO_END: an end does not look whether there is one.
- * PROMPT: what a pass reads is heeded at once, unless it is lost, which leaves fewer states.
+ * A run of steps at the store is atomic. Its reply is a step of its own and may be lost; the run itself may be lost, or
+ * arrive twice. What a node holds lives in its memory only, so each lost reply needs a way to ask again, and no way may
+ * deliver one attempt twice. Variants that must fail:
+ * - NO_SYNC: a node whose run got no reply does not ask what it was given;
+ * - NO_MEMORY: a node forgets which attempts it has begun, so that an answer to a sync brings one again;
+ * - NUMBERED: messages are numbered by a counter of the store, which repeats numbers after a failover that loses writes;
+ * - NO_ANEW: a node that was declared dead goes on under its old incarnation;
+ * - NO_ORDER: a late attach takes the mailbox from a newer waiter;
+ * - ONE_LOOK: a lapsed lease alone declares a node dead, so that a clock step makes attempts of living nodes lapse;
+ * - NO_END: a step does not check whether the command has ended;
+ * - NO_FENCE: the words of a former instance count.
  */
 #ifndef FAULTS
 #define FAULTS 1
 #endif
 #ifndef CRASHES
-#define CRASHES 1
+#define CRASHES 0
 #endif
-#define ATTEMPTS 2
-/* The first attach, one to the other node, and one for each misfortune. */
 #ifndef MOVES
 #define MOVES 1
 #endif
+#define ATTEMPTS 4
 #define TOKENS (1 + MOVES + FAULTS + CRASHES)
 #define NONE 2
 
-mtype:phase = { absent, ready, attempted, backoff, acknowledged, ended };
+mtype:phase = { absent, boxed, given, pause, ended };
 mtype:fate = { arrives, twice, unanswered, unsent };
 
-/* What the store keeps. A token names a waiter; 0 is none. */
+/* The store. `gift` numbers the attempts; an incarnation is a node and its era. */
 mtype:phase phase = absent;
-bool boxed;
-byte attempts;
-bool concluded;
-byte ends;
+byte gift;
+byte by = NONE;
+byte by_era;
 byte waiter;
 byte place = NONE;
-byte left_order;
-byte claim_of;
-bit claim_no;
-byte claim_at;
-bool todo[2];
+byte place_era;
+byte ends;
 byte orders;
 byte order_of[TOKENS + 1];
+/* Of the current incarnation of each node: whether it was declared dead, the last message it was sent, and its gift. */
+bool declared[2];
+byte told[2];
+byte letter[2];
+byte ids = 1;
 
-/* What the registry of connections says: the client's last connection speaks for it. */
+/* The registry of connections: the last instance speaks for the client. */
 byte instance;
 
-/* What nodes keep. */
+/* The nodes. `held` is an attempt in hand, `begun` the last one that was delivered. */
 bool dead[2];
+byte era[2];
 byte mine[2];
-bool called[2];
-bool attaching[TOKENS + 1];
+byte held[2];
+byte begun[2];
+byte heard[2];
+bool doubt[2];
+/* An attach is under way: what arrives for its mailbox waits for it. */
+byte attaching[2];
 
-/* The client, and what the model counts. */
 byte tokens;
 byte here = NONE;
 byte failed;
 byte moved;
 byte faults;
 byte crashes;
-bool given;
-/* The command is yet to be dispatched, at a node where its client waits for nothing else. */
-bool carried;
+bool delivered;
+bool taken[ATTEMPTS + 1];
+byte silences;
 
 #define alive(n) (!dead[n])
-/* What was to be shown has been: nothing after it is looked at. */
 #ifdef WORDS
 #define over false
 #else
-#define over (given || phase == ended)
+#define over (delivered || phase == ended)
 #endif
 #define came(f) (f != unsent)
 #define answered(f) (f == arrives || f == twice)
 
-/* What becomes of a command that is sent to the store. */
 inline send(f) {
   if
   :: f = arrives
@@ -87,151 +89,140 @@ inline send(f) {
   fi
 }
 
-/* script-notices.ts: call(). */
-inline call_waiter() {
-  if
-  :: waiter != 0 -> todo[place] = true
-  :: else
-  fi
-}
-
-/* script-moves.ts: finish(). */
 inline finish() {
-  boxed = false;
-  phase = ended;
+  phase = ended; by = NONE;
   ends++;
   assert(ends == 1)
 }
 
-/* script-moves.ts: recover(), ready(). */
-inline recover() {
+/* mailbox.lua: give(). `own` is set where the reply of node `n` carries the gift; any other node gets a message. */
+inline give(n) {
   if
-  :: attempts >= ATTEMPTS -> finish()
-  :: else -> phase = backoff
+  :: waiter != 0 && place != NONE && !declared[place] && place_era == era[place] ->
+    if
+    :: gift >= ATTEMPTS -> finish()
+    :: else ->
+      phase = given; gift++; by = place; by_era = place_era;
+      if
+      :: place == n -> own = gift
+      :: else ->
+#ifdef NUMBERED
+        told[place]++;
+#else
+        ids++; told[place] = ids;
+#endif
+        letter[place] = gift
+      fi
+    fi
+  :: else -> phase = boxed; by = NONE
   fi
 }
 
-/* script-nodes.ts: DETACH. */
-inline detach(token, order) {
+/* hand.ts: take(). An attempt is begun once, whichever answer brings it. */
+inline take(n, g) {
   if
-  :: order > left_order -> left_order = order
-  :: else
-  fi;
-  if
-  :: waiter == token -> todo[place] = false; waiter = 0; place = NONE
+#ifdef NO_MEMORY
+  :: g != 0 && held[n] != g ->
+#else
+  :: g != 0 && g > begun[n] ->
+#endif
+    assert(!taken[g]);
+    taken[g] = true; begun[n] = g; held[n] = g; delivered = true
   :: else
   fi
 }
 
-/* script-nodes.ts: ATTACH. `is_late` is its answer. */
-inline attach(n, token, again) {
+inline attach_step(n, token) {
   is_late = false;
   if
-  :: waiter != token ->
 #ifndef NO_ORDER
-    is_late = order_of[token] <= left_order || (waiter != 0 && order_of[token] < order_of[waiter]);
-#ifdef AGAIN_YIELDS
-    is_late = is_late || (again && waiter != 0);
+  :: waiter != token && waiter != 0 && order_of[token] < order_of[waiter] -> is_late = true
 #endif
-#else
-    is_late = again && waiter != 0;
-#endif
+  :: else ->
+    waiter = token; place = n; place_era = era[n];
     if
-    :: !is_late && waiter != 0 -> todo[place] = false
+    :: phase == boxed -> give(n)
     :: else
     fi
-  :: else
-  fi;
-  if
-  :: !is_late ->
-    waiter = token; place = n;
-    if
-    :: boxed -> todo[n] = true
-    :: else
-    fi
-  :: else
   fi
 }
 
-/* calls.ts: dispatch(), at either node; whoever dispatched may never learn that it was admitted. */
+/* What a run without a reply leaves: the node asks for what its mailboxes hold. */
+inline unsure(n) {
+#ifndef NO_SYNC
+  doubt[n] = true
+#else
+  skip
+#endif
+}
+
 proctype Dispatch(byte n) {
-  mtype:fate f; bool told;
+  mtype:fate f; byte own;
   atomic {
     send(f);
-    /* scripts.ts: ADMIT. A second arrival finds the command known. */
     if
-    :: came(f) && alive(n) ->
-      phase = ready; boxed = true;
-      told = (waiter != 0 && place == n);
-      call_waiter()
+    :: came(f) && alive(n) && phase == absent -> give(n)
     :: else
     fi
   };
-#ifdef LOST_NOTICE
-  /* The own waiter was told of in the reply alone. */
   atomic {
     if
-    :: told -> todo[n] = false
-    :: else
-    fi
-  };
-#endif
-  atomic {
-    if
-    :: told && answered(f) && alive(n) && mine[n] != 0 -> called[n] = true
+    /* The reply of a second arrival finds the command known, and carries no gift. */
+    :: alive(n) && f == arrives && own != 0 && mine[n] == waiter -> take(n, own)
+    :: alive(n) && f == arrives && own != 0 && mine[n] != waiter -> unsure(n)
+    :: alive(n) && f != arrives -> unsure(n)
     :: else
     fi;
-    told = false; f = 0
+    own = 0; f = 0
   }
 }
 
-/* waiters.ts: attach(). */
 proctype Attach(byte n, token) {
-  mtype:fate f; bool is_late;
-#ifdef ORDER_LAST
-  if
-  :: instance == token
-  :: atomic { instance != token -> goto gone }
-  fi;
-#endif
+  mtype:fate f; bool is_late; byte own;
   atomic {
-    /* script-nodes.ts: ORDER. Then the registry is asked: who speaks for the client later has a greater one. */
-    attaching[token] = true; orders++; order_of[token] = orders;
-#ifndef ORDER_LAST
+    orders++; order_of[token] = orders;
     if
-    :: instance != token -> attaching[token] = false; goto gone
-    :: else
+    :: instance != token -> goto gone
+    :: else -> attaching[n]++
     fi
-#endif
   };
   atomic {
     send(f);
     if
-    :: came(f) && alive(n) -> attach(n, token, false)
+    :: came(f) && alive(n) -> attach_step(n, token)
     :: else
     fi
   };
   atomic {
-    attaching[token] = false;
     if
-    :: alive(n) && answered(f) && !is_late && (mine[n] == 0 || order_of[mine[n]] < order_of[token]) ->
-      mine[n] = token; called[n] = true; goto gone
+    :: dead[n]
+    :: alive(n) && f == arrives && !is_late && order_of[mine[n]] < order_of[token] -> mine[n] = token; take(n, own)
+    :: alive(n) && f == twice && !is_late && order_of[mine[n]] < order_of[token] -> mine[n] = token; unsure(n)
     :: alive(n) && !answered(f) -> failed = token
-    :: else -> goto gone
-    fi
+    /* Replaced already: what its attach was given is asked for. */
+    :: else -> unsure(n)
+    fi;
+    attaching[n]--
   };
-  /* pass(): what may have come through is taken back. Until it is, others may attach. */
+  /* pass(): what may have come through is taken back, and what it was given returns to the box. */
   atomic {
     if
-    :: alive(n) -> detach(token, order_of[token])
+    :: alive(n) && failed == token && mine[n] != token ->
+      if
+      :: waiter == token -> waiter = 0; place = NONE
+      :: else
+      fi;
+      if
+      :: phase == given && by == n && by_era == era[n] && gift > begun[n] -> give(n); doubt[n] = true
+      :: else
+      fi
     :: else
     fi
   };
 gone:
-  atomic { is_late = false; f = 0 }
+  atomic { own = 0; is_late = false; f = 0 }
 }
 
-/* The client connects, again where its node has died or said no, and once to the other node out of a whim. */
 active proctype Client() {
   do
   :: atomic {
@@ -251,208 +242,166 @@ active proctype Client() {
   od
 }
 
-/* script-claims.ts: claim_next(). */
-inline claim_next() {
-  if
-  :: came(f) && waiter != token -> is_missing = waiter == 0; is_replaced = waiter != 0
-  :: came(f) && waiter == token && unsure && claim_of == token && claim_no == number ->
-    got = phase == attempted && attempts == claim_at && !concluded
-  :: came(f) && waiter == token && !(unsure && claim_of == token && claim_no == number) ->
-    claim_of = token; claim_no = number; claim_at = 0;
-    if
-    :: boxed && phase == ready ->
-      boxed = false; phase = attempted; attempts++; concluded = false; claim_at = attempts; got = true
-    :: else
-    fi;
-    todo[n] = false
-  :: else
-  fi
-}
-
-/* mailboxes.ts: drain(), step(), claim(). Claims are numbered; one bit tells a claim from the one before. */
-proctype Drain(byte n) {
-  mtype:fate f; bool got; bool is_missing; bool is_replaced; bool is_late; byte token; bit number; byte hand; bool unsure;
+/* loop.ts: the pass of a node, and what it leads to. */
+proctype Node(byte n) {
+  mtype:fate f; bool is_late; byte own; byte news; byte upto; byte was; bool anew; byte back; byte asked;
   do
-  :: atomic { !over && called[n] && mine[n] != 0 && alive(n) && instance != mine[n] ->
-      /* isCurrent(): a fenced waiter leaves. */
-      called[n] = false; token = mine[n]; mine[n] = 0;
-      detach(token, order_of[token]);
-      token = 0
-    }
-  :: atomic { !over && mine[n] != 0 && alive(n) && ((called[n] && instance == mine[n]) || (carried && !called[n] && !unsure)) ->
-      token = mine[n];
-      if
-      :: !unsure -> number = 1 - number
-      :: else
-      fi;
-      send(f);
-      /* claimAtOnce(): ADMIT and the claim behind it are one step, and have one reply. */
-      if
-      :: !called[n] && came(f) -> phase = ready; boxed = true; call_waiter()
-      :: else
-      fi;
-      if
-      :: !called[n] -> carried = false
-      :: else -> called[n] = false
-      fi;
-      claim_next();
-      unsure = !answered(f);
-      hand = attempts
-    };
-    atomic {
-      if
-      :: dead[n] -> break
-      /* A step that failed is made again by the next pass. */
-      :: alive(n) && !answered(f) -> called[n] = mine[n] == token
-#ifdef AGAIN_YIELDS
-      :: alive(n) && answered(f) && is_replaced && mine[n] == token -> mine[n] = 0
-      :: alive(n) && answered(f) && is_missing && mine[n] == token ->
-#else
-      /* again(): the answer may be old by now; who is to wait is decided by the orders. */
-      :: alive(n) && answered(f) && (is_missing || is_replaced) && mine[n] == token ->
-#endif
-        attach(n, token, true);
-        if
-        :: is_late -> mine[n] = 0
-        :: else -> called[n] = true
-        fi
-      :: alive(n) && answered(f) && got ->
-        /* attempts.ts: handOver(). */
-        given = true;
-        send(f);
-        /* scripts.ts: CONCLUDE. */
-        if
-        :: came(f) && phase == attempted && attempts == hand && !concluded -> concluded = true
-        :: else
-        fi
-      :: else
-      fi;
-      f = 0; got = false; is_missing = false; is_replaced = false; is_late = false; token = 0; hand = 0
-    }
-  :: atomic { dead[n] || over -> break }
-  od
-}
-
-/* loop.ts: pass(), again and again. take() hears the same in between, which is only sooner. */
-proctype Loop(byte n) {
-  mtype:fate f; bool calls; bool is_missing; bool is_replaced; bool is_late; byte named; byte held;
-  do
-  :: atomic { alive(n) && !over ->
-      named = mine[n]; calls = false; is_missing = false; is_replaced = false; held = 0;
-      send(f);
-      /* script-nodes.ts: RECONCILE. */
+  /* pass.lua: reads the messages, and recovers what incarnations declared dead hold. */
+  :: atomic { alive(n) && !over && !(doubt[n] && attaching[n] == 0) ->
+      send(f); news = 0; anew = false; own = 0; upto = heard[n]; was = heard[n];
       if
       :: came(f) ->
-        /* confirm(), and the waiters that the store names. */
+        anew = declared[n];
+#ifdef NUMBERED
         if
-        :: named != 0 && !(waiter == named && place == n) -> is_missing = waiter == 0; is_replaced = waiter != 0
+        :: told[n] > heard[n] -> news = letter[n]; upto = told[n]
         :: else
         fi;
+#else
+        /* The chain of ids is broken where the store lost what it told this node. */
         if
-        :: place == n && waiter != named -> held = waiter
+        :: told[n] < heard[n] -> anew = true
+        :: told[n] > heard[n] -> news = letter[n]; upto = told[n]
         :: else
         fi;
-        /* reap(): a dead node's waiters, and those of one that was silent for a minute. */
-        if
-        :: place == 1 - n && dead[1 - n] -> waiter = 0; todo[1 - n] = false; place = NONE
-        :: place == 1 - n && alive(1 - n) && faults < FAULTS ->
-          faults++; waiter = 0; todo[1 - n] = false; place = NONE
-        :: else
-        fi;
-        /* `wakes`: an attempt without patience, or a pause that is over. */
-        if
-        :: phase == attempted -> recover()
-        :: phase == backoff -> phase = ready; boxed = true; call_waiter()
-        :: else
-        fi;
-        calls = todo[n];
-#ifdef LOST_NOTICE
-        todo[n] = false;
-        calls = calls && f != twice;
-        is_missing = false; is_replaced = false; held = 0
 #endif
+        /* A second look at a lapsed lease declares it dead: of a dead node, or of one that is silent for so long. */
+        if
+        :: dead[1 - n] && !declared[1 - n] -> declared[1 - n] = true
+        :: alive(1 - n) && !declared[1 - n] && faults < FAULTS -> faults++; silences++; declared[1 - n] = true
+#ifdef ONE_LOOK
+        :: alive(1 - n) && !declared[1 - n] -> declared[1 - n] = true
+#endif
+        :: else
+        fi;
+        if
+        :: declared[1 - n] && place == 1 - n -> waiter = 0; place = NONE
+        :: else
+        fi;
+        /* Gifts of the pass travel by message, to its own node too: a pass is made again. */
+        if
+        :: (phase == given || phase == pause) && by != NONE && (by_era != era[by] || declared[by]) ->
+          assert(dead[by] || silences > 0 || by_era != era[by]);
+          give(NONE)
+        :: else
+        fi
       :: else
-      fi;
-#ifndef PROMPT
-      skip
+      fi
     };
     atomic {
-#endif
       if
       :: dead[n] -> break
       :: alive(n) && answered(f) ->
-#ifdef AGAIN_YIELDS
         if
-        :: is_replaced && mine[n] == named -> mine[n] = 0
-        :: else
-        fi;
-        is_replaced = false;
+        :: anew ->
+#ifndef NO_ANEW
+          /* Begins anew: what it held is recovered, and its waiter attaches again. */
+          era[n]++; declared[n] = false; held[n] = 0; heard[n] = told[n]; doubt[n] = true
+#else
+          declared[n] = false
 #endif
-        if
-        :: calls && mine[n] != 0 -> called[n] = true
-        :: else
-        fi;
-        if
-        /* restore(), again(): waits again, unless one with a greater order does. */
-        :: (is_missing || is_replaced) && mine[n] == named ->
-          send(f);
+        :: else ->
+          heard[n] = upto;
           if
-          :: came(f) -> attach(n, named, true)
-          :: else
-          fi;
-          if
-          :: answered(f) && is_late -> mine[n] = 0
-          :: answered(f) && !is_late -> called[n] = true
+          :: news > begun[n] && mine[n] != 0 -> take(n, news)
+          :: news > begun[n] && mine[n] == 0 && attaching[n] != 0 -> heard[n] = was
+          :: news > begun[n] && mine[n] == 0 && attaching[n] == 0 -> doubt[n] = true
           :: else
           fi
-        /* held(): the store thinks that somebody is here who is not. */
-        :: held != 0 && mine[n] != held && !attaching[held] ->
-          send(f);
-          if
-          :: came(f) -> detach(held, 0)
-          :: else
-          fi
+        fi
+      :: alive(n) && !answered(f) -> unsure(n)
+      fi;
+      news = 0; anew = false; f = 0; upto = 0; was = 0
+    }
+  /* mailbox.lua: sync(). What does the mailbox of its waiter hold? Gifts without a waiter are given back. */
+  :: atomic { alive(n) && !over && doubt[n] && attaching[n] == 0 ->
+      send(f); news = 0; is_late = false; own = 0; doubt[n] = false; asked = mine[n];
+      if
+      :: came(f) && mine[n] != 0 ->
+        attach_step(n, mine[n]);
+        if
+        :: phase == given && by == n && by_era == era[n] && !is_late -> news = gift
+        /* The message of the replacement lists what the former waiter was given. */
+        :: phase == given && by == n && by_era == era[n] && is_late && gift > begun[n] -> give(n)
         :: else
         fi
-      :: alive(n) && !answered(f)
+      :: came(f) && mine[n] == 0 && phase == given && by == n && by_era == era[n] && gift > begun[n] ->
+        if
+        :: place == n -> waiter = 0; place = NONE
+        :: else
+        fi;
+        give(n)
+      :: else
+      fi
+    };
+    atomic {
+      if
+      :: dead[n] -> break
+      :: alive(n) && answered(f) ->
+        if
+        :: is_late && mine[n] == asked -> mine[n] = 0
+        :: !is_late && mine[n] != 0 -> take(n, news)
+        :: else
+        fi
+      :: alive(n) && !answered(f) -> doubt[n] = true
       fi;
-      f = 0; named = 0; calls = false; is_missing = false; is_replaced = false; is_late = false; held = 0
+      news = 0; is_late = false; own = 0; f = 0; asked = 0
+    }
+  /* steps.lua: conclude() and retry(), after a timeout: the next attempt of what it holds. */
+  :: atomic { alive(n) && held[n] != 0 && !over ->
+      send(f); own = 0; back = held[n];
+      if
+      :: came(f) && phase == given && by == n && by_era == era[n] && gift == held[n] -> phase = pause
+      :: else
+      fi;
+      if
+      :: came(f) && phase == pause && by == n && by_era == era[n] && gift == held[n] -> give(n)
+      :: else
+      fi
+    };
+    atomic {
+      if
+      :: dead[n] -> break
+      :: alive(n) && answered(f) ->
+        if
+        :: held[n] == back -> held[n] = 0
+        :: else
+        fi;
+        if
+        :: f == arrives && own != 0 -> take(n, own)
+        :: f == twice -> unsure(n)
+        :: else
+        fi
+      :: alive(n) && !answered(f) -> unsure(n)
+      fi;
+      own = 0; f = 0; back = 0
     }
   :: atomic { dead[n] || over -> break }
   od
 }
 
-/* calls.ts: acknowledge() and settle(), as an instance says them that may have been superseded. */
+/* ends.ts: acknowledge() and settle(), as an instance says them that may have been superseded. */
 proctype Word(byte who) {
   byte asked;
-  (instance >= who && given) -> asked = instance;
-  /* script-ends.ts: ACKNOWLEDGE, fenced by what the registry said after the call was made. */
+  (instance >= who && delivered) -> asked = instance;
   atomic {
     if
 #ifndef NO_FENCE
-    :: asked == who && (phase == ready || phase == attempted || phase == backoff) ->
+    :: asked == who &&
 #else
-    :: phase == ready || phase == attempted || phase == backoff ->
+    ::
 #endif
-      assert(asked == who);
-      boxed = false; phase = acknowledged
-    :: else
-    fi
-  };
-  /* script-ends.ts: END. */
-  atomic {
-    if
 #ifndef NO_END
-    :: phase != ended && phase != absent && asked == who -> finish()
-#else
-    :: phase != absent && asked == who -> finish()
+       phase != ended &&
 #endif
+       phase != absent ->
+      assert(asked == who);
+      finish()
     :: else
     fi
   }
 }
 
-/* script-moves.ts: look(), after the deadline. */
 proctype Deadline() {
   atomic {
     if
@@ -462,29 +411,34 @@ proctype Deadline() {
   }
 }
 
-proctype Crash() {
+proctype Fate() {
   if
-  :: atomic { crashes < CRASHES -> crashes++; dead[0] = true; mine[0] = 0; called[0] = false }
-  :: atomic { crashes < CRASHES -> crashes++; dead[1] = true; mine[1] = 0; called[1] = false }
+  :: atomic { crashes < CRASHES -> crashes++; dead[0] = true; mine[0] = 0; held[0] = 0 }
+  :: atomic { crashes < CRASHES -> crashes++; dead[1] = true; mine[1] = 0; held[1] = 0 }
+#ifdef LOSS
+  /* A failover loses the last message to a node, which that node has read. */
+  :: atomic { faults < FAULTS && told[0] > 0 && told[0] == heard[0] && phase == absent -> faults++; told[0] = 0 }
+#endif
   :: skip
   fi
 }
 
 init {
   atomic {
-    run Drain(0); run Drain(1); run Loop(0); run Loop(1); run Crash();
+    /* Each node has been told something before. */
+    told[0] = 1; heard[0] = 1; told[1] = 1; heard[1] = 1;
+    run Node(0); run Node(1); run Fate();
 #ifdef WORDS
     run Word(1); run Word(2); run Deadline();
 #endif
     if
     :: run Dispatch(0)
     :: run Dispatch(1)
-    :: carried = true
     fi
   }
 }
 
 #ifndef WORDS
 /* An admitted command does not wait for ever: the client gets it, or it ends. */
-ltl not_stranded { [] (phase == ready -> <> (given || phase == ended)) }
+ltl not_stranded { [] ((phase == boxed || phase == given) -> <> (delivered || phase == ended)) }
 #endif

@@ -45,176 +45,59 @@ export const MUTANTS = [
   ...weaken('src/redis/deduplicator/claims.lua', 'test/redis/deduplicator.test.ts', [
     ['in a store, a claim runs out', 'if since and tonumber(since) > due then', 'if since then'],
   ]),
-  ...weaken('src/redis/delivery/node-script.ts', 'test/redis/delivery-batches.test.ts', [
-    ['a call that fails fails alone', 'local good, answer = pcall(run, ', 'local good, answer = true, run('],
-    ['no argument of a call says another', 'value.includes(SEPARATOR)', 'false'],
-    ['a script is given what the keys of its command end in', 'String(values[id])', "'' + id"],
-    ['a call with an invalid list is refused', 'write_all()', 'fail = function() end\nwrite_all()'],
+  ...weaken('src/redis/delivery/admission.lua', 'test/redis/delivery.test.ts', [
+    ['a command is listed under its scope', 'if scope ~= user then append(lists, scope, seq) end', ''],
+    ['a capacity that the host changed is shown', "(news ~= '' or new_scopes[scope])", 'new_scopes[scope]'],
+    ['a dispatch with another payload is refused', "    return 'C'\n", "    return 'S' .. text_of(c)\n"],
   ]),
-  ...weaken('src/redis/delivery/script-claims.ts', 'test/redis/delivery-hand-overs.test.ts', [
-    ['who has claimed in a run is not called by it', 'withdraw_call(c.user_id, c.client_id, c.mailbox)\n', ''],
+  ...weaken('src/redis/delivery/admission.lua', 'test/redis/delivery-bounds.test.ts', [
+    ['a reservation past its deadline holds no place', '    expire_due({{COMMANDS_A_PASS}}, true)\n', ''],
   ]),
-  ...weaken('src/redis/delivery/script-claims.ts', 'test/redis/delivery-claims.test.ts', [
-    ['a call that leaves the mailbox as it was brings nothing', ' or not freed', ''],
-  ]),
-  ...weaken('src/redis/delivery/script-claims.ts', 'test/redis/delivery-late.test.ts', [
-    [
-      'only the waiter claims',
-      "if waiter[1] ~= token then return waiter[1] and 'replaced' or 'missing' end",
-      "if not waiter[1] then return 'missing' end",
-    ],
-    ['what is to be done must be known', "if found[2] and c.action ~= '' then", 'if found[2] then'],
-  ]),
-  ...weaken('src/redis/delivery/script-ends.ts', 'test/redis/delivery-hand-overs.test.ts', [
-    [
-      'an acknowledgement reports the delivery',
-      'local isNews = note_hand_over(c, handed_over)\nif c.phase',
-      'local isNews = false\nif c.phase',
-    ],
-    ['a repeated acknowledgement reports the delivery', 'if isNews then save(c) end', ''],
-    [
-      'an end reports the delivery',
-      'local isNews = note_hand_over(c, handed_over)\nlocal isTaken',
-      'local isNews = false\nlocal isTaken',
-    ],
-    [
-      'a delivery of another attempt changes nothing',
-      'local isNews = c.attempts == handed_over and',
-      "local isNews = handed_over ~= '' and",
-    ],
-    ['a delivery is reported once', "== handed_over and c.last_outcome == ''", '== handed_over'],
-  ]),
-  ...weaken('src/redis/delivery/script-lists.ts', 'test/redis/full-store.test.ts', [
-    ['what a full store refuses stays on its lists', '  raise(D)\n  local was', '  local was'],
-  ]),
-  ...weaken('src/redis/delivery/script-lists.ts', 'test/redis/delivery-late.test.ts', [
-    ['a long list is written whole', 'for i = 1, #words, ${SLICE} do', 'for i = 1, 1 do'],
-  ]),
-  ...weaken('src/redis/delivery/script-lists.ts', 'test/redis/delivery-bounds.test.ts', [
+  ...weaken('src/redis/delivery/ending.lua', 'test/redis/delivery-lists.test.ts', [
     [
       'a list of a scope ends with its last record',
-      "if scope ~= '' and scope ~= user then leave_list(of_id(scope), ref) end",
+      "if scope and scope ~= user then call('LREM', K.of_of .. scope, '1', text(seq)) end",
       '',
     ],
   ]),
-  ...weaken('src/redis/delivery/script-lists.ts', 'test/redis/delivery.test.ts', [
-    ['a command is listed under its scope', 'if scope ~= user then list(of_id(scope), seq, ref) end', ''],
+  ...weaken('src/redis/delivery/ending.lua', 'test/redis/delivery.test.ts', [
+    ['an end counts by its reason', "add(reasons, reason ~= '' and reason or {{NO_REASON}}, 1)", ''],
+    ['the times of an ended command are counted', "  count('took ' .. times_of(c))\n", ''],
   ]),
-  ...weaken('src/redis/delivery/script-moves.ts', 'test/redis/delivery-faults.test.ts', [
-    [
-      'a foreign mailbox holds no command back from its end',
-      "redis.pcall('ZREM', box(c), c.command_id)",
-      "redis.call('ZREM', box(c), c.command_id)",
-    ],
+  ...weaken('src/redis/delivery/mailbox.lua', 'test/redis/delivery-faults.test.ts', [
+    ['a foreign mailbox holds no command back from its end', "redis.pcall('LREM'", "redis.call('LREM'"],
   ]),
-  ...weaken('src/redis/delivery/script-moves.ts', 'test/redis/delivery-late.test.ts', [
-    ['a record is that of its own key', "    and c.ref == user .. '\\\\n' .. client .. '\\\\n' .. id\n", ''],
-    ['an invalid number does not block a list', 'and is_whole(c.seq)', ''],
-    ['a foreign value in one place keeps nothing from the others', 'pcall(forget_oldest, kind)', 'forget_oldest(kind)'],
+  ...weaken('src/redis/delivery/record.lua', 'test/redis/delivery.test.ts', [
+    ['a record keeps sums of attempts without lines', "text(attempts + 1) .. '\\t'", "text(attempts) .. '\\t'"],
   ]),
-  ...weaken('src/redis/delivery/script-nodes.ts', 'test/redis/delivery-presence.test.ts', [
-    [
-      'the clearing up removes no waiter that moved',
-      "if redis.call('HGET', key, 'incarnation') == dead then redis.call('DEL', key) end",
-      "redis.call('DEL', key)",
-    ],
+  ...weaken('src/redis/delivery/status.lua', 'test/redis/bad-rows.test.ts', [
+    ['a record is that of its own key', ' and ref_at(seq) == ref', ''],
   ]),
   ...weaken(
-    'src/redis/delivery/script-nodes.ts',
+    'src/redis/delivery/waiters.lua',
+    ['test/redis/delivery-replies.test.ts', 'test/redis/delivery-steps.test.ts'],
     [
-      'test/redis/delivery-presence.test.ts',
-      'test/redis/delivery-replies.test.ts',
-      'test/redis/delivery-order.test.ts',
-    ],
-    [
-      [
-        'a renewing waiter takes over from no newer one',
-        'if was[1] then isLate = own < (tonumber(was[4]) or 0) end',
-        'if was[1] then isLate = false end',
-      ],
+      ['an attach after its own detach is late', 'own_order <= left or ', ''],
+      ['a late attach takes the mailbox from no newer waiter', 'own_order < tonumber(was.order)', 'false'],
     ],
   ),
-  ...weaken('src/redis/delivery/script-nodes.ts', 'test/redis/delivery-replies.test.ts', [
+  ...weaken(
+    'src/redis/delivery/words.lua',
+    ['test/redis/delivery.test.ts', 'test/redis/delivery-steps.test.ts'],
     [
-      'an attach after its own detach is late',
-      "local isLate = own <= (tonumber(redis.call('GET', K(D, 'left', user, client))) or 0)",
-      'local isLate = false',
+      [
+        'in a store, attempts are bounded',
+        '  if tonumber(c.attempts) >= tonumber(c.max_attempts) then\n',
+        '  if false then\n',
+      ],
+      [
+        'a delivery of another attempt changes nothing',
+        'or c.delivery ~= delivery then\n    if what',
+        'then\n    if what',
+      ],
+      ['a delivery after the end is late', 'and now - ago < tonumber(c.ended_at) then', 'then'],
     ],
-  ]),
-  ...weaken('src/redis/delivery/script-nodes.ts', 'test/redis/delivery-late.test.ts', [
-    ['only the waiter that waits detaches', 'if waiter[1] ~= token then return 0 end', ''],
-  ]),
-  ...weaken('src/redis/delivery/script-notices.ts', 'test/redis/delivery-hand-overs.test.ts', [
-    [
-      'what comes behind a claim is called again',
-      "called[mailbox], calls[user .. '\\\\n' .. client] = nil, nil",
-      "calls[user .. '\\\\n' .. client] = nil",
-    ],
-  ]),
-  ...weaken('src/redis/delivery/script-notices.ts', 'test/redis/delivery-nodes.test.ts', [
-    ['numbers grow in a store that has lost its own', 'if at <= last then at = last + 1 end', ''],
-    ['a dead node is left no word', 'if not lease or tonumber(lease) <= now then return end', ''],
-    [
-      'a message is repeated until it is received',
-      "redis.call('ZREMRANGEBYSCORE', news, '-inf', after)",
-      "redis.call('DEL', news)",
-    ],
-  ]),
-  ...weaken('src/redis/delivery/script-places.ts', 'test/redis/delivery-bounds.test.ts', [
-    [
-      'a reservation past its deadline holds no place',
-      "redis.call('ZREMRANGEBYSCORE', key, '-inf', now_text)\n    held",
-      'held',
-    ],
-    ['a scope without reservations leaves no capacity', "zcall('HDEL', 'capacities', scope)", ''],
-  ]),
-  ...weaken('src/redis/delivery/script-places.ts', 'test/redis/delivery-late.test.ts', [
-    [
-      'in a store, a user’s place comes back once',
-      "if zcall('ZREM', 'deadlines', ref) == 1 and zcall('HINCRBY'",
-      "if zcall('ZREM', 'deadlines', ref) and zcall('HINCRBY'",
-    ],
-  ]),
-  ...weaken('src/redis/delivery/script-places.ts', 'test/redis/delivery.test.ts', [
-    [
-      'a capacity that the host changed is shown',
-      'if isNew and (held == 1 or isNews) then',
-      'if isNew and held == 1 then',
-    ],
-  ]),
-  ...weaken('src/redis/delivery/script-recovery.ts', 'test/redis/delivery.test.ts', [
-    [
-      'in a store, attempts are bounded',
-      "if attempts >= count_of(c.max_attempts) then return finish(c, 'failed', 'attempts_exhausted') end",
-      '',
-    ],
-  ]),
-  ...weaken('src/redis/delivery/script-recovery.ts', 'test/redis/delivery-late.test.ts', [
-    [
-      'a claim that never reached its node counts against no bound',
-      '  c.max_attempts = text(count_of(c.max_attempts) + 1)\n',
-      '',
-    ],
-  ]),
-  ...weaken('src/redis/delivery/scripts.ts', 'test/redis/delivery-hand-overs.test.ts', [
-    ['a delivery before the end is recorded after it', "if isOpen and outcome == 'handed_over' and", 'if false and'],
-    ['a delivery after the end is late', 'now - tonumber(ago) <', '0 <'],
-  ]),
-  ...weaken('src/redis/delivery/scripts.ts', 'test/redis/delivery-late.test.ts', [
-    [
-      'a dispatch that is refused leaves the place to another one of its command',
-      "if redis.call('EXISTS', sharers) == 1 then return 1 end",
-      '',
-    ],
-    ['an ended command releases its reservation, whichever scope it has', "if attempt == '' then", 'if false then'],
-  ]),
-  ...weaken('src/redis/delivery/scripts.ts', 'test/redis/delivery-faults.test.ts', [
-    [
-      'a command that was lost from its mailbox returns when it is dispatched again',
-      "if not redis.call('ZSCORE', waiting, id) then",
-      'if false then',
-    ],
-  ]),
+  ),
   ...weaken('src/redis/event-bus/publish.lua', 'test/redis/last-events.test.ts', [
     ['notes about sites do not prevent publishing', "redis.pcall('HLEN', last)", "redis.call('HLEN', last)"],
     ['what is noted for sites is bounded', 'if noted >= LAST_MAX and', 'if false and'],

@@ -6,12 +6,11 @@ import { parseInput } from '../../contract/input.js'
 import { Refusal } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
 import type { Store } from '../store/store.js'
-import type { Mailboxes } from './mailboxes.js'
-import type { LocalWaiter, Waiters } from './waiters.js'
+import type { LocalWaiter, Mailboxes } from './mailboxes.js'
+import { mailboxOf } from './record.js'
 
 export interface AttachOptions {
   store: Store
-  waiters: Waiters
   mailboxes: Mailboxes
   connections: Pick<ConnectionRegistry, 'currentInstance'> | undefined
   maxWaiters: number
@@ -20,44 +19,38 @@ export interface AttachOptions {
 }
 
 export function createAttach(options: AttachOptions): CommandDispatcher['attach'] {
-  const { store, waiters, mailboxes, connections, maxWaiters, maxWaitersPerUser, isClosed } = options
+  const { store, mailboxes, connections, maxWaiters, maxWaitersPerUser, isClosed } = options
   return async (given, deliver) => {
     if (isClosed()) throw new Refusal('closed')
     const instance = parseInput(Instance, given)
     requireIdentity(instance)
     if (typeof deliver !== 'function') throw new Refusal('invalid_input', 'deliver: must be a function')
+    const mailbox = mailboxOf(instance)
     const shard = shardOf(instance.user_id, await store.claimShards())
     // In this order: an instance that takes over after the registry was asked gets a greater one.
-    const order = await waiters.order(shard)
+    const order = await mailboxes.order(shard)
     const current = await connections?.currentInstance(instance)
     if (connections && current !== instance.instance_id) throw new Refusal('stale_instance')
-    const isFull = waiters.size >= maxWaiters || waiters.of(instance.user_id) >= maxWaitersPerUser
-    if (isFull && !waiters.find(instance)) throw new Refusal('capacity_exceeded')
+    const isFull = mailboxes.size >= maxWaiters || mailboxes.of(instance.user_id) >= maxWaitersPerUser
+    if (isFull && !mailboxes.find(mailbox)) throw new Refusal('capacity_exceeded')
     const waiter: LocalWaiter = {
       ...instance,
-      token: crypto.randomUUID(),
+      mailbox,
       shard,
       order,
       deliver,
-      claim: 0,
-      isUnanswered: false,
-      carried: null,
-      returned: null,
-      isCalled: false,
-      isDraining: false,
-      isMore: false,
-      isClaiming: false,
-      held: new Set(),
-      goOn() {},
+      queue: [],
+      open: new Set(),
+      isPumping: false,
     }
-    await waiters.attach(waiter, mailboxes.call)
+    await mailboxes.attach(waiter)
     if (isClosed()) {
-      await waiters.leave(waiter)
+      await mailboxes.leave(waiter)
       throw new Refusal('closed')
     }
     return {
       async detach() {
-        if (waiters.isWaiting(waiter)) await waiters.leave(waiter)
+        if (mailboxes.isWaiting(waiter)) await mailboxes.leave(waiter)
       },
     }
   }

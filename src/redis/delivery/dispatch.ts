@@ -1,35 +1,35 @@
-/** How the shared-store dispatcher admits a command: checked, its place reserved, and entered. */
+/** How the shared-store dispatcher admits a command: checked, its place reserved, and written. */
 import type * as z from 'zod'
 import { shown } from '../../contract/checks.js'
 import type { ConnectionRegistry } from '../../contract/connections.js'
 import { type CommandDispatcher, DispatchInput } from '../../contract/delivery-dispatch.js'
 import { requireIdentity } from '../../contract/delivery-rules.js'
 import { digest64 } from '../../contract/digest.js'
-import { commandKey } from '../../contract/ids.js'
+import { commandKey, encodePart } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
 import { canonicalJson, toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
+
 import { Refusal, wasNotRun } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
 import { toUnavailable } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import { BadRow } from '../table/rows.js'
-import type { Claims } from './claims.js'
 import { fenceOf, NO_FENCE } from './ends.js'
-import { admittedStatus, readDeliveryStatus } from './format.js'
-import type { DeliveryRun } from './run.js'
-import { ADMIT, LOOK, RELEASE, RESERVE } from './scripts.js'
+import type { Mailboxes } from './mailboxes.js'
+import { admittedStatus, mailboxOf, readRecord } from './record.js'
+import type { Answered, DeliveryRun } from './run.js'
 
 export interface DispatchOptions {
   store: Store
   delivery: DeliveryRun
+  mailboxes: Mailboxes
   connections: Pick<ConnectionRegistry, 'currentInstance'> | undefined
   capacityOf: (scope_id: string) => number
   maxAttempts: number
   deadlineMs: number
   isClosed: () => boolean
   nudge: (delayMs: number) => void
-  claims: Claims
 }
 
 /** Scopes whose capacity the store is known to have been told; that of any other is told again. */
@@ -47,98 +47,132 @@ function createToldCapacities() {
   }
 }
 
-type Admission = Parameters<typeof ADMIT.callOf>[0] & { next_claim: string }
 type Input = z.output<typeof DispatchInput>
 
+/** What the steps of an admission are given, as far as all of them share it. */
+interface Admission {
+  mailbox: string
+  ref: string
+  id: string
+  scope: string
+  shard: number
+  scopeShard: number
+  capacity: number
+  news: '' | '1'
+  deadlineMs: number
+  /** Which waiter it needs, and the current instance. */
+  needs: '' | 'any' | 'current'
+  current: string
+  payload: string
+  maxAttempts: number
+}
+
 export function createDispatch(options: DispatchOptions): CommandDispatcher['dispatch'] {
-  const { store, delivery, connections, capacityOf, claims } = options
+  const { store, delivery, mailboxes, connections, capacityOf } = options
   const told = createToldCapacities()
 
-  /**
-   * With its place in another shard, which is reserved before the command is admitted: whoever dies in between leaves a
-   * reservation that its deadline frees, and never a command without one.
-   */
-  async function admitElsewhere(input: Input, shard: number, scopeShard: number, admission: Admission) {
-    const { scope, ttl, capacity, news, user, client, id } = admission
-    const ref = commandKey(input)
-    const attempt = crypto.randomUUID()
-    const giveBack = () =>
-      delivery.run(RELEASE, scopeShard, { scope, ref, attempt }).catch((error) => store.onError(error))
+  /** @param place the deadline of a reservation in another shard, or why it was refused already. */
+  function admit(input: Input, admission: Admission, place = { deadline: '', refused: '' }): Promise<Answered> {
+    const { mailbox, ref, id, scope, shard, scopeShard, payload } = admission
+    const given = [
+      mailbox,
+      id,
+      input.action,
+      scope,
+      scopeShard === shard ? '' : scopeShard,
+      place.deadline,
+      admission.deadlineMs,
+      admission.capacity,
+      admission.news,
+      admission.maxAttempts,
+      // What is compared is what travels: two spellings of one JSON value are one payload.
+      digest64(`${input.action}\n${canonicalJson(JSON.parse(payload))}`),
+      admission.needs,
+      admission.current,
+      place.refused,
+      payload,
+    ]
+    return delivery.run('A', shard, given, mailbox, ({ answer }) => {
+      if (answer[0] !== 'G') return
+      // Given to a waiter of this node: what it is to be handed is known here.
+      const [deadline, , order = ''] = answer.slice(1).split('\0')
+      const deadlineAt = Number(deadline)
+      const { action } = input
+      mailboxes.take({ ref, delivery: '1', attempt: 1, deadlineAt, order, action, payload }, shard)
+    })
+  }
 
-    const { answer: known } = await delivery.run(LOOK, shard, { user, client, id })
-    const isNew = known === null || readDeliveryStatus(known, input)?.status.terminal?.state === 'rejected'
-    const isReserved =
-      !isNew || (await delivery.run(RESERVE, scopeShard, { scope, ref, ttl, capacity, news, attempt })).answer
-    const refused = isReserved ? '' : 'capacity_exceeded'
-    const admitting = delivery.run(ADMIT, shard, { ...admission, scope_shard: scopeShard, refused })
-    const admitted = await admitting.catch(async (error: unknown) => {
+  /**
+   * With its place in another shard, which is reserved before the command is admitted, and fixes its deadline: whoever dies in
+   * between leaves a reservation that its deadline frees, and never a command without one.
+   */
+  async function admitElsewhere(input: Input, admission: Admission): Promise<Answered> {
+    const { shard, scopeShard, scope, ref, deadlineMs, capacity, news } = admission
+    const dispatch = crypto.randomUUID()
+    const giveBack = () => delivery.run('L', scopeShard, [scope, ref, dispatch]).catch((error) => store.onError(error))
+
+    const { answer: known } = await delivery.run('K', shard, [ref])
+    const isNew = known === '' || readRecord(known, input)?.status.terminal?.state === 'rejected'
+    // Forgotten meanwhile it is not admitted without a place.
+    if (!isNew) return admit(input, admission, { deadline: '', refused: 'capacity_exceeded' })
+    const { answer: deadline } = await delivery.run('V', scopeShard, [scope, ref, deadlineMs, capacity, news, dispatch])
+    if (deadline === '') return admit(input, admission, { deadline: '', refused: 'capacity_exceeded' })
+    const admitted = await admit(input, admission, { deadline, refused: '' }).catch(async (error: unknown) => {
       // A place for a command that there certainly is not; where that is not known, its deadline frees it.
       if (wasNotRun(error)) await giveBack()
       throw error
     })
-    const { became, record } = admitted.answer
-    const status = became === 'admitted' ? undefined : readDeliveryStatus(record, input)?.status
-    if (status && (status.terminal !== null || status.admission.scope_id !== scope)) await giveBack()
+    const { answer } = admitted
+    const isAdmitted = answer[0] === 'G' || answer[0] === 'N'
+    const status = isAdmitted || answer === 'C' ? undefined : readRecord(answer.slice(1), input)?.status
+    if (
+      !isAdmitted &&
+      (!status || status.terminal !== null || status.admission.scope_id !== (input.scope_id ?? input.user_id))
+    )
+      await giveBack()
     return admitted
-  }
-
-  function admitHere(input: Input, shard: number, admission: Admission) {
-    const { next_claim, claimed, sent } = claims.atOnce(input)
-    admission.next_claim = next_claim
-    const running = delivery.run(ADMIT, shard, admission, claimed)
-    sent(running)
-    return running
   }
 
   return async (given) => {
     const input = parseInput(DispatchInput, given)
     requireIdentity(input)
-    const { text } = toJson(input.payload, RECORD_BYTES)
-    const { user_id, client_id, command_id, action, scope_id: scope = user_id } = input
-    const { was_asked, current } = input.require_waiter ? await fenceOf(connections, input) : NO_FENCE
+    const { text: payload } = toJson(input.payload, RECORD_BYTES)
+    const { user_id, command_id, scope_id = user_id } = input
+    const { wasAsked, current } = input.require_waiter ? await fenceOf(connections, input) : NO_FENCE
     if (options.isClosed()) throw new Refusal('closed')
 
     const shards = await store.claimShards()
-    const [shard, scopeShard] = [shardOf(user_id, shards), shardOf(scope, shards)]
-    const capacity = Math.min(capacityOf(scope), Number.MAX_SAFE_INTEGER)
+    const [shard, scopeShard] = [shardOf(user_id, shards), shardOf(scope_id, shards)]
+    const capacity = Math.min(capacityOf(scope_id), Number.MAX_SAFE_INTEGER)
     const deadlineMs = input.deadline_ms ?? options.deadlineMs
-    // Written out: an object that begins with a spread costs more than the rest of the admission.
-    const admission = {
-      next_claim: '',
-      user: user_id,
-      client: client_id,
-      id: command_id,
-      action,
-      scope,
-      scope_shard: '',
+    const mailbox = mailboxOf(input)
+    const id = encodePart(command_id)
+    const admission: Admission = {
+      mailbox,
+      ref: `${mailbox}:${id}`,
+      id,
+      scope: encodePart(scope_id),
+      shard,
+      scopeShard,
       capacity,
-      news: told.has(scope, capacity) ? '' : '1',
-      ttl: deadlineMs,
-      max_attempts: input.max_attempts ?? options.maxAttempts,
-      // What is compared is what travels: two spellings of one JSON value are one payload.
-      fingerprint: digest64(`${action}\n${canonicalJson(JSON.parse(text))}`),
-      needs: input.require_waiter ? (was_asked ? 'current' : 'any') : '',
+      news: told.has(scope_id, capacity) ? '' : '1',
+      deadlineMs,
+      needs: input.require_waiter ? (wasAsked ? 'current' : 'any') : '',
       current,
-      refused: '',
-      payload_text: text,
+      payload,
+      maxAttempts: input.max_attempts ?? options.maxAttempts,
     }
-    const { now, answer } =
-      scopeShard === shard
-        ? await admitHere(input, shard, admission)
-        : await admitElsewhere(input, shard, scopeShard, admission)
-    const { became, record } = answer
-    if (became === 'admitted') {
-      told.add(scope, capacity)
+    const { now, answer } = await (scopeShard === shard ? admit(input, admission) : admitElsewhere(input, admission))
+    if (answer[0] === 'G' || answer[0] === 'N') {
+      told.add(scope_id, capacity)
       options.nudge(deadlineMs)
-      return admittedStatus(input, scope, now, Number(record))
+      const [deadline, node = '', , instance = ''] = answer.slice(1).split('\0')
+      return admittedStatus(input, scope_id, now, Number(deadline), [decodeURIComponent(node), instance])
     }
-    const status = readDeliveryStatus(record, input)?.status
+    if (answer === 'C') throw new Refusal('command_conflict')
+    const status = readRecord(answer.slice(1), input)?.status
     if (!status)
-      throw toUnavailable(
-        store,
-        new BadRow(`the store should have answered the record of ${shown(commandKey(input))}, and did not`),
-      )
-    if (became === 'conflict') throw new Refusal('command_conflict')
+      throw toUnavailable(store, new BadRow(`Expected the store to return the record of ${shown(commandKey(input))}`))
     return status
   }
 }

@@ -4,102 +4,93 @@ import type { CommandKey } from '../../contract/delivery.js'
 import { AcknowledgeInput, CancelInput, type CommandDispatcher, SettleInput } from '../../contract/delivery-dispatch.js'
 import { toReason } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
-import type { Outcomes } from './outcomes.js'
+import { wasNotRun } from '../../refusal.js'
+import { shardOf } from '../store/keys.js'
+import type { Store } from '../store/store.js'
+import type { Hand } from './hand.js'
+import type { Mailboxes } from './mailboxes.js'
+import { mailboxOf, refOf } from './record.js'
 import type { DeliveryRun } from './run.js'
-import { ACKNOWLEDGE, END } from './script-ends.js'
 
 type Registry = Pick<ConnectionRegistry, 'currentInstance'> | undefined
 
 /** Whether a registry was asked (1, else ''), and whom it says to be current. */
 interface Fence {
-  was_asked: string
+  wasAsked: string
   current: string
 }
 
 /** No registry is there to say who is current. */
-export const NO_FENCE: Fence = { was_asked: '', current: '' }
+export const NO_FENCE: Fence = { wasAsked: '', current: '' }
 
-/** What the registry says of a client, as scripts are given it. */
+/** What the registry says of a client, as steps are given it. */
 export async function fenceOf(registry: Registry, client: { user_id: string; client_id: string }): Promise<Fence> {
   if (!registry) return NO_FENCE
-  return { was_asked: '1', current: (await registry.currentInstance(client)) ?? '' }
+  return { wasAsked: '1', current: (await registry.currentInstance(client)) ?? '' }
 }
 
+/** `k` acknowledged, `n` refused; `r`, `f` and `c` end the command as resulted, failed and cancelled. */
+type Word = 'k' | 'n' | 'r' | 'f' | 'c'
+
 export function createEnds(
+  store: Store,
   delivery: DeliveryRun,
-  { carriedAfter }: Pick<Outcomes, 'carriedAfter'>,
+  hand: Hand,
+  mailboxes: Mailboxes,
   registry: Registry,
 ): Pick<CommandDispatcher, 'acknowledge' | 'settle' | 'cancel'> {
-  async function end(
+  async function say(
     command: CommandKey,
-    state: 'resulted' | 'failed' | 'cancelled',
-    reason: string | undefined,
-    instance = '',
-    { was_asked, current } = NO_FENCE,
-    acknowledge = false,
-  ) {
-    const { next_claim, handed_over, ago, claimed, sent } = carriedAfter(command, current)
-    const running = delivery.runFor(
-      END,
-      command.user_id,
-      {
-        next_claim,
-        user: command.user_id,
-        client: command.client_id,
-        id: command.command_id,
-        state,
-        reason: toReason(reason) ?? '',
-        instance,
-        was_asked,
-        current,
-        handed_over,
-        ago,
-        attempt: crypto.randomUUID(),
-        acknowledges: acknowledge ? '1' : '',
-      },
-      claimed,
-    )
-    sent(running)
-    return (await running).answer
+    word: Word,
+    reason: string,
+    instance: string,
+    { wasAsked, current }: Fence,
+    acknowledges = false,
+  ): Promise<boolean> {
+    const ref = refOf(command)
+    const shard = shardOf(command.user_id, await store.claimShards())
+    const handed = hand.takeReport(ref)
+    const given = [
+      ref,
+      word,
+      reason,
+      instance,
+      wasAsked,
+      current,
+      handed?.delivery ?? '',
+      acknowledges ? '1' : '',
+      crypto.randomUUID(),
+    ]
+    try {
+      const { answer } = await delivery.run('S', shard, given, mailboxOf(command))
+      if (handed && answer !== '1') hand.returnReport(handed)
+      return answer === '1'
+    } catch (error) {
+      if (handed) hand.returnReport(handed)
+      if (!wasNotRun(error) && hand.has(ref)) mailboxes.mayHaveEnded(ref, shard)
+      throw error
+    }
   }
 
   return {
     async acknowledge(given) {
       const { instance_id, state, reason, ...command } = parseInput(AcknowledgeInput, given)
-      const { was_asked, current } = await fenceOf(registry, command)
-      const { next_claim, handed_over, ago, claimed, sent } = carriedAfter(command, current)
-      const running = delivery.runFor(
-        ACKNOWLEDGE,
-        command.user_id,
-        {
-          next_claim,
-          user: command.user_id,
-          client: command.client_id,
-          id: command.command_id,
-          state: state ?? 'acknowledged',
-          reason: toReason(reason) ?? 'refused',
-          instance: instance_id,
-          was_asked,
-          current,
-          handed_over,
-          ago,
-          attempt: crypto.randomUUID(),
-        },
-        claimed,
-      )
-      sent(running)
-      return (await running).answer
+      const fence = await fenceOf(registry, command)
+      return state === 'refused'
+        ? say(command, 'n', toReason(reason) ?? 'refused', instance_id, fence)
+        : say(command, 'k', '', instance_id, fence)
     },
 
     async settle(given) {
       const { state, reason, instance_id, acknowledge, ...command } = parseInput(SettleInput, given)
       const fence = instance_id === undefined ? NO_FENCE : await fenceOf(registry, command)
-      return end(command, state, reason, instance_id, fence, acknowledge)
+      const word = state === 'resulted' ? 'r' : 'f'
+      return say(command, word, toReason(reason) ?? '', instance_id ?? '', fence, acknowledge)
     },
 
     async cancel(given) {
       const { reason, ...command } = parseInput(CancelInput, given)
-      return end(command, 'cancelled', reason)
+      return say(command, 'c', toReason(reason) ?? '', '', NO_FENCE)
     },
   }
 }

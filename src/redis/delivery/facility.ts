@@ -11,20 +11,19 @@ import { METADATA_BYTES } from '../../contract/limits.js'
 import { defineOptions, type Input, optionsOf } from '../../contract/options.js'
 import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
 import { createAttach } from './attach.js'
-import { createDeliveryAttempts } from './attempts.js'
 import { createChurnWriter } from './churn.js'
-import { createClaims } from './claims.js'
 import { createDispatch } from './dispatch.js'
 import { createEnds } from './ends.js'
+import { createHand } from './hand.js'
 import { createHeartbeat } from './heartbeat.js'
+import { createInboxes } from './inbox.js'
 import { createDeliveryInspector } from './inspector.js'
 import { LegacyStream } from './legacy.js'
-import { createDeliveryLoop, type DeliveryLoop, type Sweep } from './loop.js'
+import { createDeliveryLoop, createShardStates, type DeliveryLoop, type Sweep } from './loop.js'
 import { createMailboxes, type Mailboxes } from './mailboxes.js'
 import { NODES } from './nodes.js'
-import { createOutcomes } from './outcomes.js'
-import { createDeliveryRun } from './run.js'
-import { createWaiters } from './waiters.js'
+import { mailboxOfRef } from './record.js'
+import { createDeliveryRun, type DeliveryRun } from './run.js'
 
 /** Options of a dispatcher over a shared store, without the store. */
 const OfLegacy = defineOptions({
@@ -68,47 +67,74 @@ export function commandDispatcherOn(
   const metadata = options.metadata && JSON.parse(toJson(options.metadata, METADATA_BYTES).text)
   const bounds = readDeliveryBounds(options)
 
-  const incarnation = crypto.randomUUID()
+  // An injected clock stands for that of the node, too.
+  const clock = store.now ?? (() => performance.now())
   const onChange = () => heartbeat.changed()
-  const delivery = createDeliveryRun({
+  const onError = (error: unknown) => store.onError(error)
+  const stateOf = createShardStates()
+  const delivery: DeliveryRun = createDeliveryRun({
     store,
-    incarnation,
     nodeId,
     ...bounds,
-    onNotice: (notice, shard) => mailboxes.notice(notice, shard),
+    incarnationIn: (shard) => stateOf(shard).incarnation,
+    onMessage: (message, shard) => mailboxes.receive(message, shard),
+    onUnsure: (_shard, unsure) => mailboxes.unsure(unsure),
     onTime: (now) => churn.at(now),
     onCount(kind, name, times) {
       churn.count(kind, name, times)
       onChange()
     },
   })
-  const attempts = createDeliveryAttempts(onChange)
-  const nudge = (delayMs: number) => loop.nudge(delayMs)
-  const onError = (error: unknown) => store.onError(error)
-  const waiters = createWaiters({ delivery, onChange, onError })
-  const parts = { store, delivery, waiters, connections, ...bounds, nudge, onError }
-  const hasRoom = () => mailboxes.hasRoom()
-  const claims = createClaims({ ...parts, hasRoom, resume: (waiter) => mailboxes.call(waiter) })
-  const outcomes = createOutcomes({ ...parts, claims })
-  const mailboxes: Mailboxes = createMailboxes({ ...parts, attempts, claims, outcomes })
+  const hand = createHand({
+    clock,
+    ackTimeoutMs: bounds.ackTimeoutMs,
+    async conclude({ ref, delivery: number, shard }, what, ago) {
+      const { answer } = await delivery.run('C', shard, [ref, number, what, ago], mailboxOfRef(ref))
+      return answer === 'p'
+    },
+    async retry({ ref, delivery: number, shard }) {
+      await delivery.run('G', shard, [ref, number], mailboxOfRef(ref))
+    },
+    onChange,
+    onError,
+  })
+  const holdsLease = (shard: number) => clock() < stateOf(shard).holdsUntil
+  const mailboxes: Mailboxes = createMailboxes({
+    ...bounds,
+    delivery,
+    hand,
+    connections,
+    holdsLease,
+    onChange,
+    onError,
+  })
+  const inboxes = createInboxes({
+    store,
+    onMessage: (message, shard) => mailboxes.receive(message, shard),
+    onGap: (shard) => loop.passSoon(shard),
+    // What a node that is closed leaves undone is no failure.
+    onError: (error) => loop.closed || onError(error),
+  })
   const onPass = () => {
     void heartbeat.publish().catch(() => {})
     void churn.publish()
   }
   const loop: DeliveryLoop = createDeliveryLoop({
-    ...parts,
-    incarnation,
+    store,
+    clock,
+    delivery,
+    hand,
+    inboxes,
     mailboxes,
-    outcomes,
-    attempts,
     sweeps,
     onPass,
+    stateOf,
   })
   const state = () => ({
     is_listening: loop.isListening,
     passed_at: loop.passedAt,
-    active_drainers: attempts.clients,
-    connection_waiters: waiters.size,
+    active_drainers: mailboxes.clients,
+    connection_waiters: mailboxes.size,
     counters: delivery.counters,
     latency: delivery.latency,
     ...(metadata && { metadata }),
@@ -116,21 +142,22 @@ export function commandDispatcherOn(
   const heartbeat = createHeartbeat(store, nodeId, state)
   const churn = createChurnWriter(store, nodeId)
   const inspector = createDeliveryInspector(store, legacy)
+  const parts = { store, delivery, mailboxes, connections, ...bounds, isClosed: () => loop.closed }
   loop.start()
 
   let closing: Promise<CloseResult> | undefined
   async function close(): Promise<CloseResult> {
-    const told = outcomes.close()
-    const counted = told.then(() => churn.publish({ isForced: true }))
+    const reported = hand.close()
+    const counted = reported.then(() => churn.publish({ isForced: true }))
     await loop.close()
-    await endWithin([counted, waiters.close(CLOSE_TIMEOUT_MS), heartbeat.close()], CLOSE_TIMEOUT_MS)
-    return { aborted: waiters.undetached }
+    await endWithin([counted, mailboxes.close(CLOSE_TIMEOUT_MS), heartbeat.close()], CLOSE_TIMEOUT_MS)
+    return { aborted: mailboxes.undetached }
   }
 
   return {
-    dispatch: createDispatch({ ...parts, claims, isClosed: () => loop.closed }),
-    ...createEnds(delivery, outcomes, connections),
-    attach: createAttach({ ...parts, mailboxes, isClosed: () => loop.closed }),
+    dispatch: createDispatch({ ...parts, nudge: loop.nudge }),
+    ...createEnds(store, delivery, hand, mailboxes, connections),
+    attach: createAttach(parts),
     async reconcile() {
       await loop.reconcile()
       await Promise.all([heartbeat.publish(), churn.publish({ isForced: true })])

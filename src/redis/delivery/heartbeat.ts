@@ -4,7 +4,7 @@ import { createAlarm } from '../../async/timer.js'
 import { runScript } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import { keptMs, type NodeRecord } from './nodes.js'
-import { BEAT } from './script-nodes.js'
+import { BEAT } from './scripts.js'
 
 /** Changes within this time share one heartbeat. */
 const QUIET_MS = 50

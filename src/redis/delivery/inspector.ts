@@ -4,18 +4,30 @@ import { expiredAt, requireIdentity } from '../../contract/delivery-rules.js'
 import { Refusal } from '../../refusal.js'
 import type { Store } from '../store/store.js'
 import { readPage } from '../table/pages.js'
-import { BadRow, readIndex } from '../table/rows.js'
+import { defineReadScript, readShard } from '../table/read-script.js'
+import { BadRow } from '../table/rows.js'
 import { versioned } from '../table/version.js'
 import { readDeliveryChurn } from './churn.js'
 import { listCommands } from './commands.js'
-import { RECORD_TEXT_BYTES, readDeliveryStatus } from './format.js'
 import type { LegacyStream } from './legacy.js'
+import { CHUNK } from './library.js'
 import { listMailboxes } from './mailbox-list.js'
 import { NODES } from './nodes.js'
+import { RECORD_TEXT_BYTES, readRecord, refOf, withRecords } from './record.js'
 import { getScope, listScopes } from './scopes.js'
+import statusLua from './status.lua'
 import { readSummary } from './summary.js'
 
 const NAME = 'delivery'
+
+const STATUS = defineReadScript(
+  {
+    args: ['ref', 'at'],
+    constants: { CHUNK, RECORD_BYTES: RECORD_TEXT_BYTES },
+    answer: ([record = null]) => record,
+  },
+  withRecords(statusLua),
+)
 
 /** @param legacy An older command stream to look at besides. */
 export function createDeliveryInspector(store: Store, legacy: LegacyStream | undefined = undefined): DeliveryInspector {
@@ -42,11 +54,10 @@ export function createDeliveryInspector(store: Store, legacy: LegacyStream | und
       const { user_id, client_id, command_id } = read.data
       const shard = await store.shardOf(user_id, ctx)
       const key = store.key(shard, NAME, 'command', user_id, client_id, command_id)
-      // What is longer was not written by us, and its beginning says so.
-      const range = ['GETRANGE', key, '0', String(RECORD_TEXT_BYTES)]
-      const [now, record] = await Promise.all([store.time(ctx), readIndex(store, range, ctx)])
-      if (typeof record !== 'string' || record === '') return null
-      const found = readDeliveryStatus(record, read.data)
+      const asked = { ref: refOf(read.data), at: 0 }
+      const [now, record] = await Promise.all([store.time(ctx), readShard(store, STATUS, shard, asked, ctx)])
+      if (record === '') return null
+      const found = readRecord(record, read.data)
       if (!found) {
         store.onError(new BadRow(`${key} should hold the record of a command, and holds something else`), ctx)
         return null

@@ -1,28 +1,22 @@
-/** The loop of a node: reconciles every shard, calls again what failed, and says that the node is alive. */
+/** The loop of a node: passes over every shard, which keep its lease, read its messages and do what is due. */
 import { createAlarm } from '../../async/timer.js'
 import { HEARTBEAT_MS } from '../../contract/delivery-rules.js'
-import { shardOf } from '../store/keys.js'
 import { throwMostSevere } from '../store/script.js'
 import type { Store } from '../store/store.js'
-import type { DeliveryAttempts } from './attempts.js'
+import type { Hand } from './hand.js'
+import type { Inboxes } from './inbox.js'
+import { LEASE_MS } from './library.js'
 import type { Mailboxes } from './mailboxes.js'
-import type { Outcomes } from './outcomes.js'
 import type { DeliveryRun } from './run.js'
-import { RECONCILE, TAKE } from './script-nodes.js'
-import { LEASE_MS, type Waiters } from './waiters.js'
-import { createWakeUps } from './wake-ups.js'
 
-/** Commands of one pass over a shard: a few milliseconds in which the store serves nobody else. */
-const PASS_MAX = 200
-/** Commands in hand that one pass names to a shard. */
-const COMMANDS_NAMED = 50
-/** Passes that follow each other faster do not name again what the node holds. */
+/** Passes and confirmations that follow each other faster are left out. */
 const CONFIRM_MS = 500
-/** Shortest sleep: many commands that end one after the other share a pass. */
-const SLEEP_MIN_MS = 10
-
-const EMPTY_INVENTORY: { waiters: number; held: readonly string[] } = { waiters: 0, held: [] }
-
+/** Shortest sleep. */
+const SLEEP_MIN_MS = 100
+/** A lease that has lapsed and is not renewed for so long, by this node's own clock, is of a node that is dead. */
+const SUSPECT_MS = 2_000
+/** Times that one pass goes over a shard at most. */
+const ROUNDS_MAX = 50
 /** Times that one pass runs a sweep of a shard at most. */
 const SWEEPS_MAX = 10
 
@@ -32,14 +26,27 @@ const SWEEPS_MAX = 10
  */
 export type Sweep = (shard: number) => Promise<boolean>
 
+/** What this node is in one shard. */
+interface ShardState {
+  incarnation: string
+  /** The incarnation before, until the store knows that it is over. */
+  former: string
+  isKnown: boolean
+  /** Until when the lease certainly holds, by the clock of this node. */
+  holdsUntil: number
+  scopeAfter: string
+  /** Lapsed leases of others, and since when this node has seen each. */
+  suspects: Map<string, number>
+  passing: Promise<void> | undefined
+}
+
 export interface DeliveryLoopOptions {
   store: Store
-  incarnation: string
+  clock: () => number
   delivery: DeliveryRun
+  hand: Hand
+  inboxes: Inboxes
   mailboxes: Mailboxes
-  outcomes: Outcomes
-  waiters: Waiters
-  attempts: DeliveryAttempts
   sweeps: readonly Sweep[]
   /** A pass is over. */
   onPass: () => void
@@ -47,72 +54,110 @@ export interface DeliveryLoopOptions {
 
 export type DeliveryLoop = ReturnType<typeof createDeliveryLoop>
 
-export function createDeliveryLoop(options: DeliveryLoopOptions) {
-  const { store, incarnation, delivery, mailboxes, outcomes, waiters, attempts, sweeps, onPass } = options
+/** What this node is in each shard: an incarnation is one life of it there. */
+export function createShardStates() {
+  const states = new Map<number, ShardState>()
+  return (shard: number): ShardState => {
+    const known = states.get(shard)
+    if (known) return known
+    const state: ShardState = {
+      incarnation: crypto.randomUUID(),
+      former: '',
+      isKnown: false,
+      holdsUntil: Number.NEGATIVE_INFINITY,
+      scopeAfter: '0',
+      suspects: new Map(),
+      passing: undefined,
+    }
+    states.set(shard, state)
+    return state
+  }
+}
+export type ShardStates = ReturnType<typeof createShardStates>
+
+export function createDeliveryLoop(options: DeliveryLoopOptions & { stateOf: ShardStates }) {
+  const { store, clock, delivery, hand, inboxes, mailboxes, sweeps, onPass, stateOf } = options
   let closed = false
   /** What a node that is closed leaves undone is no failure. */
   const report = (error: unknown) => {
     if (!closed) store.onError(error)
   }
-  const wakeUps = createWakeUps(store, incarnation, (shard) => void take(shard), report)
-  const taking = new Map<number, { again: boolean }>()
-  /** The number of the last news heard of each shard: what is up to it, the store may forget. */
-  const heard = new Map<number, string>()
+  let confirmedAt = Number.NEGATIVE_INFINITY
   let sweptAt = Number.NEGATIVE_INFINITY
-  /** When each shard was last told what this node holds. */
-  const confirmedAt = new Map<number, number>()
   const alarm = createAlarm(() => void wake())
+  const opened = new Set<number>()
   let passedAt: number | null = null
   let shardCount = 1
 
-  /** Fetches what waits for this node in a shard; wake-ups in the meantime lead to one more look. */
-  async function take(shard: number) {
-    const under = taking.get(shard)
-    if (under) {
-      under.again = true
-      return
+  function suspectsOf(state: ShardState, seen: string): void {
+    const now = clock()
+    const entries = seen === '' ? [] : seen.slice(0, -1).split(',')
+    state.suspects = new Map(entries.map((entry) => [entry, state.suspects.get(entry) ?? now]))
+  }
+
+  /** The store took this node for dead, or has lost what it told it: it is another incarnation from now on. */
+  function beginAnew(shard: number, state: ShardState) {
+    state.former = state.incarnation
+    state.incarnation = crypto.randomUUID()
+    state.isKnown = false
+    state.holdsUntil = Number.NEGATIVE_INFINITY
+    hand.dropShard(shard)
+    inboxes.open(shard, state.incarnation)
+  }
+
+  /** One round over a shard: the instant, in how many ms the next is due, and whether there is more at once. */
+  async function round(shard: number, state: ShardState) {
+    const sentAt = clock()
+    const { incarnation, former, isKnown } = state
+    const suspects = [...state.suspects].filter(([, since]) => sentAt - since >= SUSPECT_MS).map(([entry]) => entry)
+    const given = [
+      isKnown ? inboxes.heard(shard) : '',
+      suspects.map((entry) => `${entry},`).join(''),
+      state.scopeAfter,
+      former,
+    ]
+    const { now, answer, isTold } = await delivery.run('R', shard, given)
+    if (state.incarnation !== incarnation) return { now, nextIn: 0, isMore: true, isLapsed: false }
+    if (answer === 'anew') {
+      beginAnew(shard, state)
+      return { now, nextIn: 0, isMore: true, isLapsed: false }
     }
-    const state = { again: true }
-    taking.set(shard, state)
-    try {
-      while (state.again && !closed) {
-        state.again = false
-        const { answer } = await delivery.run(TAKE, shard, { after: heard.get(shard) ?? '0' })
-        heard.set(shard, answer.heard)
-        state.again ||= answer.isMore
-      }
-    } catch (error) {
-      // The next pass takes it.
-      report(error)
-    } finally {
-      taking.delete(shard)
-    }
+    const [standing, more, next, scopeAfter = '0', seen = '', ...entries] = answer.split('\x03')
+    state.isKnown = true
+    state.former = ''
+    state.holdsUntil = sentAt + LEASE_MS
+    state.scopeAfter = scopeAfter
+    suspectsOf(state, seen)
+    inboxes.readAll(
+      shard,
+      entries.filter((entry) => entry !== ''),
+    )
+    const nextIn = Number(next) < 0 ? HEARTBEAT_MS : Number(next)
+    return { now, nextIn, isMore: more === '1' || isTold, isLapsed: standing === 'lapsed' || !isKnown }
   }
 
   /** Everything that is due now in a shard, and in how many ms the next is. */
-  async function passShard(shard: number, always: boolean): Promise<{ now: number; nextIn: number }> {
-    await outcomes.tellHandOvers(shard)
-    let held = always || isConfirmationDue(shard) ? inventoryOf(shard) : EMPTY_INVENTORY
-    while (true) {
-      const pass = { max_commands: PASS_MAX, lease_ms: LEASE_MS, after: heard.get(shard) ?? '0' }
-      const inventory = { waiters: held.waiters, held_json: JSON.stringify(held.held) }
-      const { now, answer } = await delivery.run(RECONCILE, shard, { ...pass, ...inventory })
-      heard.set(shard, answer.heard)
-      if (held.held.length > 0) confirmedAt.set(shard, performance.now())
-      held = EMPTY_INVENTORY
-      if (answer.isLapsed) await mailboxes.renew(shard)
-      if (!answer.isMore || closed) return { now, nextIn: answer.nextIn }
+  async function passShard(shard: number): Promise<{ now: number; nextIn: number }> {
+    const state = stateOf(shard)
+    let isLapsed = false
+    for (let rounds = 1; ; rounds++) {
+      const answer = await round(shard, state)
+      isLapsed ||= answer.isLapsed
+      if (answer.isMore && rounds < ROUNDS_MAX && !closed) continue
+      if (isLapsed) await mailboxes.syncShard(shard)
+      return answer
     }
   }
 
-  const isConfirmationDue = (shard: number) =>
-    performance.now() - (confirmedAt.get(shard) ?? Number.NEGATIVE_INFINITY) >= CONFIRM_MS
-
-  /** As the pass over a shard is given it: how many waiters, who they are, and commands in hand. */
-  function inventoryOf(shard: number): typeof EMPTY_INVENTORY {
-    const named = waiters.toConfirm(shard)
-    const commands = attempts.toConfirm(COMMANDS_NAMED, (user_id) => shardOf(user_id, shardCount) === shard)
-    return { waiters: named.length, held: [...named.flat(), ...commands] }
+  /** Reads what was missed in a shard, once at a time. */
+  function passSoon(shard: number) {
+    const state = stateOf(shard)
+    if (closed || state.passing) return
+    state.passing = passShard(shard)
+      .then(() => {}, report)
+      .finally(() => {
+        state.passing = undefined
+      })
   }
 
   /** What fails goes to `onError`, and is due again with the next pass: it must not keep commands waiting. */
@@ -131,17 +176,24 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
     await Promise.all(shards.flatMap((shard) => sweeps.map((each) => sweep(each, shard))))
   }
 
-  /** @param always names what the node holds, however short ago it did. */
+  /** @param always confirms what the node holds, however short ago it did. */
   async function pass(always: boolean): Promise<number> {
     shardCount = await store.joinShards()
-    if (!closed) wakeUps.listen(shardCount)
-    const all = await Promise.allSettled(Array.from({ length: shardCount }, (_, shard) => passShard(shard, always)))
+    const shards = Array.from({ length: shardCount }, (_, shard) => shard)
+    for (const shard of closed ? [] : shards) {
+      if (opened.has(shard)) continue
+      opened.add(shard)
+      inboxes.open(shard, stateOf(shard).incarnation)
+    }
+    await hand.pass()
+    const all = await Promise.allSettled(shards.map(passShard))
     const passes = all.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
     const now = Math.min(...passes.map((shard) => shard.now))
-    if (passes.length > 0) attempts.pass(now)
-    waiters.pass()
-    mailboxes.pass()
-    outcomes.pass()
+    if (passes.length > 0) hand.expire(now)
+    if (always || performance.now() - confirmedAt >= CONFIRM_MS) {
+      confirmedAt = performance.now()
+      await mailboxes.pass()
+    }
     await sweepAll(always)
     // Last: a shard that is lost holds up nothing of the others.
     throwMostSevere(all)
@@ -165,7 +217,8 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
   }
 
   return {
-    start: () => wakeWithin(0),
+    start: () => alarm.advance(0),
+    passSoon,
 
     /** Brings the next pass forward when the loop would sleep longer than `delayMs`. */
     nudge: wakeWithin,
@@ -178,11 +231,11 @@ export function createDeliveryLoop(options: DeliveryLoopOptions) {
       closed = true
       passedAt = null
       alarm.clear()
-      await wakeUps.close()
+      await inboxes.close()
     },
 
     get isListening() {
-      return !closed && wakeUps.isHeard(shardCount)
+      return !closed && inboxes.isHeard(shardCount)
     },
     get passedAt() {
       return passedAt

@@ -1,47 +1,151 @@
-/** How the mailboxes that connections of this node wait at are drained, and what the node is told about them. */
-import { createSemaphore } from '../../async/semaphore.js'
-import { unref } from '../../async/timer.js'
+/** The connections that wait at this node, what they are handed, and how the node and the store agree on both. */
+import { endWithin } from '../../async/ending.js'
 import type { ConnectionRegistry } from '../../contract/connections.js'
-import { clientKey } from '../../contract/ids.js'
-import { type Claimed, type DeliveryAttempts, toClaimed } from './attempts.js'
-import type { Claims } from './claims.js'
-import type { Outcomes } from './outcomes.js'
+import type { Command, Deliver } from '../../contract/delivery-dispatch.js'
+import { toTimestamp } from '../../contract/ids.js'
+import { deepFreeze } from '../../contract/json.js'
+import { Refusal, wasNotRun } from '../../refusal.js'
+import type { Attempt, Hand, Held } from './hand.js'
+import { keyOfRef, mailboxOfRef, readRecord } from './record.js'
 import type { DeliveryRun } from './run.js'
-import type { LocalWaiter, Waiters } from './waiters.js'
 
-/** Steps of drains under way at once; the others wait for their turn, at most one of each waiter. */
-const STEPS_MAX = 200
-/**
- * A mailbox waits this long for a hand-over before it claims the next command beside it. Most end sooner, and then the
- * claim travels with what the node says of them, which saves the store a run.
- */
-const HANDOVER_WAIT_MS = 50
+/** Waiters that say something at once: well below what a store takes at a time. */
+const BATCH = 100
+/** Waiters of which a pass asks whether the store holds the same: a few milliseconds of it in all. */
+const CONFIRMED = 100
+
+/** A connection that waits. */
+export interface LocalWaiter {
+  readonly user_id: string
+  readonly client_id: string
+  readonly instance_id: string
+  readonly mailbox: string
+  readonly shard: number
+  /** Greater than that of every attach that was begun before; names the waiter. */
+  readonly order: string
+  readonly deliver: Deliver
+  /** Given by the store and not begun. */
+  queue: Held[]
+  /** `deliver` runs. */
+  readonly open: Set<Held>
+  isPumping: boolean
+}
 
 interface MailboxesOptions {
   delivery: DeliveryRun
-  attempts: DeliveryAttempts
-  waiters: Waiters
-  claims: Claims
-  outcomes: Outcomes
-  ackTimeoutMs: number
-  maxDeliveriesPerClient: number
+  hand: Hand
   connections: Pick<ConnectionRegistry, 'currentInstance'> | undefined
-  /** Told when something is to be done in `delayMs`. */
-  nudge: (delayMs: number) => void
+  maxDeliveriesPerClient: number
+  /** Whether the lease of this node in a shard is certain to hold. */
+  holdsLease: (shard: number) => boolean
+  onChange: () => void
   onError: (error: unknown) => void
 }
 
 export type Mailboxes = ReturnType<typeof createMailboxes>
 
+/** `reference delivery,...` */
+function* itemsOf(text: string): Generator<[ref: string, delivery: string]> {
+  for (const item of text === '' ? [] : text.split(',')) {
+    const [ref = '', delivery = ''] = item.split(' ')
+    yield [ref, delivery]
+  }
+}
+
+/** The attempt in a message of the store. */
+function attemptOf([
+  ,
+  ref = '',
+  delivery = '',
+  attempt,
+  deadline,
+  order = '',
+  action = '',
+  ...payload
+]: readonly string[]): Attempt {
+  return {
+    ref,
+    delivery,
+    attempt: Number(attempt),
+    deadlineAt: Number(deadline),
+    order,
+    action,
+    payload: payload.join('\t'),
+  }
+}
+
 export function createMailboxes(options: MailboxesOptions) {
-  const { delivery, attempts, waiters, claims, outcomes, connections, nudge, onError } = options
-  const { ackTimeoutMs, maxDeliveriesPerClient } = options
-  const { isWaiting } = waiters
-  /** Whose last step failed: the next pass calls them again. */
+  const { delivery, hand, connections, maxDeliveriesPerClient, holdsLease, onChange, onError } = options
+  /** By mailbox, in the order in which they were last confirmed. */
+  const waiters = new Map<string, LocalWaiter>()
+  const perUser = new Map<string, number>()
+  /** By shard and order: attaches under way, and what came for them before their answer. */
+  const attaching = new Map<string, Attempt[]>()
+  /** Gone here, but the store could not be told yet. */
+  const leaving = new Set<LocalWaiter>()
+  /** Of which it is not known what the store has given them. */
+  const doubtful = new Set<LocalWaiter>()
+  /** Commands in hand, by reference and with their shards, that may have ended or been acknowledged unheard. */
+  const unheard = new Map<string, number>()
+  /** What could not be given back yet. */
+  const returning = new Set<() => Promise<void>>()
+  /** Whose last step failed. */
   const failed = new Set<LocalWaiter>()
-  const steps = createSemaphore(STEPS_MAX, Number.POSITIVE_INFINITY, () => undefined)
-  /** Waits until fewer than the most steps are under way. A hand-over under way does not count as one. */
-  const turn = () => new Promise<void>((resolve) => steps.acquire(1, resolve))
+  let clients = 0
+
+  const isWaiting = (waiter: LocalWaiter) => waiters.get(waiter.mailbox) === waiter
+
+  function countOf(user_id: string, step: number) {
+    const count = (perUser.get(user_id) ?? 0) + step
+    if (count > 0) perUser.set(user_id, count)
+    else perUser.delete(user_id)
+  }
+
+  /** Gives an attempt back: one that was not begun was none. */
+  async function giveBack(ref: string, number: string, shard: number): Promise<void> {
+    const again = () => giveBack(ref, number, shard)
+    try {
+      await delivery.run('B', shard, [ref, number, ''], mailboxOfRef(ref))
+    } catch (error) {
+      returning.add(again)
+      onError(error)
+    }
+  }
+
+  /** What was not begun goes back; what a former waiter has in hand is left to its timeout. */
+  function drop(waiter: LocalWaiter) {
+    if (!isWaiting(waiter)) return
+    waiters.delete(waiter.mailbox)
+    doubtful.delete(waiter)
+    failed.delete(waiter)
+    countOf(waiter.user_id, -1)
+    const { queue } = waiter
+    waiter.queue = []
+    for (const held of queue) {
+      if (held.phase !== 'queued') continue
+      hand.drop(held)
+      void giveBack(held.ref, held.delivery, held.shard)
+    }
+    onChange()
+  }
+
+  async function runDetach(waiter: LocalWaiter): Promise<void> {
+    const { mailbox, order, shard } = waiter
+    try {
+      const { answer } = await delivery.run('X', shard, [mailbox, order])
+      leaving.delete(waiter)
+      for (const [ref, number] of itemsOf(answer))
+        if (!hand.knows(ref, Number(number))) void giveBack(ref, number, shard)
+    } catch (error) {
+      leaving.add(waiter)
+      onError(error)
+    }
+  }
+
+  async function leave(waiter: LocalWaiter): Promise<void> {
+    drop(waiter)
+    await runDetach(waiter)
+  }
 
   /** Whether the waiter still speaks for its client. A fenced one is released: its instance attaches again if it returns. */
   async function isCurrent(waiter: LocalWaiter): Promise<boolean> {
@@ -55,139 +159,281 @@ export function createMailboxes(options: MailboxesOptions) {
     }
     if (current === waiter.instance_id || !isWaiting(waiter)) return isWaiting(waiter)
     delivery.count('other', 'waiter_fenced')
-    await waiters.leave(waiter)
+    await leave(waiter)
     return false
   }
 
-  /** What the next claim of the mailbox comes to; nothing where its waiter does not speak for the client any more. */
-  async function nextClaim(waiter: LocalWaiter) {
-    waiter.isClaiming = true
-    try {
-      const answer = await claims.takeCarried(waiter)
-      if (answer !== undefined) return answer
-      if (!isWaiting(waiter) || !(await isCurrent(waiter))) return undefined
-      return await claims.claim(waiter)
-    } finally {
-      waiter.isClaiming = false
+  function begin(waiter: LocalWaiter, held: Held) {
+    const { ref, action, attempt, deadlineAt } = held
+    const command: Command = {
+      ...keyOfRef(ref),
+      action,
+      payload: JSON.parse(held.payload),
+      attempt,
+      deadline_at: toTimestamp(deadlineAt),
     }
-  }
-
-  /**
-   * Hands over what was claimed. Resolves when the mailbox may go on: when that has ended or has taken a while, and fewer
-   * commands than the most are being handed over.
-   */
-  function handOver(waiter: LocalWaiter, claimed: Claimed, begunAt: number): Promise<void> {
-    return new Promise((resolve) => {
-      let isAwaited = true
-      waiter.goOn = () => {
-        if (isAwaited || waiter.held.size >= maxDeliveriesPerClient) return
-        waiter.goOn = () => {}
-        resolve()
-      }
-      const endWait = () => {
-        isAwaited = false
-        waiter.goOn()
-      }
-      const timer = unref(setTimeout(endWait, HANDOVER_WAIT_MS))
-      attempts.handOver(claimed, waiter.deliver, {
-        held: (held) => waiter.held.add(held),
-        over(held) {
-          waiter.held.delete(held)
-          clearTimeout(timer)
-          if (isAwaited) endWait()
-          else waiter.goOn()
-        },
-        concluded(outcome, isLate) {
-          if (isLate) delivery.count('other', 'late_outcome')
-          else outcomes.conclude(claimed, waiter.shard, outcome, begunAt)
-        },
-      })
+    if (waiter.open.size === 0) clients++
+    waiter.open.add(held)
+    held.onOver = () => {
+      if (!waiter.open.delete(held)) return
+      if (waiter.open.size === 0) clients--
+      pump(waiter)
+    }
+    hand.begin(held, (signal) => waiter.deliver(deepFreeze(command), { signal }), {
+      // The store may have more for the client, and sees no free place before it is told.
+      isFull: waiter.open.size + waiter.queue.length >= maxDeliveriesPerClient,
+      onLate: () => delivery.count('other', 'late_outcome'),
     })
   }
 
-  /** One command further; whether there may be another. */
-  async function step(waiter: LocalWaiter): Promise<boolean> {
-    const begunAt = performance.now()
-    const answer = await nextClaim(waiter)
-    if (answer === undefined) return false
-    if (answer === 'more') return true
-    if (answer === 'empty') return false
-    // `replaced` too may be old by now: the orders decide who is to wait.
-    if (answer === 'missing' || answer === 'replaced') return waiters.reattach(waiter)
-    if (waiter.returned !== null) return false
-    waiter.isMore = answer.behind > 0
-    const claimed = toClaimed(waiter, answer)
-    nudge(ackTimeoutMs)
-    steps.release()
-    await handOver(waiter, claimed, begunAt)
-    await turn()
-    // Whatever has come since has called.
-    return waiter.isMore || waiter.carried !== null
+  function beginAll(waiter: LocalWaiter) {
+    while (waiter.queue.length > 0 && waiter.open.size < maxDeliveriesPerClient && isWaiting(waiter)) {
+      const held = waiter.queue.shift()
+      if (held?.phase === 'queued') begin(waiter, held)
+    }
   }
 
-  async function drain(waiter: LocalWaiter): Promise<void> {
-    waiter.isDraining = true
-    await turn()
+  async function pumpCurrent(waiter: LocalWaiter) {
+    waiter.isPumping = true
     try {
-      // What was claimed for one that was replaced meanwhile is handed over all the same.
-      while ((waiter.isCalled && isWaiting(waiter)) || waiter.carried) {
-        waiter.isCalled = false
-        while ((isWaiting(waiter) || waiter.carried) && (await step(waiter)));
+      while (waiter.queue.length > 0 && waiter.open.size < maxDeliveriesPerClient && isWaiting(waiter)) {
+        if (!(await isCurrent(waiter))) return
+        // The registry may have taken its time.
+        if (!holdsLease(waiter.shard)) {
+          doubtful.add(waiter)
+          return
+        }
+        beginAll(waiter)
       }
     } catch (error) {
       if (isWaiting(waiter)) failed.add(waiter)
       onError(error)
+    } finally {
+      waiter.isPumping = false
     }
-    steps.release()
-    // In the same step as the last look at `isCalled`, or a call in between would be lost.
-    waiter.isDraining = false
   }
 
-  /** There is something in the mailbox, or may be. */
-  function call(waiter: LocalWaiter) {
-    waiter.isCalled = true
-    if (!waiter.isDraining) void drain(waiter)
+  /** Hands over what waits in the queue, as far as there is a free place. */
+  function pump(waiter: LocalWaiter) {
+    if (waiter.isPumping || waiter.queue.length === 0 || !isWaiting(waiter)) return
+    if (waiter.open.size >= maxDeliveriesPerClient) return
+    // Another node may have been given what this one holds.
+    if (!holdsLease(waiter.shard)) doubtful.add(waiter)
+    else if (connections) void pumpCurrent(waiter)
+    else beginAll(waiter)
   }
 
-  /** Waits again, and looks for what was missed. */
-  async function restore(waiter: LocalWaiter) {
+  /** The store has given an attempt to a waiter of this node. */
+  function take(attempt: Attempt, shard: number) {
+    const early = attaching.get(`${shard} ${attempt.order}`)
+    if (early) {
+      early.push(attempt)
+      return
+    }
+    const waiter = waiters.get(mailboxOfRef(attempt.ref))
+    if (waiter?.order !== attempt.order) {
+      if (!hand.knows(attempt.ref, Number(attempt.delivery))) void giveBack(attempt.ref, attempt.delivery, shard)
+      return
+    }
+    const held = hand.take(attempt, shard)
+    if (!held) return
+    waiter.queue.push(held)
+    pump(waiter)
+  }
+
+  async function fetch(ref: string, number: string, shard: number) {
+    const { answer } = await delivery.run('D', shard, [ref, number])
+    if (answer[0] === 'c') take(attemptOf(answer.split('\t')), shard)
+  }
+
+  /** Agrees with the store on who waits and what it was given; whatever it says that is not so is put right. */
+  async function sync(waiter: LocalWaiter): Promise<void> {
+    const { mailbox, instance_id, order, shard } = waiter
+    doubtful.delete(waiter)
+    const mark = hand.mark()
     try {
-      if (await waiters.reattach(waiter)) call(waiter)
+      const { answer } = await delivery.run('W', shard, [mailbox, instance_id, order, maxDeliveriesPerClient])
+      if (!isWaiting(waiter)) return
+      if (answer[0] === 'L') {
+        delivery.count('other', 'waiter_replaced')
+        drop(waiter)
+        return
+      }
+      const given = new Map(itemsOf(answer.slice(1)))
+      for (const held of [...waiter.queue, ...waiter.open])
+        if (held.arrival <= mark && given.get(held.ref) !== held.delivery) {
+          hand.drop(held)
+          unheard.set(held.ref, shard)
+        }
+      waiter.queue = waiter.queue.filter(({ phase }) => phase === 'queued')
+      await Promise.all(
+        [...given].map(async ([ref, number]) => {
+          if (!hand.knows(ref, Number(number))) await fetch(ref, number, shard)
+        }),
+      )
+      pump(waiter)
     } catch (error) {
-      // Its next step finds out whether it still waits.
-      failed.add(waiter)
+      if (isWaiting(waiter)) doubtful.add(waiter)
       onError(error)
     }
   }
 
-  return {
-    call,
-    /** Whether a step could begin now. */
-    hasRoom: () => !steps.isFull,
+  /** Asks what became of a command whose end, or acknowledgement, this node may not have been told of. */
+  async function lookUp(ref: string, shard: number): Promise<void> {
+    unheard.delete(ref)
+    try {
+      const { answer } = await delivery.run('K', shard, [ref])
+      const status = readRecord(answer, keyOfRef(ref))?.status
+      if (!status || status.terminal) hand.apply(status?.terminal?.state ?? 'forgotten', ref)
+      else if (status.acknowledgement.state !== 'none') hand.apply('acknowledged', ref)
+    } catch (error) {
+      unheard.set(ref, shard)
+      onError(error)
+    }
+  }
 
-    /** What the store of `shard`, or another node, has to say to this one. */
-    notice(notice: string, shard: number) {
-      const [kind, user_id, client_id, rest] = notice.split('\n') as [string, string, string, string]
-      const client = { user_id, client_id }
-      const waiter = waiters.find(client)
-      if (kind === 'call') {
-        if (waiter) call(waiter)
-      } else if (kind === 'missing' || kind === 'replaced') {
-        if (waiter?.token === rest) void restore(waiter)
-      } else if (kind === 'held') {
-        waiters.detachUnknown(user_id, client_id, rest, shard)
-      } else attempts.applyNotice(kind, `${clientKey(client)}\n${rest}`)
+  async function inBatches<T>(all: readonly T[], work: (one: T) => Promise<void>) {
+    for (let i = 0; i < all.length; i += BATCH) await Promise.all(all.slice(i, i + BATCH).map(work))
+  }
+
+  return {
+    get size() {
+      return waiters.size
+    },
+    /** How many clients are being handed something. */
+    get clients() {
+      return clients
+    },
+    of: (user_id: string) => perUser.get(user_id) ?? 0,
+    find: (mailbox: string) => waiters.get(mailbox),
+    isWaiting,
+    leave,
+    take,
+
+    async order(shard: number): Promise<string> {
+      return (await delivery.run('O', shard, [])).answer
     },
 
-    /** The node's lease in `shard` had run out: whoever waits there says so again, and looks for what it missed. */
-    renew: (shard: number) => waiters.each(shard, restore),
+    /**
+     * Waits at the mailbox in place of whoever did; not where a later one waits or has waited there.
+     *
+     * @throws Refusal `stale_instance` when that is another instance; `unavailable`, and then it does not wait.
+     */
+    async attach(waiter: LocalWaiter): Promise<void> {
+      const { mailbox, instance_id, order, shard } = waiter
+      const early: Attempt[] = []
+      attaching.set(`${shard} ${order}`, early)
+      let given = ''
+      let waits = false
+      try {
+        const { answer } = await delivery.run('W', shard, [mailbox, instance_id, order, maxDeliveriesPerClient])
+        const former = waiters.get(mailbox)
+        const isLate = answer[0] === 'L' || (former && Number(former.order) > Number(order))
+        if (answer[0] === 'L' && answer.slice(1) !== '' && answer.slice(1) !== instance_id)
+          throw new Refusal('stale_instance')
+        given = answer[0] === 'W' ? answer.slice(1) : ''
+        if (!isLate) {
+          if (former) drop(former)
+          waiters.set(mailbox, waiter)
+          countOf(waiter.user_id, 1)
+          waits = true
+          onChange()
+        }
+      } catch (error) {
+        // It may have come through: then the store is told that nobody is there.
+        if (!(error instanceof Refusal && error.code === 'stale_instance') && !wasNotRun(error)) leaving.add(waiter)
+        throw error
+      } finally {
+        attaching.delete(`${shard} ${order}`)
+        for (const attempt of early) take(attempt, shard)
+        for (const [ref, number] of itemsOf(given)) {
+          if (hand.knows(ref, Number(number))) continue
+          if (waits) fetch(ref, number, shard).catch(() => doubtful.add(waiter))
+          else void giveBack(ref, number, shard)
+        }
+      }
+    },
 
-    /** Tries again what failed before. */
-    pass() {
+    /** A message of the store about a mailbox of this node. */
+    receive(message: string, shard: number) {
+      const parts = message.split('\t')
+      const [kind, one = '', two = '', three = ''] = parts
+      if (kind === 'c') take(attemptOf(parts), shard)
+      else if (kind === 'k') hand.apply('acknowledged', one)
+      else if (kind === 'e') hand.apply(one, two)
+      else if (kind === 'r') {
+        const waiter = waiters.get(one)
+        if (waiter?.order === two) {
+          delivery.count('other', 'waiter_replaced')
+          drop(waiter)
+        }
+        for (const [ref, number] of itemsOf(three))
+          if (!hand.knows(ref, Number(number))) void giveBack(ref, number, shard)
+      }
+    },
+
+    /** The reply to a word about a command was lost. */
+    mayHaveEnded(ref: string, shard: number) {
+      unheard.set(ref, shard)
+    },
+
+    /** A reply was lost: what it gave is asked for. */
+    unsure(mailboxes: readonly string[]) {
+      for (const mailbox of mailboxes) {
+        const waiter = waiters.get(mailbox)
+        if (waiter) void sync(waiter)
+      }
+    },
+
+    /** All waiters of a shard agree with the store once more. */
+    syncShard: (shard: number) =>
+      inBatches(
+        [...waiters.values()].filter((one) => one.shard === shard),
+        sync,
+      ),
+
+    /** Tries again what failed, and confirms the waiters that were not confirmed for longest. */
+    async pass(): Promise<void> {
+      for (const waiter of [...leaving].slice(0, BATCH)) void runDetach(waiter)
+      for (const again of [...returning]) {
+        returning.delete(again)
+        void again()
+      }
       for (const waiter of [...failed]) {
         failed.delete(waiter)
-        if (isWaiting(waiter)) call(waiter)
+        pump(waiter)
       }
+      const next = [...doubtful].slice(0, BATCH)
+      for (const waiter of waiters.values()) {
+        if (next.length >= CONFIRMED) break
+        if (!doubtful.has(waiter)) next.push(waiter)
+      }
+      for (const waiter of next) {
+        waiters.delete(waiter.mailbox)
+        waiters.set(waiter.mailbox, waiter)
+      }
+      await inBatches(next, sync)
+      await Promise.all([...unheard].slice(0, BATCH).map(([ref, shard]) => lookUp(ref, shard)))
+    },
+
+    /** Nobody waits here any more, and the store is told so as far as it can be within `ms`. */
+    async close(ms: number): Promise<void> {
+      const all = [...waiters.values()]
+      for (const waiter of all) {
+        drop(waiter)
+        leaving.add(waiter)
+      }
+      let isLate = false
+      const detaching = inBatches(all, async (waiter) => {
+        if (!isLate) await runDetach(waiter)
+      })
+      await endWithin([detaching], ms)
+      isLate = true
+    },
+
+    /** Those who do not wait any more and of whom the store could not be told. */
+    get undetached() {
+      return leaving.size
     },
   }
 }

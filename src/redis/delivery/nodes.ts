@@ -7,7 +7,7 @@ import type { TableReader } from '../table/rows.js'
 import { Millis } from '../table/timestamp.js'
 
 /** How long a node that is silent stays in the list. */
-export const NODE_KEPT_MS = 3_600_000
+const NODE_KEPT_MS = 3_600_000
 /** How long one that was closed in order stays: longer than connections that it left without an end. */
 const CLOSED_NODE_KEPT_MS = 120_000
 

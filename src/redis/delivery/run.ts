@@ -1,75 +1,71 @@
-/** How a node of the dispatcher runs its scripts, and what it does with all that they answer beside the answers. */
+/** Runs the steps of a node in a shard: all that it says in one turn of its event loop travels together. */
 import type { CounterKind, CounterName } from '../../contract/delivery.js'
 import { emptyHistograms, measure, reportedTimes } from '../../contract/delivery-rules.js'
-import { utf8Length } from '../../contract/ids.js'
-import { shardOf } from '../store/keys.js'
-import { toScriptError } from '../store/reply.js'
-import { runScript, toUnavailable } from '../store/script.js'
+import { encodePart, utf8Length } from '../../contract/ids.js'
+import { Refusal, wasNotRun } from '../../refusal.js'
+import { portOf } from '../store/client.js'
+import { shardPrefix } from '../store/keys.js'
+import { listOf, OtherShards, type StoreReply, toScriptError } from '../store/reply.js'
+import { toUnavailable } from '../store/script.js'
 import type { Store } from '../store/store.js'
-import type { DeliveryScript, NodeArguments, NodeReply } from './node-script.js'
-import type { ClaimReply } from './script-claims.js'
-import { RELEASE } from './scripts.js'
+import { runSteps } from './library.js'
 
-type Counters = Record<CounterKind, Record<string, number>>
-
-/** Calls that run together at most: less than a millisecond in which the store serves nobody else. */
-const CALLS_MAX = 32
+/** Steps that run together at most: about a millisecond in which the store serves nobody else. */
+const STEPS_MAX = 64
 /** Bytes of them, payloads above all. */
 const BYTES_MAX = 262_144
-/** Characters of a call that are not counted in bytes. */
-const SHORT = BYTES_MAX / CALLS_MAX / 4
+/** Characters of a step that are not counted in bytes. */
+const SHORT = BYTES_MAX / STEPS_MAX / 4
 
-interface DeliveryRunOptions {
+/**
+ * The steps: A admit, S say (a word or an end), C conclude an attempt, G next attempt, B give back, D fetch an attempt,
+ * K look up, O take an order, W attach, X detach, V reserve, L release, R pass. Their Lua says what each is given.
+ */
+export type Step = 'A' | 'S' | 'C' | 'G' | 'B' | 'D' | 'K' | 'O' | 'W' | 'X' | 'V' | 'L' | 'R'
+
+export interface Answered {
+  /** The instant of the run by the clock of the store, in epoch ms. */
+  now: number
+  answer: string
+  /** Whether the run has left messages for its own node. */
+  isTold: boolean
+}
+
+interface Call {
+  text: string
+  step: Step
+  /** The mailbox that it is about, of which the answer may bring commands; '' for none. */
+  mailbox: string
+  apply: ((answered: Answered) => void) | undefined
+  resolve(answered: Answered): void
+  reject(error: unknown): void
+}
+
+interface Batch {
+  calls: Call[]
+  bytes: number
+}
+
+export interface DeliveryRunOptions {
   store: Store
-  /** This life of this node: what a former one of the same name claimed is not ours. */
-  incarnation: string
   nodeId: string
   retentionMs: number
   maxRetained: number
-  ackTimeoutMs: number
   maxTracked: number
   maxTrackedPerUser: number
-  /** What this node is told about its own mailboxes and attempts. */
-  onNotice: (notice: string, shard: number) => void
+  /** Returns the incarnation of this node in a shard. */
+  incarnationIn: (shard: number) => string
+  /** A message of a run to its own node. */
+  onMessage: (message: string, shard: number) => void
+  /** It is not known what a run gave to the waiters of these mailboxes. */
+  onUnsure: (shard: number, mailboxes: readonly string[]) => void
   /** Called with the time of each reply of the store, before what it counts. */
   onTime: (now: number) => void
   /** Something was counted. */
   onCount: (kind: CounterKind, name: string, times: number) => void
 }
 
-export type DeliveryRun = ReturnType<typeof createDeliveryRun>
-
-type AnyScript = DeliveryScript<never, unknown>
-
-interface Answered<Answer> {
-  now: number
-  answer: Answer
-}
-
-type Claimed = (answer: ClaimReply) => void
-
-interface Call {
-  text: string
-  resolve(answered: Answered<unknown>): void
-  claimed: Claimed | undefined
-  reject(error: unknown): void
-}
-
-/** Calls of one script in one shard that wait for the end of this turn. */
-interface Batch {
-  calls: Call[]
-  bytes: number
-}
-
-const nodeArguments = (options: DeliveryRunOptions): NodeArguments => ({
-  incarnation: options.incarnation,
-  node: options.nodeId,
-  retention_ms: options.retentionMs,
-  max_kept: options.maxRetained,
-  patience_ms: options.ackTimeoutMs,
-  max_tracked: options.maxTracked,
-  max_per_user: options.maxTrackedPerUser,
-})
+type Counters = Record<CounterKind, Record<string, number>>
 
 function createCounters(onCount: DeliveryRunOptions['onCount']) {
   const counters: Counters = { recovery: {}, outcome: {}, acknowledgement: {}, other: {} }
@@ -84,113 +80,145 @@ function createCounters(onCount: DeliveryRunOptions['onCount']) {
     latency,
     count,
     /** Counts the entries of a reply: `took` has the times of commands that ended. */
-    addAll(counted: NodeReply['counted']) {
-      for (const [entry, times] of counted) {
+    addAll(counted: readonly string[]) {
+      for (const one of counted) {
+        const [entry = '', times] = one.split('\t')
         const [kind = '', ...rest] = entry.split(' ')
-        if (kind === 'took') measure(latency, reportedTimes(rest), times)
-        else count(kind as CounterKind, rest[0] as CounterName<CounterKind>, times)
+        if (kind === 'took') measure(latency, reportedTimes(rest), Number(times))
+        else count(kind as CounterKind, rest[0] as CounterName<CounterKind>, Number(times))
       }
     },
   }
 }
 
-const answerOf = (script: AnyScript, reply: NodeReply, call: number): Answered<unknown> => ({
-  now: reply.now,
-  answer: script.answerOf(reply.answers[call] ?? null),
-})
+const partsOf = (reply: StoreReply | undefined, separator: string): string[] =>
+  typeof reply === 'string' && reply !== '' ? reply.split(separator) : []
+
+const isFull = (error: unknown) => error instanceof Refusal && /^OOM\b/.test(error.detail ?? '')
+
+export type DeliveryRun = ReturnType<typeof createDeliveryRun>
 
 export function createDeliveryRun(options: DeliveryRunOptions) {
-  const { store, onNotice, onTime, onCount } = options
-  const { addAll, ...counts } = createCounters(onCount)
-  const open = new Map<AnyScript, Map<number, Batch>>()
+  const { store, incarnationIn, onMessage, onUnsure, onTime } = options
+  const { addAll, ...counts } = createCounters(options.onCount)
+  const port = portOf(store.client)
+  const open = new Map<number, Batch>()
+  const { maxTracked, maxTrackedPerUser, retentionMs, maxRetained } = options
+  const tail = [encodePart(options.nodeId), maxTracked, maxTrackedPerUser, retentionMs, maxRetained].join('\0')
 
-  const node = nodeArguments(options)
-
-  function apply({ now, counted, notices }: NodeReply, shard: number) {
-    onTime(now)
-    addAll(counted)
-    for (const notice of notices) onNotice(notice, shard)
-  }
-
-  /** Reservations in another shard than their command's. If this does not come through, their deadlines free them. */
-  async function release(all: NodeReply['released']) {
-    await Promise.all(
-      all.map(({ shard, scope, ref }) =>
-        run(RELEASE, shard, { scope, ref, attempt: '' }).catch((error) => store.onError(error)),
-      ),
-    )
-  }
-
-  async function send(script: AnyScript, shard: number, { calls }: Batch) {
+  async function sendOnce(shard: number, calls: readonly Call[], freesMemory: boolean): Promise<StoreReply> {
+    const prefix = shardPrefix(store.deploymentId, shard)
+    let batch = ''
+    for (const { text } of calls) batch += text
+    const write: Parameters<Store['fenced']>[1] = async (ends, command) => {
+      const shards = await store.heldShards()
+      const head = `${store.now ? store.now() : ''}\0${ends}\0${shards}\0${incarnationIn(shard)}\0${tail}\0`
+      return runSteps(store.client, command, prefix, [head, batch], freesMemory)
+    }
     try {
-      const reply = await runScript(store, script, shard, { ...node, given: calls.map(({ text }) => text) })
-      apply(reply, shard)
-      for (const [n, answer] of reply.claims) calls[n - 1]?.claimed?.(answer)
-      for (const [i, { resolve, reject }] of calls.entries()) {
-        const failure = reply.failed.get(i + 1)
-        const answered = () => resolve(answerOf(script, reply, i))
-        if (failure !== undefined) reject(toUnavailable(store, toScriptError(failure)))
-        else if (reply.released.length === 0) answered()
-        else void release(reply.released.filter(({ call }) => call === i + 1)).then(answered)
-      }
+      return await store.fenced(shard, write)
     } catch (error) {
-      for (const { reject } of calls) reject(error)
+      if (!(error instanceof OtherShards)) throw error
+      await store.confirmShards(shard)
+      return store.fenced(shard, write)
     }
   }
 
-  function close(script: AnyScript, shard: number) {
-    const batch = open.get(script)?.get(shard)
-    open.get(script)?.delete(shard)
-    if (batch) void send(script, shard, batch)
+  /** Reservations in another shard than their command's. If this does not come through, their deadlines free them. */
+  const release = (all: readonly string[]) =>
+    Promise.all(
+      all.map((one) => {
+        const [, shard, scope = '', ref = ''] = one.split('\t')
+        return run('L', Number(shard), [scope, ref, '']).catch((error) => store.onError(error))
+      }),
+    )
+
+  function receive(shard: number, calls: readonly Call[], reply: StoreReply) {
+    const [time, answers, messages, counted, released, isTold, failure] = listOf(reply)
+    const now = Number(time)
+    onTime(now)
+    const ended = partsOf(released, '\x02')
+    const texts = typeof answers === 'string' ? answers.split('\x01') : []
+    for (const [i, call] of calls.entries()) {
+      const answer = texts[i] ?? ''
+      const own = ended.length === 0 ? ended : ended.filter((one) => one.startsWith(`${i + 1}\t`))
+      if (answer[0] === '!') {
+        if (call.mailbox !== '') onUnsure(shard, [call.mailbox])
+        void release(own)
+        call.reject(toUnavailable(store, toScriptError(answer.slice(1))))
+        continue
+      }
+      const answered = { now, answer, isTold: isTold === 1 }
+      call.apply?.(answered)
+      if (own.length === 0) call.resolve(answered)
+      else void release(own).then(() => call.resolve(answered))
+    }
+    // A key that somebody else has put something into: what belongs there is lost, and the rest is done.
+    if (typeof failure === 'string' && failure !== '') store.onError(toScriptError(failure))
+    for (const message of partsOf(messages, '\x02')) onMessage(message, shard)
+    addAll(partsOf(counted, '\x02'))
   }
 
-  function batchOf(script: AnyScript, shard: number, bytes: number): Batch {
-    const byShard = open.get(script) ?? new Map<number, Batch>()
-    open.set(script, byShard)
-    const known = byShard.get(shard)
+  async function send(shard: number, calls: readonly Call[], freesMemory = false): Promise<void> {
+    const lost = port.lostLinks()
+    const mailboxes = () => [...new Set(calls.map(({ mailbox }) => mailbox).filter((mailbox) => mailbox !== ''))]
+    try {
+      receive(shard, calls, await sendOnce(shard, calls, freesMemory))
+      // A client that sends again what it lost the reply of hears only of the second arrival.
+      if (port.lostLinks() !== lost) onUnsure(shard, mailboxes())
+    } catch (error) {
+      const rest = calls.filter(({ step }) => step !== 'A' && step !== 'V')
+      if (!freesMemory && isFull(error) && rest.length > 0) {
+        // A full store admits nothing, and runs whatever gives it room.
+        for (const call of calls) if (!rest.includes(call)) call.reject(error)
+        return send(shard, rest, true)
+      }
+      const refusal = error instanceof TypeError ? error : toUnavailable(store, error)
+      if (!wasNotRun(refusal)) onUnsure(shard, mailboxes())
+      for (const { reject } of calls) reject(refusal)
+    }
+  }
+
+  function close(shard: number, batch: Batch) {
+    if (open.get(shard) !== batch) return
+    open.delete(shard)
+    void send(shard, batch.calls)
+  }
+
+  function batchOf(shard: number, bytes: number): Batch {
+    const known = open.get(shard)
     if (known && known.bytes + bytes <= BYTES_MAX) return known
-    if (known) close(script, shard)
-    const batch = { calls: [], bytes: 0 }
-    byShard.set(shard, batch)
-    queueMicrotask(() => {
-      if (byShard.get(shard) === batch) close(script, shard)
-    })
+    if (known) close(shard, known)
+    const batch: Batch = { calls: [], bytes: 0 }
+    open.set(shard, batch)
+    queueMicrotask(() => close(shard, batch))
     return batch
   }
 
   /**
-   * Runs `script` in `shard`, together with the other calls of this turn. `claimed` hears what a claim that it brings has come to,
-   * before whatever the call waits for in other shards. @throws Refusal `unavailable`; then it may have
-   * run or not.
+   * Runs a step in `shard`, together with the others of this turn.
+   *
+   * @param mailbox the one that it is about
+   * @param apply is told the answer before the messages of the run are
+   * @throws Refusal `unavailable`; then it may have run or not
    */
-  function run<Given, Answer>(
-    script: DeliveryScript<Given, Answer>,
+  function run(
+    step: Step,
     shard: number,
-    given: Given,
-    claimed?: Claimed,
-  ): Promise<Answered<Answer>> {
-    const text = script.callOf(given)
-    // So many short ones never come to the bound.
+    given: readonly (string | number)[],
+    mailbox = '',
+    apply?: (answered: Answered) => void,
+  ): Promise<Answered> {
+    let text: string = step
+    for (const one of given) text += `${one}\0`
     const bytes = text.length < SHORT ? text.length : utf8Length(text)
-    const batch = batchOf(script as AnyScript, shard, bytes)
+    const batch = batchOf(shard, bytes)
     batch.bytes += bytes
     return new Promise((resolve, reject) => {
-      batch.calls.push({ text, resolve: resolve as Call['resolve'], claimed, reject })
-      if (batch.calls.length === CALLS_MAX) close(script as AnyScript, shard)
+      batch.calls.push({ text, step, mailbox, apply, resolve, reject })
+      if (batch.calls.length === STEPS_MAX) close(shard, batch)
     })
   }
 
-  return {
-    ...counts,
-    run,
-    /** Runs `script` in the shard of the user's records. */
-    async runFor<Given, Answer>(
-      script: DeliveryScript<Given, Answer>,
-      userId: string,
-      given: Given,
-      claimed?: Claimed,
-    ) {
-      return run(script, shardOf(userId, await store.claimShards()), given, claimed)
-    },
-  }
+  return { ...counts, run }
 }

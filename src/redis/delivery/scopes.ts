@@ -1,15 +1,19 @@
 /** Reads the reservations of a deployment, scope by scope. */
 import type { DeliveryTenant } from '../../contract/delivery.js'
 import { shownCapacity } from '../../contract/delivery-rules.js'
-import { toTimestamp } from '../../contract/ids.js'
+import { encodePart, toTimestamp } from '../../contract/ids.js'
 import { type InspectionContext, type Page, type PageQuery, scanLimit } from '../../contract/page.js'
-import { count, listOf, parseText, scored } from '../store/reply.js'
+import { count, scored } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { type IndexPosition, parseToken, toToken } from '../table/pages.js'
+import { defineReadScript, readShard } from '../table/read-script.js'
 import { readIndex } from '../table/rows.js'
-import { timestampsOf } from '../table/scores.js'
+import { Millis } from '../table/timestamp.js'
+import { CHUNK } from './library.js'
+import { RECORD_TEXT_BYTES, withRecords } from './record.js'
+import scopeLua from './scope.lua'
 
-/** Scopes asked about in one round, with three commands each: well below the bound on unanswered commands. */
+/** Scopes asked about in one round, with one script each: well below the bound on unanswered commands. */
 const ROUND = 100
 
 /** A scope in its place. */
@@ -63,30 +67,39 @@ export async function getScope(store: Store, scope: string, ctx: InspectionConte
 /** Scopes of one shard from `from` on: one more than are wanted, so that its end shows. */
 async function readIndexOf(store: Store, from: IndexPosition, most: number, ctx: InspectionContext): Promise<Entry[]> {
   const { shard, sequence } = from
-  const key = store.key(shard, 'delivery', 'scopes')
+  const key = store.key(shard, 'delivery', 'scope-order')
   const range = ['ZRANGE', key, `(${sequence}`, '+inf', 'BYSCORE', 'LIMIT', '0', String(most + 1), 'WITHSCORES']
   return scored(await readIndex(store, range, ctx)).map(({ member, score }) => ({
     position: { shard, sequence: score },
-    scope: member,
+    scope: decodeURIComponent(member),
   }))
 }
 
+/** Commands and entries of lists that are looked at for one scope: a millisecond or two of the store. */
+const RECORDS_MAX = 1_000
+const ENTRIES_MAX = 20_000
+
+const SCOPE = defineReadScript(
+  {
+    args: ['scope', 'at', 'max_records', 'max_entries'],
+    constants: { CHUNK, RECORD_BYTES: RECORD_TEXT_BYTES },
+    answer: ([live = null, earliest, capacity]) => ({
+      live: count(live),
+      earliest: earliest === '' ? undefined : Millis.safeParse(Number(earliest)).data,
+      capacity: capacity === '' ? Number.NaN : Number(capacity),
+    }),
+  },
+  withRecords(scopeLua),
+)
+
 async function readScope(store: Store, shard: number, scope: string, ctx: InspectionContext): Promise<DeliveryTenant> {
-  const now = await store.time(ctx)
-  const key = store.key(shard, 'delivery', 'scope', scope)
-  const capacities = store.key(shard, 'delivery', 'capacities')
-  const [size, first, told] = await Promise.all([
-    readIndex(store, ['ZCOUNT', key, `(${now}`, '+inf'], ctx),
-    readIndex(store, ['ZRANGE', key, `(${now}`, '+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES'], ctx),
-    readIndex(store, ['HMGET', capacities, scope], ctx),
-  ])
-  const capacity = Number(parseText(listOf(told)[0]) ?? Number.NaN)
-  const isHeld = scored(first).length > 0
-  const [oldest] = timestampsOf(store, key, first, ctx)
+  const at = await store.time(ctx)
+  const given = { scope: encodePart(scope), at, max_records: RECORDS_MAX, max_entries: ENTRIES_MAX }
+  const { live, earliest, capacity } = await readShard(store, SCOPE, shard, given, ctx)
   return {
     scope_id: scope,
-    reserved_commands: isHeld ? Math.max(1, count(size)) : 0,
-    oldest_deadline_at: oldest === undefined ? null : toTimestamp(oldest),
+    reserved_commands: live,
+    oldest_deadline_at: earliest === undefined ? null : toTimestamp(earliest),
     // Nothing that is no capacity was written by us.
     capacity: capacity >= 0 ? shownCapacity(capacity) : null,
   }

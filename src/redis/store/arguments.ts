@@ -58,3 +58,6 @@ export function withConstants(lua: string, constants: Constants = {}): string {
     throw new TypeError(`Unknown constant "${[...unused].join(', ')}": the Lua script does not use it`)
   return filled
 }
+
+/** Lua that calls `name` with all that a script is given, as the store calls a function of a library. */
+export const callWithAll = (name: string): string => `return ${name}(KEYS, ARGV)`

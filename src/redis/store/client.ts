@@ -61,6 +61,7 @@ interface Loose {
   on(event: string, listener: Listener): unknown
   readonly isReady?: boolean
   readonly isOpen?: boolean
+  nodes?(role: 'master'): Pick<Loose, 'call'>[]
   readonly isCluster?: boolean
   readonly status?: string
 }
@@ -144,12 +145,17 @@ function createPort(client: RedisClient): Port {
     return sendToSlot(args, key, signal)
   }
 
+  // A Cluster of ioredis sends what names no key to a node of its choice; a library belongs on each of them.
+  const toMasters = (name: string, args: string[]) =>
+    Promise.all((loose.nodes?.('master') ?? [loose]).map((node) => node.call(name, ...args)))
+
   const send = {
     'node-redis': (args: string[], _key: string, signal: () => AbortSignal) =>
       loose.sendCommand(args, { abortSignal: signal() }),
     'node-redis-cluster': sendToSlot,
     ioredis: ([name, ...args]: string[]) => loose.call(name as string, ...args),
-    'ioredis-cluster': ([name, ...args]: string[]) => loose.call(name as string, ...args),
+    'ioredis-cluster': ([name, ...args]: string[]) =>
+      name === 'FUNCTION' ? toMasters(name, args) : loose.call(name as string, ...args),
   }[kind]
 
   return {

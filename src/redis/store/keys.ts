@@ -46,7 +46,7 @@ export function shardPrefix(deploymentId: string, shard: number): string {
 }
 
 /** Returns `parts` as they are written in a key. */
-export function pathOf(parts: readonly string[]): string {
+function pathOf(parts: readonly string[]): string {
   let path = ''
   for (let i = 0; i < parts.length; i++) path += (i === 0 ? '' : ':') + encodePart(parts[i] as string)
   return path

@@ -93,7 +93,7 @@ const KEPT = [
   /^emptied/,
   /^history:/,
   /^spilled:/,
-  /^delivery:(counters|nodes|leases|boots|node|scope-seq|incarnations)/,
+  /^delivery:(leases|order|scope-seq|told|inbox|counts|kept-at|first-chunk)/,
   /^nodes:/,
   /^dedup:(held|counts)$/,
 ]

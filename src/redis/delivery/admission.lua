@@ -1,0 +1,145 @@
+-- Admission: refused, known, or written, and given at once to a waiter with a free place.
+
+-- The run appends what it admits to the lists once.
+function flush_admissions()
+  if added > 0 then
+    call('SET', K.seq, text(last + added) .. ' ' .. text(last_stamp + added))
+    local i = 1
+    while i <= added do
+      local k = chunk_of(last + i)
+      local offset = offset_of(last + i, k)
+      local to = min(added, (k + 1) * {{CHUNK}} - last)
+      call('RPUSH', K.log_of .. text(k), unpack(refs, i, to))
+      call('SETRANGE', K.states_of .. text(k), text(offset), concat(states, '', i, to))
+      if offset == 0 then
+        call('ZADD', K.chunks, text(now + retention), text(k))
+        call('ZADD', K.starts, text(last_stamp + i), text(k))
+      end
+      columns[k] = nil
+      i = to + 1
+    end
+    for name, seqs in pairs(lists) do call('RPUSH', K.of_of .. name, unpack(seqs)) end
+    added, refs, states, lists = 0, {}, {}, {}
+  end
+  last = nil
+end
+
+local function flush_due()
+  for b, entries in pairs(due) do
+    if call('RPUSH', K.due_of .. text(b), unpack(entries)) == #entries then
+      call('ZADD', K.due, text((b + 1) * {{BUCKET}} - 1), text(b))
+    end
+  end
+  due = {}
+end
+
+local function is_attached(w, needs, current)
+  return w and is_alive(w.incarnation) and (needs == 'any' or w.instance == current)
+end
+
+local function refusal_of(w, user, scope, scope_shard, capacity, needs, current, refused)
+  if needs ~= '' and not is_attached(w, needs, current) then return 'no_waiter' end
+  if refused ~= '' then return refused end
+  if tracked_now() >= tracked_max then return 'overloaded' end
+  if held_by(user) >= held_max or (scope_shard == '' and reserved(scope) >= tonumber(capacity)) then return 'capacity_exceeded' end
+end
+
+-- The number and the stamp before those of this run. Stamps are microseconds of the store's own clock, and grow: they order the
+-- commands of several shards.
+function open_numbers()
+  local number, stamp = match(call('GET', K.seq) or '', '^(%d+) (%d+)$')
+  last = tonumber(number or 0)
+  last_stamp = max(tonumber(stamp or 0), now_micros - 1)
+end
+
+-- A deadline so many ms from now, and its bucket: most admissions of a run have the same.
+local function deadline_in(ttl)
+  local known = deadlines[ttl]
+  if not known then
+    local at = now + ttl
+    known = { text(at), floor(at / {{BUCKET}}) }
+    deadlines[ttl] = known
+  end
+  return known[1], known[2]
+end
+
+-- What is retained under the key, if that is the answer.
+local function known(c, print)
+  if sub(c.history, 1, #print + 1) ~= print .. '\n' then
+    count('other dispatch_conflict')
+    return 'C'
+  end
+  count('other dispatch_repeated')
+  return 'S' .. text_of(c)
+end
+
+-- `deadline` is the one of the reservation in another shard, or ''. `needs` is which waiter it needs: '', any, current.
+-- Answers G (given to this incarnation), N (new), J (refused), S (known) or C (conflict).
+local function admit(m, id, action, scope, scope_shard, deadline, ttl, capacity, news, most, print, needs, current, refused, payload)
+  local ref, user = m .. ':' .. id, user_of(m)
+  local key = K.command_of .. ref
+  local w = waiter_of(m)
+  local refusal = refusal_of(w, user, scope, scope_shard, capacity, needs, current, refused)
+  if (refusal == 'overloaded' or refusal == 'capacity_exceeded') and refused == '' and not has_expired then
+    -- What is past its deadline holds no place, whether or not a pass has come by.
+    has_expired = true
+    expire_due({{COMMANDS_A_PASS}}, true)
+    refusal = refusal_of(w, user, scope, scope_shard, capacity, needs, current, refused)
+  end
+  if scope_now[scope] and (news ~= '' or new_scopes[scope]) then call('HSET', K.capacities, scope, capacity) end
+  if not last then open_numbers() end
+  local seq = text(last + added + 1)
+  local numbers = seq .. '\0' .. text(last_stamp + added + 1)
+  local state, deadline_at, bucket, record = 'w', deadline, nil, nil
+  if deadline == '' then deadline_at, bucket = deadline_in(ttl) else bucket = floor(deadline / {{BUCKET}}) end
+  -- In the order of `RECORD_FIELDS`, and each by one concatenation.
+  if refusal then
+    state = 'j'
+    record = 'j\0' .. numbers .. '\0\0' .. scope .. '\0\0000\0000\0\0\0\0\0' .. most .. '\0' .. now_text .. '\0' .. text(now + retention) .. '\0' .. refusal .. '\0\0' .. print .. '\n' .. action .. '\n' .. now_text .. '\n\0'
+  elseif is_ready(w) and (deadline == '' or tonumber(deadline) > now) then
+    state = 'a'
+    record = 'a\0' .. numbers .. '\0' .. deadline_at .. '\0' .. scope .. '\0' .. scope_shard .. '\0001\0001\0' .. w.incarnation .. '\0' .. w.order .. '\0\0' .. w.instance .. '\0' .. most .. '\0\0\0\0\0' .. print .. '\n' .. action .. '\n' .. now_text .. '\nA' .. now_text .. '\t1\t' .. w.instance .. '\t' .. w.node .. '\n\0' .. payload
+  else
+    record = 'w\0' .. numbers .. '\0' .. deadline_at .. '\0' .. scope .. '\0' .. scope_shard .. '\0000\0000\0\0\0\0\0' .. most .. '\0\0\0\0\0' .. print .. '\n' .. action .. '\n' .. now_text .. '\n\0' .. payload
+  end
+  local old = call('SET', key, record, 'NX', 'GET')
+  if old then
+    local c, over = look(ref)
+    if c and c.state ~= 'j' then return known(c, print) end
+    c = c or over
+    if c then
+      flush_admissions()
+      forget(tonumber(c.seq), c.state, ref, c)
+      last, last_stamp = tonumber(seq) - 1, tonumber(match(numbers, '%d+$')) - 1
+    end
+    call('SET', key, record)
+  end
+  changed = true
+  added = added + 1
+  refs[added], states[added] = ref, state
+  append(lists, user, seq)
+  if scope ~= user then append(lists, scope, seq) end
+  add(counts, state, 1)
+  if refusal then
+    rejected = rejected + 1
+    add(reasons, refusal, 1)
+    count('outcome rejected')
+    return 'J' .. record
+  end
+  if scope_shard == '' then add(scopes, scope, 1) end
+  add(held, user, 1)
+  append(due, bucket, scope == user and seq or seq .. ' ' .. scope)
+  count('other admitted')
+  if state == 'w' then
+    append(mail, m, ref)
+    if w then set_stuck(m, w, '1') end
+    return 'N' .. deadline_at .. '\0\0\0'
+  end
+  w.hand, w.held = w.hand .. seq .. ',', text(w.held + 1)
+  dirty[m] = true
+  local is_own = w.incarnation == me and not by_message
+  if not is_own then
+    tell(w.incarnation, 'c\t' .. ref .. '\t1\t1\t' .. deadline_at .. '\t' .. w.order .. '\t' .. action .. '\t' .. payload)
+  end
+  return (is_own and 'G' or 'N') .. deadline_at .. '\0' .. w.node .. '\0' .. w.order .. '\0' .. w.instance
+end

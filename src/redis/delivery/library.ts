@@ -1,0 +1,116 @@
+/** How a node runs its steps in a shard: as a function of the store, or as a script where the store or its ACL has none. */
+
+import { ATTEMPTS_KEPT, NO_REASON, REASONS_MAX } from '../../contract/delivery.js'
+import { Refusal } from '../../refusal.js'
+import { callWithAll, withConstants } from '../store/arguments.js'
+import type { RedisClient } from '../store/client.js'
+import { type StoreReply, UnknownScript } from '../store/reply.js'
+import libraryLua from './library.lua'
+import { withRecords } from './record.js'
+import turnLua from './turn.lua'
+
+/** How long a node counts as alive after its last pass: five times the longest time between two. */
+export const LEASE_MS = 5_000
+/** Commands of a chunk: as many references as a small list of the store has. */
+export const CHUNK = 256
+/** Milliseconds of a bucket of deadlines. */
+export const BUCKET_MS = 250
+
+const SOURCE = withConstants(withRecords(turnLua), {
+  CHUNK,
+  BUCKET: BUCKET_MS,
+  ATTEMPTS_KEPT,
+  LEASE: LEASE_MS,
+  // That a waiter left is remembered for longer than any write of it can be late.
+  LEFT: 60_000,
+  // Bounds of one pass and one run: a few milliseconds in which the store serves nobody else.
+  COMMANDS_A_PASS: 200,
+  CHUNKS_A_PASS: 8,
+  CHUNKS_A_RUN: 64,
+  SCOPES_A_PASS: 50,
+  MESSAGES_A_PASS: 200,
+  // Longest delay of forgetting what is over, in ms.
+  TIDY_AFTER: 10_000,
+  NO_REASON,
+  REASONS_MAX,
+  REFILL_MAX: 64,
+  // Messages that wait for a node: one that is silent for so many is declared dead, or begins anew.
+  MESSAGES_MAX: 10_000,
+})
+
+async function sha1(text: string): Promise<string> {
+  const bytes = new Uint8Array(await crypto.subtle.digest('SHA-1', new TextEncoder().encode(text)))
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
+const scriptOf = (flags: string) => `#!lua${flags}\n${SOURCE}${callWithAll('turn')}`
+
+interface Sources {
+  library: string
+  /** Names of the function: one that a full store refuses, and one that it runs. */
+  functions: readonly [string, string]
+  scripts: readonly [string, string]
+  digests: readonly [string, string]
+}
+
+/** One library for each build, so that nodes of different builds share a store. */
+async function makeSources(): Promise<Sources> {
+  const name = `relayscope_${(await sha1(SOURCE)).slice(0, 12)}`
+  const functions = [`${name}_turn`, `${name}_free`] as const
+  const register = withConstants(libraryLua, { TURN: functions[0], FREE: functions[1] })
+  const library = `#!lua name=${name}\nlocal function make()\n${SOURCE}return turn\nend\n${register}`
+  const scripts = [scriptOf(''), scriptOf(' flags=allow-oom')] as const
+  return { library, functions, scripts, digests: [await sha1(scripts[0]), await sha1(scripts[1])] }
+}
+
+let sources: Promise<Sources> | undefined
+
+const NO_FUNCTION = /Function not found/i
+const NO_FUNCTIONS = /NOPERM|unknown command|unknown subcommand|OOM command not allowed/i
+
+const messageOf = (error: unknown) =>
+  error instanceof Refusal ? (error.detail ?? '') : error instanceof Error ? error.message : ''
+
+/** Clients whose store has no functions for them. */
+const withoutFunctions = new WeakSet<RedisClient>()
+
+/**
+ * Runs what `head` and `batch` say in the shard of `prefix`.
+ *
+ * @param freesMemory Whether a full store runs it, too.
+ */
+export async function runSteps(
+  client: RedisClient,
+  command: (args: string[]) => Promise<StoreReply>,
+  prefix: string,
+  [head, batch]: readonly [string, string],
+  freesMemory: boolean,
+): Promise<StoreReply> {
+  sources ??= makeSources()
+  const { library, functions, scripts, digests } = await sources
+  const which = freesMemory ? 1 : 0
+  const rest = ['1', prefix, head, batch]
+  if (!withoutFunctions.has(client)) {
+    const call = () => command(['FCALL', functions[which], ...rest])
+    try {
+      return await call()
+    } catch (error) {
+      if (NO_FUNCTION.test(messageOf(error))) {
+        try {
+          await command(['FUNCTION', 'LOAD', 'REPLACE', library])
+          return await call()
+        } catch (unloaded) {
+          if (!NO_FUNCTIONS.test(messageOf(unloaded)) && !NO_FUNCTION.test(messageOf(unloaded))) throw unloaded
+          if (/NOPERM|unknown/i.test(messageOf(unloaded))) withoutFunctions.add(client)
+        }
+      } else if (/NOPERM|unknown command/i.test(messageOf(error))) withoutFunctions.add(client)
+      else throw error
+    }
+  }
+  try {
+    return await command(['EVALSHA', digests[which], ...rest])
+  } catch (error) {
+    if (!(error instanceof UnknownScript)) throw error
+    return command(['EVAL', scripts[which], ...rest])
+  }
+}

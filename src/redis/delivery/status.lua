@@ -1,0 +1,9 @@
+--@include ./read-records.lua
+-- The record of a command without its payload: '' for none, and nothing if it is not the one of its number.
+local key = P .. 'command:' .. ref
+local stored = read('GETRANGE', key, 0, {{RECORD_BYTES}})
+if stored == '' then return { foreign, '' } end
+local good, _, seq = pcall(struct.unpack, 'ss', stored or '')
+seq = good and tonumber(seq)
+local is_own = seq and is_instant(seq) and ref_at(seq) == ref
+return { foreign, is_own and stored or false }

@@ -1,0 +1,131 @@
+-- One run: all that a node says to a shard in one turn of its event loop. The delivery library has this as its function.
+--@include ./state.lua
+--@include ./record.lua
+--@include ./mailbox.lua
+--@include ./ending.lua
+--@include ./retention.lua
+--@include ./admission.lua
+--@include ./words.lua
+--@include ./waiters.lua
+--@include ./pass.lua
+
+local STEPS = {
+  A = { admit, 15 }, S = { say, 9 }, C = { conclude, 4 }, G = { retry, 2 }, B = { give_back, 3 }, D = { fetch, 2 },
+  K = { look_up, 1 }, O = { take_order, 0 }, W = { attach, 4 }, X = { detach, 2 }, V = { reserve, 6 }, L = { release, 3 }, R = { pass, 4 },
+}
+local FORMATS = {}
+
+-- What comes out of boxes goes to waiters that have a free place now.
+local function refill(m)
+  local w = waiter_of(m)
+  if not w or w.stuck ~= '1' or not is_alive(w.incarnation) then return end
+  flush_box(m)
+  for _ = 1, {{REFILL_MAX}} do
+    if not has_place(w) then return end
+    local ref = call('LPOP', K.box_of .. m)
+    if not ref then break end
+    local c = read(ref)
+    if c and (c.state == 'w' or c.state == 'q') then
+      if tonumber(c.deadline_at) <= now then
+        finish(c, 'x', 'deadline_passed', c.deadline_at, '')
+      else
+        give(c, m, w)
+      end
+    end
+  end
+  if call('EXISTS', K.box_of .. m) == 0 then set_stuck(m, w, '') end
+end
+
+local function write_counters(key, changes, keeps_zero)
+  for name, by in pairs(changes) do
+    if by ~= 0 and call('HINCRBY', key, name, text(by)) <= 0 and not keeps_zero then call('HDEL', key, name) end
+  end
+end
+
+-- So many reasons have a counter of their own; what was counted as another one is taken off there.
+local function write_reasons()
+  for name, by in pairs(reasons) do
+    if by ~= 0 then
+      if call('HEXISTS', K.reasons, name) == 0 and (by < 0 or call('HLEN', K.reasons) >= {{REASONS_MAX}}) then name = 'other' end
+      if call('HINCRBY', K.reasons, name, text(by)) <= 0 then call('HDEL', K.reasons, name) end
+    end
+  end
+end
+
+local function save_waiters()
+  local saved = {}
+  for m in pairs(dirty) do
+    local w = waiters[m]
+    if w then
+      saved[#saved + 1] = m
+      saved[#saved + 1] = waiter_text(w)
+    end
+  end
+  if #saved == 0 then return end
+  changed = true
+  call('HSET', K.waiters, unpack(saved))
+end
+
+local function send(incarnation, list)
+  local message = concat(list, '\2')
+  local before = call('HGET', K.told, incarnation) or '0-0'
+  local id = call('XADD', K.inbox_of .. incarnation, 'MAXLEN', '~', '{{MESSAGES_MAX}}', '*', 'p', before, 'm', message)
+  call('HSET', K.told, incarnation, id)
+  call('SPUBLISH', K.wake_of .. incarnation, before .. '\3' .. id .. '\2' .. message)
+end
+
+-- A foreign value that one part meets keeps no other from being written.
+local function part(...)
+  local good, met = pcall(...)
+  if not good then failure = type(met) == 'table' and met.err or tostring(met) end
+end
+
+local function end_run()
+  part(flush_admissions)
+  for m in pairs(mail) do part(flush_box, m) end
+  for m in pairs(touched) do part(refill, m) end
+  if ended > 0 or rejected > 0 then part(keep_bounds) end
+  part(flush_due)
+  part(write_counters, K.counts, counts, true)
+  part(write_reasons)
+  part(write_counters, K.scopes, scopes, true)
+  part(write_counters, K.held, held)
+  part(save_waiters)
+  is_told = messages[me] ~= nil
+  for incarnation, list in pairs(messages) do part(send, incarnation, list) end
+  if changed then part(call, 'SET', K.version, now_stored) end
+end
+
+local function turn(keys, args)
+  name_keys(keys[1] .. 'delivery:')
+  local time = call('TIME')
+  local stored_now = time[1] * 1000 + floor(time[2] / 1000)
+  local frozen, ends, shards, tracked_text, held_text, retention_text, kept_text
+  frozen, ends, shards, me, node, tracked_text, held_text, retention_text, kept_text = sunpack('sssssssss', args[1])
+  if stored_now >= tonumber(ends) then return redis.error_reply('LATE ' .. text(stored_now)) end
+  if redis.pcall('GET', keys[1] .. 'shards') ~= shards then return redis.error_reply('SHARDS are other ones') end
+  now = tonumber(frozen) or stored_now
+  now_text, now_stored = text(now), time[1] .. '.' .. time[2]
+  tracked_max, held_max, retention, kept_max = tonumber(tracked_text), tonumber(held_text), tonumber(retention_text), tonumber(kept_text)
+  now_micros = time[1] * 1000000 + time[2]
+  begin_run()
+  local batch, at, answers = args[2], 1, {}
+  while at <= #batch do
+    local step = STEPS[sub(batch, at, at)]
+    local format = FORMATS[step[2]]
+    if not format then
+      format = string.rep('s', step[2])
+      FORMATS[step[2]] = format
+    end
+    local given = { sunpack(format, batch, at + 1) }
+    at = given[step[2] + 1]
+    number = number + 1
+    local good, answer = pcall(step[1], unpack(given, 1, step[2]))
+    if not good then answer = '!' .. (type(answer) == 'table' and answer.err or tostring(answer)) end
+    answers[number] = answer
+  end
+  end_run()
+  local counted_list = {}
+  for name, times in pairs(counted) do counted_list[#counted_list + 1] = name .. '\t' .. text(times) end
+  return { now_text, concat(answers, '\1'), concat(own, '\2'), concat(counted_list, '\2'), concat(released, '\2'), is_told and 1 or 0, failure }
+end

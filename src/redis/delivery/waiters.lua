@@ -1,0 +1,148 @@
+-- Who waits at a mailbox, and reservations for commands of other shards.
+
+-- The shard's one order of attaches. It grows also in a store that has lost what it stood at.
+local function take_order()
+  local at = floor(now)
+  local before = tonumber(call('GET', K.order) or 0)
+  if at <= before then at = before + 1 end
+  call('SET', K.order, text(at))
+  return text(at)
+end
+
+-- What the waiter was given and holds still: `reference delivery,...`.
+local function hand_of(w)
+  local items = {}
+  for seq in gmatch(w.hand, '%d+') do
+    local ref = ref_at(tonumber(seq))
+    local c = read_own(ref, tonumber(seq))
+    if c and c.state == 'a' and c.waiter_order == w.order then items[#items + 1] = ref .. ' ' .. c.delivery end
+  end
+  return concat(items, ',')
+end
+
+local function remove_waiter(m, w)
+  waiters[m], dirty[m], touched[m] = false, nil, nil
+  changed = true
+  call('HDEL', K.waiters, m)
+  if w.stuck == '1' then call('SREM', K.stuck, m) end
+  call('ZREM', K.attached, m)
+  call('ZREM', K.attached_of .. user_of(m), m)
+end
+
+-- Waits, in place of whoever did, unless a later one waits or has waited there; the same order again is the same waiter.
+-- Answers W with what it holds, or L with the instance that waits instead.
+local function attach(m, instance, order, most)
+  flush_admissions()
+  local was, own_order = waiter_of(m), tonumber(order)
+  if not was or was.order ~= order then
+    local left = tonumber(call('GET', K.left_of .. m) or 0)
+    if own_order <= left or (was and own_order < tonumber(was.order)) then
+      count('other waiter_late')
+      return 'L' .. (was and was.instance or '')
+    end
+    if was then
+      tell(was.incarnation, 'r\t' .. m .. '\t' .. was.order .. '\t' .. hand_of(was))
+      remove_waiter(m, was)
+      was = false
+    end
+  end
+  if not lease_of(me) then
+    leases[me] = text(now + {{LEASE}})
+    call('HSET', K.leases, me, leases[me])
+  end
+  local w = was
+  if not w or w.incarnation ~= me then
+    -- What a former incarnation was given is recovered by its end.
+    local since = w and w.since or now_text
+    w = { order, me, instance, node, text(most), since, w and w.stuck or '', '0', ',' }
+    waiters[m] = w
+    dirty[m] = true
+    call('ZADD', K.attached, order, m)
+    call('ZADD', K.attached_of .. user_of(m), order, m)
+  end
+  flush_box(m)
+  if call('EXISTS', K.box_of .. m) == 1 then
+    set_stuck(m, w, '1')
+    touched[m] = true
+  else
+    set_stuck(m, w, '')
+  end
+  local hand = hand_of(w)
+  local _, held_count = string.gsub(hand, ' ', '')
+  if held_count ~= tonumber(w.held) then
+    -- Something that it was given has gone another way.
+    w.hand, w.held = ',', text(held_count)
+    for ref in gmatch(hand, '([^, ]+) %d+') do
+      local c = read(ref)
+      w.hand = w.hand .. c.seq .. ','
+    end
+    dirty[m] = true
+  end
+  return 'W' .. hand
+end
+
+-- From here on an attach of `order` is late. Answers what the waiter was given, as `attach` does.
+local function detach(m, order)
+  flush_admissions()
+  if tonumber(order) > tonumber(call('GET', K.left_of .. m) or 0) then
+    call('SET', K.left_of .. m, order, 'PX', '{{LEFT}}')
+  end
+  local w = waiter_of(m)
+  if not w or w.order ~= order then return '' end
+  local hand = hand_of(w)
+  remove_waiter(m, w)
+  return hand
+end
+
+-- A place in a scope of this shard for a command of another one, for one dispatch of it beside others. Its deadline is fixed
+-- here. Answers the deadline, or '' where the scope is full.
+local function reserve(scope, ref, ttl, capacity, news, dispatch)
+  local key = K.reserved_of .. scope
+  local before = call('HGET', key, ref)
+  if before then
+    local deadline, dispatches = match(before, '^(%d+) (.*)$')
+    if tonumber(deadline) > now then
+      if not find(dispatches, dispatch, 1, true) then call('HSET', key, ref, before .. dispatch .. ' ') end
+      return deadline
+    end
+    call('HDEL', key, ref)
+    add(scopes, scope, -1)
+  end
+  if reserved(scope) >= tonumber(capacity) then
+    if not has_expired then
+      has_expired = true
+      expire_due({{COMMANDS_A_PASS}}, true)
+    end
+    if reserved(scope) >= tonumber(capacity) then
+      if news ~= '' then call('HSET', K.capacities, scope, capacity) end
+      return ''
+    end
+  end
+  changed = true
+  if news ~= '' or new_scopes[scope] then call('HSET', K.capacities, scope, capacity) end
+  local deadline = text(now + ttl)
+  call('HSET', key, ref, deadline .. ' ' .. dispatch .. ' ')
+  add(scopes, scope, 1)
+  append(due, floor(deadline / {{BUCKET}}), '=' .. scope .. '=' .. ref)
+  return deadline
+end
+
+-- Of one dispatch that came to nothing, or with '' of a command that is over.
+local function release(scope, ref, dispatch)
+  local key = K.reserved_of .. scope
+  local before = call('HGET', key, ref)
+  if not before then return '0' end
+  if dispatch ~= '' then
+    local from, to = find(before, dispatch .. ' ', 1, true)
+    if not from then return '0' end
+    before = sub(before, 1, from - 1) .. sub(before, to + 1)
+    if find(before, ' [^ ]') then
+      call('HSET', key, ref, before)
+      return '0'
+    end
+  end
+  changed = true
+  call('HDEL', key, ref)
+  add(scopes, scope, -1)
+  return '1'
+end
