@@ -39,6 +39,10 @@ export function createEnds(
   mailboxes: Mailboxes,
   registry: Registry,
 ): Pick<CommandDispatcher, 'acknowledge' | 'settle' | 'cancel'> {
+  /** Names what is said here: said again, by a client that sends again, it is known. */
+  const here = crypto.randomUUID().slice(0, 18)
+  let said = 0
+
   async function say(
     command: CommandKey,
     word: Word,
@@ -59,7 +63,7 @@ export function createEnds(
       current,
       handed?.delivery ?? '',
       acknowledges ? '1' : '',
-      crypto.randomUUID(),
+      `${here}${++said}`,
     ]
     try {
       const { answer } = await delivery.run('S', shard, given, mailboxOf(command))

@@ -2,9 +2,9 @@
 import { endWithin } from '../../async/ending.js'
 import type { ConnectionRegistry } from '../../contract/connections.js'
 import type { Command, Deliver } from '../../contract/delivery-dispatch.js'
-import { toTimestamp } from '../../contract/ids.js'
 import { deepFreeze } from '../../contract/json.js'
 import { Refusal, wasNotRun } from '../../refusal.js'
+import { timestampOf } from '../table/timestamp.js'
 import type { Attempt, Hand, Held } from './hand.js'
 import { keyOfRef, mailboxOfRef, readRecord } from './record.js'
 import type { DeliveryRun } from './run.js'
@@ -165,13 +165,10 @@ export function createMailboxes(options: MailboxesOptions) {
 
   function begin(waiter: LocalWaiter, held: Held) {
     const { ref, action, attempt, deadlineAt } = held
-    const command: Command = {
-      ...keyOfRef(ref),
-      action,
-      payload: JSON.parse(held.payload),
-      attempt,
-      deadline_at: toTimestamp(deadlineAt),
-    }
+    const { user_id, client_id, command_id } = keyOfRef(ref)
+    const payload = deepFreeze(JSON.parse(held.payload))
+    const deadline_at = timestampOf(deadlineAt)
+    const command: Command = Object.freeze({ command_id, user_id, client_id, action, payload, attempt, deadline_at })
     if (waiter.open.size === 0) clients++
     waiter.open.add(held)
     held.onOver = () => {
@@ -179,7 +176,7 @@ export function createMailboxes(options: MailboxesOptions) {
       if (waiter.open.size === 0) clients--
       pump(waiter)
     }
-    hand.begin(held, (signal) => waiter.deliver(deepFreeze(command), { signal }), {
+    hand.begin(held, (options) => waiter.deliver(command, options), {
       // The store may have more for the client, and sees no free place before it is told.
       isFull: waiter.open.size + waiter.queue.length >= maxDeliveriesPerClient,
       onLate: () => delivery.count('other', 'late_outcome'),

@@ -90,7 +90,8 @@ export const mailboxOfRef = (ref: string): string => ref.slice(0, ref.lastIndexO
 
 /** The ids in a reference. @throws URIError for a text that is no reference */
 export function keyOfRef(ref: string): CommandKey {
-  const [user_id = '', client_id = '', command_id = ''] = ref.split(':').map(decodeURIComponent)
+  const parts = ref.split(':')
+  const [user_id = '', client_id = '', command_id = ''] = ref.includes('%') ? parts.map(decodeURIComponent) : parts
   return { user_id, client_id, command_id }
 }
 
@@ -240,17 +241,23 @@ export function admittedStatus(
   [node, instance]: readonly [node: string, instance: string],
 ): DeliveryStatus {
   const at = timestampOf(now)
-  const nobody = { count: 0, handed_over_at: null, last_at: null, last_node_id: null, last_outcome: null, omitted: 0 }
+  const isGiven = node !== ''
   const attempt = { number: 1, at, node_id: node, instance_id: instance, outcome: null, ended_at: null, reason: null }
   return {
     user_id,
     client_id,
     command_id,
     admission: { state: 'admitted', at, scope_id, deadline_at: timestampOf(deadlineAt) },
-    attempts:
-      node === ''
-        ? { ...nobody, confirmed: 0, items: [] }
-        : { ...nobody, count: 1, confirmed: 0, last_at: at, last_node_id: node, items: [attempt] },
+    attempts: {
+      count: isGiven ? 1 : 0,
+      confirmed: 0,
+      handed_over_at: null,
+      last_at: isGiven ? at : null,
+      last_node_id: isGiven ? node : null,
+      last_outcome: null,
+      items: isGiven ? [attempt] : [],
+      omitted: 0,
+    },
     acknowledgement: { state: 'none', at: null, instance_id: null },
     recovery: { count: 0, last_at: null, reason: null },
     terminal: null,
