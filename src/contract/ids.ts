@@ -33,6 +33,12 @@ export function checkId(value: string): string | undefined {
   return undefined
 }
 
+/** A check of strings by `reasonOf`. `superRefine` would make a function for each value. */
+const checkedBy = (reasonOf: (value: string) => string | undefined) => (payload: z.core.ParsePayload<string>) => {
+  const message = reasonOf(payload.value)
+  if (message) payload.issues.push({ code: 'custom', message, input: undefined, continue: true })
+}
+
 /**
  * An id from outside: 1–256 bytes of UTF-8, no control or format character, not blank, not `.` or `..`. No Unicode normalisation: two
  * spellings are two ids.
@@ -41,10 +47,7 @@ export const Id = z
   .string()
   .min(1)
   .max(ID_BYTES)
-  .superRefine((value, context) => {
-    const reason = checkId(value)
-    if (reason) context.addIssue({ code: 'custom', message: reason, input: undefined })
-  })
+  .check(checkedBy(checkId))
   .describe(
     'An id: 1 to 256 bytes of UTF-8, not blank, not `.` or `..`, without control and format characters. Compared byte by byte.',
   )
@@ -58,10 +61,7 @@ export function checkSegment(value: string): string | undefined {
 export const checkSegmentId = (value: string): string | undefined => checkId(value) ?? checkSegment(value)
 
 /** An id in a path: an `Id` that is one path segment. */
-export const SegmentId = Id.superRefine((value, context) => {
-  const reason = checkSegment(value)
-  if (reason) context.addIssue({ code: 'custom', message: reason, input: undefined })
-})
+export const SegmentId = Id.check(checkedBy(checkSegment))
 
 /** An instant in ISO 8601, UTC, with milliseconds. */
 export const Timestamp = z.iso.datetime({ precision: 3 })

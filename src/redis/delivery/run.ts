@@ -1,4 +1,6 @@
-/** Runs the steps of a node in a shard: all that it says in one turn of its event loop travels together. */
+/** Runs the steps of a node in a shard: all that it says in one turn of its event loop travels together, and what waits with it. */
+
+import { createAlarm } from '../../async/timer.js'
 import type { CounterKind, CounterName } from '../../contract/delivery.js'
 import { emptyHistograms, measure, reportedTimes } from '../../contract/delivery-rules.js'
 import { encodePart, utf8Length } from '../../contract/ids.js'
@@ -14,6 +16,13 @@ import { runSteps } from './library.js'
 const STEPS_MAX = 64
 /** Bytes of them, payloads above all. */
 const BYTES_MAX = 262_144
+/**
+ * Runs under way in a shard before the next steps wait. The store answers all that has arrived together at once, so with more
+ * of them it would stand still while the node works, and the node while the store does.
+ */
+const UNDER_WAY_MAX = 2
+/** Longest time that steps wait for one of them, in ms: a store that does not answer is asked all the same. */
+const HELD_MS = 10
 /** Characters of a step that are not counted in bytes. */
 const SHORT = BYTES_MAX / STEPS_MAX / 4
 
@@ -44,6 +53,15 @@ interface Call {
 interface Batch {
   calls: Call[]
   bytes: number
+}
+
+/** What a node has to say to a shard. */
+interface Lane {
+  underWay: number
+  /** The oldest first; all but the last are full. */
+  waiting: Batch[]
+  isScheduled: boolean
+  alarm: ReturnType<typeof createAlarm>
 }
 
 export interface DeliveryRunOptions {
@@ -102,14 +120,13 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
   const { store, incarnationIn, onMessage, onUnsure, onTime } = options
   const { addAll, ...counts } = createCounters(options.onCount)
   const port = portOf(store.client)
-  const open = new Map<number, Batch>()
+  const lanes = new Map<number, Lane>()
   const { maxTracked, maxTrackedPerUser, retentionMs, maxRetained } = options
   const tail = [encodePart(options.nodeId), maxTracked, maxTrackedPerUser, retentionMs, maxRetained].join('\0')
 
   async function sendOnce(shard: number, calls: readonly Call[], freesMemory: boolean): Promise<StoreReply> {
     const prefix = shardPrefix(store.deploymentId, shard)
-    let batch = ''
-    for (const { text } of calls) batch += text
+    const batch = calls.map(({ text }) => text).join('')
     const write: Parameters<Store['fenced']>[1] = async (ends, command) => {
       const shards = await store.heldShards()
       const head = `${store.now ? store.now() : ''}\0${ends}\0${shards}\0${incarnationIn(shard)}\0${tail}\0`
@@ -179,24 +196,47 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
     }
   }
 
-  function close(shard: number, batch: Batch) {
-    if (open.get(shard) !== batch) return
-    open.delete(shard)
-    void send(shard, batch.calls)
+  function flush(shard: number, lane: Lane, isHeld = false) {
+    const { waiting } = lane
+    while (waiting.length > 0 && (isHeld || lane.underWay < UNDER_WAY_MAX)) {
+      const { calls } = waiting.shift() as Batch
+      lane.underWay++
+      void send(shard, calls).then(() => {
+        lane.underWay--
+        flush(shard, lane)
+      })
+    }
+    if (waiting.length > 0) lane.alarm.advance(HELD_MS)
+    else lane.alarm.clear()
   }
 
-  function batchOf(shard: number, bytes: number): Batch {
-    const known = open.get(shard)
-    if (known && known.bytes + bytes <= BYTES_MAX) return known
-    if (known) close(shard, known)
+  function laneOf(shard: number): Lane {
+    const known = lanes.get(shard)
+    if (known) return known
+    const alarm = createAlarm(() => flush(shard, lane, true))
+    const lane: Lane = { underWay: 0, waiting: [], isScheduled: false, alarm }
+    lanes.set(shard, lane)
+    return lane
+  }
+
+  function batchFor(shard: number, bytes: number): Batch {
+    const lane = laneOf(shard)
+    if (!lane.isScheduled) {
+      lane.isScheduled = true
+      queueMicrotask(() => {
+        lane.isScheduled = false
+        flush(shard, lane)
+      })
+    }
+    const last = lane.waiting.at(-1)
+    if (last && last.calls.length < STEPS_MAX && last.bytes + bytes <= BYTES_MAX) return last
     const batch: Batch = { calls: [], bytes: 0 }
-    open.set(shard, batch)
-    queueMicrotask(() => close(shard, batch))
+    lane.waiting.push(batch)
     return batch
   }
 
   /**
-   * Runs a step in `shard`, together with the others of this turn.
+   * Runs a step in `shard`, together with the others of this turn and those that wait.
    *
    * @param mailbox the one that it is about
    * @param apply is told the answer before the messages of the run are
@@ -209,14 +249,12 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
     mailbox = '',
     apply?: (answered: Answered) => void,
   ): Promise<Answered> {
-    let text: string = step
-    for (const one of given) text += `${one}\0`
+    const text = `${step}${given.length > 0 ? `${given.join('\0')}\0` : ''}`
     const bytes = text.length < SHORT ? text.length : utf8Length(text)
-    const batch = batchOf(shard, bytes)
+    const batch = batchFor(shard, bytes)
     batch.bytes += bytes
     return new Promise((resolve, reject) => {
       batch.calls.push({ text, step, mailbox, apply, resolve, reject })
-      if (batch.calls.length === STEPS_MAX) close(shard, batch)
     })
   }
 
