@@ -109,7 +109,7 @@ async function storeTime() {
   const time = { scripts: 0, commands: 0 }
   const each = /cmdstat_(\S+?):calls=\d+,usec=(\d+)/g
   for (const [, name, us] of (await connection.info('commandstats')).matchAll(each))
-    if (name.startsWith('eval')) time.scripts += us / COMMANDS
+    if (/^(eval|fcall)/.test(name)) time.scripts += us / COMMANDS
     else if (!/^(bz|config|info|flushall|xread)/.test(name)) time.commands += us / COMMANDS
   return time
 }

@@ -16,7 +16,7 @@ export const refOf = (command_id: string) => `${MAILBOX}:${command_id}`
 
 /** How many arguments each step has. */
 const ARGUMENTS: Record<Step, number> = {
-  ...{ A: 15, S: 9, C: 4, G: 2, B: 3, D: 2, K: 1, O: 0, W: 4, X: 2, V: 6, L: 3, R: 4 },
+  ...{ A: 16, S: 9, C: 4, G: 2, B: 3, D: 2, K: 1, O: 0, W: 4, X: 2, V: 6, L: 3, R: 4 },
 }
 
 /** The steps in a command to the store: letters and arguments. */
@@ -96,6 +96,7 @@ export function openShard(client: RedisClient, options: { maxPerUser?: number; m
           capacity = 100,
           print = 'f',
           payload = '1',
+          by = `by${++words}`,
         } = {},
       ) =>
         run(
@@ -114,6 +115,7 @@ export function openShard(client: RedisClient, options: { maxPerUser?: number; m
           needs,
           current,
           '',
+          by,
           payload,
         ),
       say: (

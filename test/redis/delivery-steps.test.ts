@@ -69,6 +69,17 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     expect(node.counters.other).toMatchObject({ admitted: 1, dispatch_repeated: 1, dispatch_conflict: 1 })
   })
 
+  it('rejects for good what a client sent twice, and admits what is dispatched again', async () => {
+    const { node } = await waiting()
+    await node.admit('c1', { capacity: 1 })
+    const rejected = await node.admit('c2', { capacity: 1, by: 'first' })
+    expect(rejected[0]).toBe('J')
+    await node.say('c1', 'r')
+    expect(await node.admit('c2', { capacity: 1, by: 'first' })).toBe(rejected)
+    expect((await node.status('c2'))?.terminal).toMatchObject({ state: 'rejected', reason: 'capacity_exceeded' })
+    expect((await node.admit('c2', { capacity: 1 }))[0]).toBe('G')
+  })
+
   it('holds the outcome of a former attempt against no later one', async () => {
     const { node, givenIn } = await waiting()
     await node.admit('c1')

@@ -2,6 +2,7 @@
  * The library as one function of a simulated platform: bundled from src, with its clocks, timers, random numbers, ids
  * and digests replaced. A node is one call of it, with modules of its own.
  */
+import { createHash } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
@@ -41,7 +42,11 @@ export type Library = typeof import('../../src/index.js') &
   typeof import('../../src/memory/index.js') &
   typeof import('../../src/redis/index.js') &
   typeof import('../../src/cooperative-site/index.js')
-export type Load = (platform: SimulatedPlatform) => Library
+export interface Load {
+  (platform: SimulatedPlatform): Library
+  /** Changes with the text of the library. */
+  readonly digest: string
+}
 
 /** @param edit Plants a defect: gets the text of the bundle and gives another one. */
 export async function bundleLibrary(edit: (text: string) => string = (text) => text): Promise<Load> {
@@ -59,9 +64,10 @@ export async function bundleLibrary(edit: (text: string) => string = (text) => t
   const text = edit((outputFiles[0] as { text: string }).text)
   const body = new Function('platform', 'module', 'exports', 'require', text)
   const require = createRequire(import.meta.url)
-  return (platform) => {
+  const load = (platform: SimulatedPlatform) => {
     const module = { exports: {} as Library }
     body(platform, module, module.exports, require)
     return module.exports
   }
+  return Object.assign(load, { digest: createHash('sha256').update(text).digest('hex') })
 }

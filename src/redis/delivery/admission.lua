@@ -73,9 +73,9 @@ local function known(c, print)
   return 'S' .. text_of(c)
 end
 
--- `deadline` is the one of the reservation in another shard, or ''. `needs` is which waiter it needs: '', any, current.
+-- `by` names the dispatch. `deadline` is the one of the reservation in another shard, or ''. `needs` is which waiter it needs: '', any, current.
 -- Answers G (given to this incarnation), N (new), J (refused), S (known) or C (conflict).
-local function admit(m, id, action, scope, scope_shard, deadline, ttl, capacity, news, most, print, needs, current, refused, payload)
+local function admit(m, id, action, scope, scope_shard, deadline, ttl, capacity, news, most, print, needs, current, refused, by, payload)
   local ref, user = m .. ':' .. id, user_of(m)
   local key = K.command_of .. ref
   local w = waiter_of(m)
@@ -95,7 +95,7 @@ local function admit(m, id, action, scope, scope_shard, deadline, ttl, capacity,
   -- In the order of `RECORD_FIELDS`, and each by one concatenation.
   if refusal then
     state = 'j'
-    record = 'j\0' .. numbers .. '\0\0' .. scope .. '\0\0000\0000\0\0\0\0\0' .. most .. '\0' .. now_text .. '\0' .. text(now + retention) .. '\0' .. refusal .. '\0\0' .. print .. '\n' .. action .. '\n' .. now_text .. '\n\0'
+    record = 'j\0' .. numbers .. '\0\0' .. scope .. '\0\0000\0000\0\0\0\0\0' .. most .. '\0' .. now_text .. '\0' .. text(now + retention) .. '\0' .. refusal .. '\0' .. by .. '\0' .. print .. '\n' .. action .. '\n' .. now_text .. '\n\0'
   elseif is_ready(w) and (deadline == '' or tonumber(deadline) > now) then
     state = 'a'
     record = 'a\0' .. numbers .. '\0' .. deadline_at .. '\0' .. scope .. '\0' .. scope_shard .. '\0001\0001\0' .. w.incarnation .. '\0' .. w.order .. '\0\0' .. w.instance .. '\0' .. most .. '\0\0\0\0\0' .. print .. '\n' .. action .. '\n' .. now_text .. '\nA' .. now_text .. '\t1\t' .. w.instance .. '\t' .. w.node .. '\n\0' .. payload
@@ -106,6 +106,8 @@ local function admit(m, id, action, scope, scope_shard, deadline, ttl, capacity,
   if old then
     local c, over = look(ref)
     if c and c.state ~= 'j' then return known(c, print) end
+    -- A client that sends again may be heard in the other order: what was rejected stays so.
+    if c and c.ended_by == by then return 'J' .. text_of(c) end
     c = c or over
     if c then
       flush_admissions()

@@ -71,6 +71,10 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
   const { store, delivery, mailboxes, connections, capacityOf } = options
   const told = createToldCapacities()
 
+  /** Names the dispatches from here: one that a client sends again is known. */
+  const here = crypto.randomUUID().slice(0, 18)
+  let dispatched = 0
+
   /** @param place the deadline of a reservation in another shard, or why it was refused already. */
   function admit(input: Input, admission: Admission, place = { deadline: '', refused: '' }): Promise<Answered> {
     const { mailbox, ref, id, scope, shard, scopeShard, payload } = admission
@@ -90,6 +94,7 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
       admission.needs,
       admission.current,
       place.refused,
+      `${here}${++dispatched}`,
       payload,
     ]
     return delivery.run('A', shard, given, mailbox, ({ answer }) => {
