@@ -44,7 +44,7 @@ async function waiting({ far }: World) {
   return tab
 }
 
-/** Handed over once, and the next command too. What is asked for after a lost reply may come after it. */
+/** Delivered once, and the next command too. What the node fetches after a lost reply may arrive after it. */
 async function handedOverOnce(world: World, { ids }: ReturnType<typeof connection>) {
   await world.near.dispatcher.dispatch(command('next', long))
   await soon(() => expect(ids().toSorted()).toEqual(['c1', 'next']))
