@@ -101,14 +101,32 @@ export function deepFreeze<T>(value: T): T {
   return value
 }
 
+/** The keys of an object in order. */
+function keysOf(value: JsonObject): string[] {
+  const members = Object.keys(value)
+  // Most are in order, and to sort is dearer than to look.
+  if (members.some((key, i) => i > 0 && key < (members[i - 1] as string))) members.sort()
+  return members
+}
+
+/** A text that is equal for equal values and for no others. Strings stand in it as they are: to escape large ones is slow. */
+export function identityText(value: Json): string {
+  if (typeof value === 'string') return `${value.length}"${value}`
+  if (value === null || typeof value !== 'object') return String(value)
+  let text = ''
+  if (Array.isArray(value)) {
+    for (const one of value) text += `${identityText(one)},`
+    return `[${text}]`
+  }
+  for (const key of keysOf(value)) text += `${key.length}"${key}${identityText(value[key] as Json)},`
+  return `{${text}}`
+}
+
 /** `value` as JSON with the keys of every object in order: equal values give equal texts. */
 export function canonicalJson(value: Json | undefined): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
   if (value === null || typeof value !== 'object') return JSON.stringify(value ?? null)
-  const members = Object.keys(value)
-  // Most are in order, and to sort is dearer than to look.
-  if (members.some((key, i) => i > 0 && key < (members[i - 1] as string))) members.sort()
   let text = ''
-  for (const key of members) text += `${text && ','}${JSON.stringify(key)}:${canonicalJson(value[key])}`
+  for (const key of keysOf(value)) text += `${text && ','}${JSON.stringify(key)}:${canonicalJson(value[key])}`
   return `{${text}}`
 }

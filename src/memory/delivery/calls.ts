@@ -14,7 +14,7 @@ import { requireIdentity } from '../../contract/delivery-rules.js'
 import { digest64 } from '../../contract/digest.js'
 import { clientKey, commandKey, toReason } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
-import { canonicalJson, type Json, toJson } from '../../contract/json.js'
+import { identityText, type Json, toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
 import { Refusal } from '../../refusal.js'
 import type { DeliveryAttempts } from './attempts.js'
@@ -89,8 +89,8 @@ export function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
       requireIdentity(input)
       const { text, bytes } = toJson(input.payload, RECORD_BYTES)
       const payload: Json = JSON.parse(text)
-      // Compares canonical JSON: two spellings of the same value are the same payload.
-      const fingerprint = digest64(`${input.action}\n${canonicalJson(payload)}`)
+      // Compares values: two spellings of the same value are the same payload.
+      const fingerprint = digest64(`${input.action}\n${identityText(payload)}`)
       const waitedFor = !input.require_waiter || (await isWaitedFor(input, options))
       // Nothing is awaited from here, so that two equal calls cannot both find the key unused.
       if (loop.closed) throw new Refusal('closed')

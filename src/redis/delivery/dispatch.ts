@@ -7,7 +7,7 @@ import { requireIdentity } from '../../contract/delivery-rules.js'
 import { digest64 } from '../../contract/digest.js'
 import { commandKey, encodePart } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
-import { canonicalJson, toJson } from '../../contract/json.js'
+import { identityText, toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
 
 import { Refusal, wasNotRun } from '../../refusal.js'
@@ -90,7 +90,7 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
       admission.news,
       admission.maxAttempts,
       // What is compared is what travels: two spellings of one JSON value are one payload.
-      digest64(`${input.action}\n${canonicalJson(JSON.parse(payload))}`),
+      digest64(`${input.action}\n${identityText(JSON.parse(payload))}`),
       admission.needs,
       admission.current,
       place.refused,

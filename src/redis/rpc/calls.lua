@@ -25,11 +25,14 @@ end
 local function keep_ended(id, call, how)
   local e = 'ended-calls'
   local deadline = call.deadline_at
+  local ended_at = how == 'timed_out' and deadline < now and deadline or now
+  -- The retention may be over already, if no process ran in between.
+  if ended_at <= now - {{ENDED_CALL_KEPT_MS}} then return end
   local state = {
     correlation_id = id, action = call.action, user_id = call.user_id, client_id = call.client_id,
     instance_id = call.instance_id, started_at = call.started_at, outcome = how,
     trace = call.trace, trace_id = call.trace_id,
-    ended_at = how == 'timed_out' and deadline < now and deadline or now,
+    ended_at = ended_at,
     seq = arrive(e), ix = { { 'user_id', call.user_id } },
   }
   -- An earlier call of this id may be in another user's index.

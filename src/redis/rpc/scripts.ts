@@ -8,7 +8,7 @@ import settleLua from './settle.lua'
 import sweepLua from './sweep.lua'
 import withdrawLua from './withdraw.lua'
 
-const CONSTANTS = { ENDED_CALLS_MAX, ENDED_CALLS_PER_USER_MAX }
+const CONSTANTS = { ENDED_CALLS_MAX, ENDED_CALLS_PER_USER_MAX, ENDED_CALL_KEPT_MS }
 
 /** Opens a call with a `timeout` in ms. */
 export const OPEN_CALL = defineScript(
@@ -52,6 +52,6 @@ export const WITHDRAW_CALL = defineScript(
 /** Removes calls past their deadline, whose node has died, and expired ended calls, for the loop of a node. Returns whether there is more. */
 export const SWEEP_CALLS = defineScript(
   'rpc.sweep',
-  { args: [], constants: { ...CONSTANTS, ENDED_CALL_KEPT_MS }, answer: parseFlag, freesMemory: true },
+  { args: [], constants: CONSTANTS, answer: parseFlag, freesMemory: true },
   sweepLua,
 )
