@@ -143,7 +143,7 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
     requireIdentity(input)
     const { text: payload } = toJson(input.payload, RECORD_BYTES)
     const { user_id, command_id, scope_id = user_id } = input
-    const { wasAsked, current } = input.require_waiter ? await fenceOf(connections, input) : NO_FENCE
+    const { wasAsked, current } = input.require_waiter && connections ? await fenceOf(connections, input) : NO_FENCE
     if (options.isClosed()) throw new Refusal('closed')
 
     const shards = await store.claimShards()

@@ -24,8 +24,7 @@ interface Fence {
 export const NO_FENCE: Fence = { wasAsked: '', current: '' }
 
 /** What the registry says of a client, as steps are given it. */
-export async function fenceOf(registry: Registry, client: { user_id: string; client_id: string }): Promise<Fence> {
-  if (!registry) return NO_FENCE
+export async function fenceOf(registry: NonNullable<Registry>, client: { user_id: string; client_id: string }): Promise<Fence> {
   return { wasAsked: '1', current: (await registry.currentInstance(client)) ?? '' }
 }
 
@@ -79,7 +78,7 @@ export function createEnds(
   return {
     async acknowledge(given) {
       const { instance_id, state, reason, ...command } = parseInput(AcknowledgeInput, given)
-      const fence = await fenceOf(registry, command)
+      const fence = registry ? await fenceOf(registry, command) : NO_FENCE
       return state === 'refused'
         ? say(command, 'n', toReason(reason) ?? 'refused', instance_id, fence)
         : say(command, 'k', '', instance_id, fence)
@@ -87,7 +86,7 @@ export function createEnds(
 
     async settle(given) {
       const { state, reason, instance_id, acknowledge, ...command } = parseInput(SettleInput, given)
-      const fence = instance_id === undefined ? NO_FENCE : await fenceOf(registry, command)
+      const fence = instance_id === undefined || !registry ? NO_FENCE : await fenceOf(registry, command)
       const word = state === 'resulted' ? 'r' : 'f'
       return say(command, word, toReason(reason) ?? '', instance_id ?? '', fence, acknowledge)
     },
