@@ -1,4 +1,4 @@
-/** Calls of one turn run together, and each is as if it had been run alone. */
+/** Calls of one turn of the event loop share a run of the store, and each behaves as if it ran alone. */
 import { Redis } from 'ioredis'
 import { expect, it } from 'vitest'
 import type { CommandFilter } from '../../src/contract/delivery.js'
@@ -14,7 +14,7 @@ import { soon } from './wait-for.js'
 const connectAs = (port: number, username: string) => new Redis({ port, username, password: 'secret' })
 
 const AT_ONCE = 64
-/** More than run together. */
+/** More steps than one run has. */
 const MANY = 100
 const ids = Array.from({ length: MANY }, (_, i) => `c${i}`)
 const long = { deadline_ms: 600_000 }
@@ -33,7 +33,7 @@ describeNode('calls of one turn', ({ client, keep, make, observe, server }) => {
     return { ...made, plan, runs, commands, place }
   }
 
-  it('share runs of a bounded size, and each has the answer and the place of its own', async () => {
+  it('share runs of a bounded size, and each gets its own result', async () => {
     const { deploymentId, dispatcher, runs, commands, plan } = open()
     await dispatcher.dispatch(command('first', long))
     plan.forget()
@@ -63,7 +63,7 @@ describeNode('calls of one turn', ({ client, keep, make, observe, server }) => {
     expect((await dispatcher.dispatch(command('next', long))).terminal).toBeNull()
   })
 
-  it('are told each for itself what is wrong with it', async () => {
+  it('each get their own error', async () => {
     const { dispatcher } = open({ capacity: 2 })
     await dispatcher.dispatch(command('c1', { payload: 1, ...long }))
     const said = await Promise.all([
@@ -80,7 +80,7 @@ describeNode('calls of one turn', ({ client, keep, make, observe, server }) => {
     ])
   })
 
-  it('learn it where a key that is theirs is a foreign value, and no other does', async () => {
+  it('fail alone if another application overwrote their key', async () => {
     const { dispatcher, place } = open({ onError: null })
     await dispatcher.dispatch(command('c0', long))
     await server().cli('RPUSH', place('command', 'eve', 'tab', 'c2'), 'foreign')
@@ -91,7 +91,7 @@ describeNode('calls of one turn', ({ client, keep, make, observe, server }) => {
     expect(said).toMatchObject([{ admission: { state: 'admitted' } }, ['unavailable', 'unknown']])
   })
 
-  it('end in one state each, whatever of them is said twice in one turn', async () => {
+  it('end a command once, even if two of them end the same command', async () => {
     const { dispatcher, commands } = open()
     await dispatcher.attach(first, connection().deliver)
     await Promise.all(ids.map((id) => dispatcher.dispatch(command(id, long))))
@@ -106,11 +106,11 @@ describeNode('calls of one turn', ({ client, keep, make, observe, server }) => {
     expect(await commands({ state: 'resulted' })).toHaveLength(MANY)
   })
 
-  it('are as large as one run may be, and large ones go alone', async () => {
+  it('fill a run up to its maximum size, and larger ones run alone', async () => {
     const { dispatcher, runs, plan } = open()
     await dispatcher.dispatch(command('first', long))
     plan.forget()
-    // Bytes, whatever the characters: four of them are less than 256 KiB.
+    // The limit is in bytes, not characters: four of these are below 256 KiB.
     for (const payload of ['x'.repeat(60_000), '€'.repeat(20_000)]) {
       plan.forget()
       const own = ids.slice(0, 10).map((id) => `${id} ${payload[0]}`)
@@ -119,7 +119,7 @@ describeNode('calls of one turn', ({ client, keep, make, observe, server }) => {
     }
   })
 
-  it('are acknowledgements and steps of other kinds, too', async () => {
+  it('include acknowledgements and other kinds of steps', async () => {
     const { dispatcher, runs, plan } = open()
     const tabs = ids.map((client_id) => ({ ...connection(), instance: { ...first, client_id } }))
     await Promise.all(tabs.map(({ instance, deliver }) => dispatcher.attach(instance, deliver)))
@@ -140,7 +140,7 @@ describeNode('calls of one turn', ({ client, keep, make, observe, server }) => {
     expect(runs('S')).toBe(Math.ceil(MANY / AT_ONCE))
   })
 
-  it('use scripts where the store has no functions for them', async () => {
+  it('use scripts if the ACL allows no functions', async () => {
     const user = `plain${Math.random()}`.replace('.', '')
     await server().cli('ACL', 'SETUSER', user, 'on', '>secret', '~*', '&*', '+@all', '-function', '-fcall')
     const plain = await connectAs(server().port, user)

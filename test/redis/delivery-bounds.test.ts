@@ -1,4 +1,4 @@
-/** How much a dispatcher over a shared store keeps, and for how long. */
+/** The limits of a shared-store dispatcher: how much it keeps, and for how long. */
 import { expect, it } from 'vitest'
 import { DEADLINE_MAX_MS } from '../../src/contract/delivery-dispatch.js'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
@@ -7,7 +7,7 @@ import { command, first, key, second } from '../contract/delivery-commands.js'
 import { describeNode } from './dispatcher-node.js'
 
 describeNode('a node of the dispatcher', ({ server, client, make, observe }) => {
-  it('refuses options that are no bounds', () => {
+  it('throws on invalid limits', () => {
     for (const wrong of [
       { ackTimeoutMs: 0 },
       { maxAttempts: 1.5 },
@@ -18,7 +18,7 @@ describeNode('a node of the dispatcher', ({ server, client, make, observe }) => 
       expect(() => make(wrong)).toThrow(RangeError)
   })
 
-  it('refuses a default deadline that no command may name, and takes the longest that one may', () => {
+  it('accepts a default deadline up to the maximum of a command, and throws on a longer one', () => {
     expect(() => make({ deadlineMs: DEADLINE_MAX_MS + 1 })).toThrow(RangeError)
     const dispatcher = { deadlineMs: 10 * DEADLINE_MAX_MS }
     expect(() => createRedisFacilities({ client: client(), deploymentId: 'never', dispatcher, onError: null })).toThrow(
@@ -27,7 +27,7 @@ describeNode('a node of the dispatcher', ({ server, client, make, observe }) => 
     expect(() => make({ deadlineMs: DEADLINE_MAX_MS })).not.toThrow()
   })
 
-  it('keeps to the bounds of a shard and of a node', async () => {
+  it('enforces the limits of a shard and of a node', async () => {
     const { dispatcher } = make({ maxTracked: 1, maxWaiters: 1, maxRetained: 2 })
     await dispatcher.dispatch(command('c1'))
     expect((await dispatcher.dispatch(command('c2'))).terminal).toMatchObject({ reason: 'overloaded' })
@@ -44,7 +44,7 @@ describeNode('a node of the dispatcher', ({ server, client, make, observe }) => 
     expect(kept.map(Boolean)).toEqual([false, true, true, true])
   })
 
-  it('keeps to the share of each user, in commands whatever their scopes and in waiters', async () => {
+  it('enforces the limits of a user for commands across scopes and for waiters', async () => {
     const { dispatcher } = make({ maxTrackedPerUser: 2, maxWaitersPerUser: 1 })
     for (const id of ['c1', 'c2']) await dispatcher.dispatch(command(id, { scope_id: id }))
     const third = async () => (await dispatcher.dispatch(command('c3', { scope_id: 'c3' }))).terminal
@@ -59,7 +59,7 @@ describeNode('a node of the dispatcher', ({ server, client, make, observe }) => 
     await dispatcher.attach({ ...phone, user_id: 'bob' }, () => {})
   })
 
-  it('asks for the capacity of each scope, and reserves nothing where the answer is no number', async () => {
+  it('asks for the capacity of each scope, and reserves nothing if it is not a number', async () => {
     const { dispatcher } = make({
       capacity: (scope) => (scope === 'big' ? 2 : scope === 'open' ? Infinity : Number.NaN),
     })
@@ -69,7 +69,7 @@ describeNode('a node of the dispatcher', ({ server, client, make, observe }) => 
     expect(states).toEqual(['admitted', 'admitted', 'rejected', 'rejected', 'admitted'])
   })
 
-  it('gives the place of a command whose deadline has passed to another before the loop has come by', async () => {
+  it('does not count an overdue command against the limits, even before a pass has expired it', async () => {
     const clock = createClock()
     const { dispatcher } = make({ now: clock.now, capacity: 1 })
     await dispatcher.dispatch(command('c1', { deadline_ms: 500 }))
@@ -77,7 +77,7 @@ describeNode('a node of the dispatcher', ({ server, client, make, observe }) => 
     expect((await dispatcher.dispatch(command('c2'))).terminal).toBeNull()
   })
 
-  it('lets a command expire when all nodes were away at its deadline, and its reservation is over before that', async () => {
+  it('expires a command after all nodes were down at its deadline, when its reservation no longer counts', async () => {
     const clock = createClock()
     const { deploymentId, dispatcher } = make({ now: clock.now })
     await dispatcher.dispatch(command('c1'))
@@ -99,7 +99,7 @@ describeNode('a node of the dispatcher', ({ server, client, make, observe }) => 
     expect((await later.status(key('c1'), ASK))?.terminal).toEqual(expired)
   })
 
-  it('forgets in the store what it no longer answers for', async () => {
+  it('deletes the keys of commands after their retention', async () => {
     const clock = createClock()
     const { deploymentId, dispatcher } = make({ now: clock.now, capacity: 1 })
     await dispatcher.attach(first, () => {})
@@ -107,14 +107,14 @@ describeNode('a node of the dispatcher', ({ server, client, make, observe }) => 
     await dispatcher.dispatch(command('c2', { scope_id: 'red' }))
     await dispatcher.acknowledge({ ...first, command_id: 'c1' })
     await dispatcher.settle({ ...key('c1'), state: 'resulted' })
-    // What ends within ten seconds is deleted together.
+    // Commands that end within ten seconds are deleted together.
     clock.advance(3_610_000)
     for (const _ of [1, 2]) await dispatcher.reconcile()
     const left = (await server().cli('KEYS', `relayscope:{${deploymentId}:0}:delivery:*`)).split('\n')
     const names = left.map((name) => name.split(':')[4])
     const ofWaiters = ['leases', 'waiters', 'attached', 'attached-of']
     const kept = [...ofWaiters, 'order', 'seq', 'scope-seq', 'version', 'counts', 'first-chunk']
-    // The counts of the minutes expire in the store by themselves.
+    // The keys with the counts of each minute have a TTL.
     const counts = left.filter((_, i) => names[i] === 'churn')
     for (const key of counts) expect(Number(await server().cli('PTTL', key))).toBeGreaterThan(0)
     expect(names.filter((name) => ![...kept, 'churn'].includes(name as string))).toEqual([])

@@ -1,4 +1,4 @@
-/** What the nodes of a dispatcher count in each minute, written by each and read together. */
+/** Per-minute counts of a dispatcher, written by each node and read together. */
 import { expect, it } from 'vitest'
 import { createChurnWriter, readDeliveryChurn } from '../../src/redis/delivery/churn.js'
 import { ASK } from '../contract/clock.js'
@@ -26,7 +26,7 @@ describeNode('the minutes of several nodes', ({ client }) => {
     return { ask, clock, minute, writer, read, store }
   }
 
-  it('are added up, also after a restart, and listed for one node', async () => {
+  it('are added up over nodes and restarts, and can be read for one node', async () => {
     const { writer, read } = open()
     const [a, b] = [writer('a'), writer('b')]
     await a(2, 1)
@@ -38,7 +38,7 @@ describeNode('the minutes of several nodes', ({ client }) => {
     expect(await read('b')).toEqual([['04', 1, 0]])
   })
 
-  it('are missing where no node reported, for all nodes and for one', async () => {
+  it('are missing if no node wrote counts, for all nodes and for one', async () => {
     const { clock, writer, read } = open()
     const [a, b] = [writer('a'), writer('b')]
     await a(1)
@@ -51,7 +51,7 @@ describeNode('the minutes of several nodes', ({ client }) => {
     expect(await read('b')).toEqual([['07', 0, 0]])
   })
 
-  it('are missing where there were too many counts to add up', async () => {
+  it('are missing if there were too many counts to add up', async () => {
     const { ask, minute, writer, read } = open()
     await writer('a')(1)
     const others = Array.from({ length: 2_000 }, (_, i) => ['1', `admitted life n${i}`]).flat()
@@ -61,7 +61,7 @@ describeNode('the minutes of several nodes', ({ client }) => {
     expect(await read('a')).toEqual([['04', 1, 0]])
   })
 
-  it('are left out where another application has written', async () => {
+  it('are left out if another application overwrote their key', async () => {
     const { ask, clock, minute, writer, read } = open()
     const a = writer('a')
     await a(1)

@@ -1,4 +1,4 @@
-/** What a node of the dispatcher leaves behind: at its end, at the end of a waiter, and while a part of the store is away. */
+/** A node of the dispatcher that is closed, and one that loses a shard of the store. */
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
 import { createHeartbeat } from '../../src/redis/delivery/heartbeat.js'
 import type { NodeRecord } from '../../src/redis/delivery/nodes.js'
@@ -12,7 +12,7 @@ import { lossyClient } from './lossy-client.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
 import { soon } from './wait-for.js'
 
-/** A client to which the shard is lost whose keys begin so, when it is told. */
+/** A client that, after `lose()`, fails every command with a key that contains `mark`. */
 function breakable(client: RedisClient, mark: string) {
   const real = client as unknown as { sendCommand(args: string[], options: object): Promise<unknown> }
   let isLost = false
@@ -53,10 +53,10 @@ describeRedis('a node of the dispatcher', () => {
     return { dispatcher, deploymentId }
   }
 
-  it('reports no failure of what it leaves undone', async () => {
+  it('reports no errors of unfinished work after close', async () => {
     const onError: unknown[] = []
     const { client, plan } = lossyClient(connected.client)
-    // Its first pass is under way until the node is closed.
+    // The first pass is still under way when the node is closed.
     const held = plan.meet('held', runsOf('R'))
     const { dispatcher } = open({ client, commandTimeoutMs: 100, onError: (error) => onError.push(error) })
     await held
@@ -65,7 +65,7 @@ describeRedis('a node of the dispatcher', () => {
     expect(onError).toEqual([])
   })
 
-  it('goes on in the shards that there are when one is lost', async () => {
+  it('continues in the other shards if one is down', async () => {
     const user_id = ['a', 'b', 'c', 'd'].find((id) => shardOf(id, 2) === 1) as string
     const deploymentId = `endings-${++deployments}`
     const { client, lose } = breakable(connected.client, `{${deploymentId}:0}`)
@@ -80,7 +80,7 @@ describeRedis('a node of the dispatcher', () => {
     const given: string[] = []
     await dispatcher.attach({ user_id, client_id: 'c', instance_id: 'i' }, ({ command_id }) => {
       given.push(command_id)
-      // The first hangs, until its patience is over.
+      // The first attempt hangs until its timeout.
       return command_id === 'k1' ? new Promise<void>(() => {}) : undefined
     })
     await dispatcher.reconcile()
@@ -91,7 +91,7 @@ describeRedis('a node of the dispatcher', () => {
   })
 })
 
-it('a node says once what it has become, however often that changed while the store did not answer', async () => {
+it('a node sends one heartbeat after several changes during which the store did not reply', async () => {
   let beats = 0
   let answer = () => {}
   const answered = new Promise<void>((resolve) => {
@@ -109,7 +109,7 @@ it('a node says once what it has become, however often that changed while the st
   } as unknown as Store
   const heartbeat = createHeartbeat(store, 'n', () => ({}) as NodeRecord)
   const all = Array.from({ length: 100 }, () => heartbeat.publish().catch(() => {}))
-  // Each in a turn of its own, as changes come.
+  // One change in each turn of the event loop.
   for (let turn = 0; turn < 20; turn++) {
     await new Promise((resolve) => setImmediate(resolve))
     all.push(heartbeat.publish().catch(() => {}))

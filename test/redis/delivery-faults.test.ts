@@ -1,4 +1,4 @@
-/** A node of the dispatcher whose store, registry or connection fails it. */
+/** A node of the dispatcher while its store, registry or connection fails. */
 import { expect, it } from 'vitest'
 import { createRedisCommandDispatcher } from '../../src/redis/delivery/facility.js'
 import { ASK, createClock, FIRST } from '../contract/clock.js'
@@ -10,7 +10,7 @@ import { clients, startServer } from './server.js'
 import { soon } from './wait-for.js'
 
 describeNode('a node of the dispatcher', ({ client, make, server }) => {
-  it('refuses to admit while the store is down, and is itself again when that is back', async () => {
+  it('rejects dispatches while the store is down, and recovers when it is back', async () => {
     const own = await startServer()
     const other = await clients['node-redis']([own.port])
     const dispatcher = createRedisCommandDispatcher({
@@ -25,7 +25,7 @@ describeNode('a node of the dispatcher', ({ client, make, server }) => {
       await expect(dispatcher.dispatch(command('c1'))).rejects.toMatchObject({ code: 'unavailable' })
       const back = await startServer({ port: own.port })
       try {
-        // The store came back empty: the waiter says again that it is there.
+        // The store came back empty: the node attaches its waiter again.
         await soon(async () =>
           expect((await dispatcher.dispatch(command('c2', { require_waiter: true }))).terminal).toBeNull(),
         )
@@ -41,7 +41,7 @@ describeNode('a node of the dispatcher', ({ client, make, server }) => {
     }
   })
 
-  it('ends a command in whose mailbox something else stands, and those beside it in time', async () => {
+  it('expires a command whose mailbox was overwritten, and other commands of the shard', async () => {
     const { dispatcher, deploymentId } = make({ onError: null })
     const foreign = `relayscope:{${deploymentId}:0}:delivery:box:ada:other`
     await server().cli('SET', foreign, 'foreign')
@@ -57,11 +57,11 @@ describeNode('a node of the dispatcher', ({ client, make, server }) => {
     await soon(async () => expect((await dispatcher.inspector.summary(ASK)).tracked_commands).toBe(0))
   })
 
-  it('gives back the place of a command that was certainly not admitted, in a scope of another shard', async () => {
+  it('releases the reservation in another shard of a command that was certainly not admitted', async () => {
     const full = await startServer({ args: ['--maxmemory-policy', 'noeviction'] })
     const other = await clients.ioredis([full.port])
     let fill = false
-    // Full for as long as it takes to admit: where scope and user are on different masters, one of them may be.
+    // The store is full during the admission only: scope and user may be on different masters, of which one is full.
     const client = new Proxy(other.client, {
       get(own, property) {
         const value = Reflect.get(own, property, own)
@@ -96,16 +96,16 @@ describeNode('a node of the dispatcher', ({ client, make, server }) => {
     }
   })
 
-  it('asks again with its next pass when the registry could not say who is current', async () => {
+  it('asks the registry again with its next pass after the registry failed', async () => {
     let isDown = false
     const currentInstance = async () => {
-      if (isDown) throw new Error('the registry is away')
+      if (isDown) throw new Error('the registry is down')
       return 'i1'
     }
     const { dispatcher } = make({ connections: { currentInstance } })
     const tab = connection()
     await dispatcher.attach(first, tab.deliver)
-    // The look that the attach leads to has asked by then.
+    // The attach has asked the registry by then.
     await dispatcher.reconcile()
     isDown = true
     await dispatcher.dispatch(command('c1'))
@@ -116,7 +116,7 @@ describeNode('a node of the dispatcher', ({ client, make, server }) => {
     await soon(() => expect(tab.ids()).toEqual(['c1']))
   })
 
-  it('says again what an attempt came to where that did not come through', async () => {
+  it('reports the outcome of an attempt again after the first report failed', async () => {
     const { client: lossy, plan } = lossyClient(client())
     const { dispatcher } = make({ client: lossy, ackTimeoutMs: 600_000, onError: null })
     await dispatcher.attach(first, connection().deliver)
@@ -131,7 +131,7 @@ describeNode('a node of the dispatcher', ({ client, make, server }) => {
     )
   })
 
-  it('takes the late end of one attempt for no end of the next', async () => {
+  it('does not end an attempt when deliver of an earlier attempt resolves late', async () => {
     const clock = createClock()
     const { dispatcher } = make({ now: clock.now })
     const ends: (() => void)[] = []

@@ -1,9 +1,9 @@
-/** The numbers of a legacy stream in the summary of a dispatcher. */
+/** The backlog of a legacy stream in the summary of a dispatcher. */
 import { expect, it } from 'vitest'
 import { ASK } from '../contract/clock.js'
 import { describeNode } from './dispatcher-node.js'
 
-describeNode('a node of the dispatcher beside a legacy stream', ({ server, observe }) => {
+describeNode('a node of the dispatcher with a legacy stream', ({ server, observe }) => {
   const legacy = { stream: 'commands', group: 'workers' }
   const numbers = async (stream = legacy) => {
     const summary = await observe('legacy', { legacy: stream }).summary(ASK)
@@ -11,7 +11,7 @@ describeNode('a node of the dispatcher beside a legacy stream', ({ server, obser
     return [legacy_stream_depth, legacy_pending_depth, legacy_stream_lag, legacy_reason]
   }
 
-  it('gives no numbers and the reason for a stream that is not configured, missing, or another type', async () => {
+  it('returns null and a reason if the stream is not configured, missing, or of another type', async () => {
     expect(await observe('legacy').summary(ASK)).toMatchObject({
       legacy_stream_depth: null,
       legacy_pending_depth: null,
@@ -34,7 +34,7 @@ describeNode('a node of the dispatcher beside a legacy stream', ({ server, obser
     expect(await numbers()).toEqual([3, 1, 2, null])
     const steady = (text: string) => text.replace(/(seen-time|active-time)\n\d+/g, '$1')
     expect(steady(await server().cli('XINFO', 'STREAM', 'commands', 'FULL'))).toBe(steady(before))
-    // After a deletion among the entries that were never given out, the store cannot tell the lag.
+    // Redis does not know the lag after an undelivered entry was deleted.
     await server().cli('XDEL', 'commands', ids[1] ?? '')
     expect(await numbers()).toEqual([2, 1, null, 'lag_unknown'])
   })

@@ -1,4 +1,4 @@
-/** The lists of commands in a store: what others have spoiled, and what an observer may read. */
+/** The lists of commands in a store: overwritten records, and the permissions of an observer. */
 import { expect, it, onTestFinished } from 'vitest'
 import type { CommandFilter, DeliveryInspector } from '../../src/contract/delivery.js'
 import { redisComposition } from '../../src/redis/composition/inspectors.js'
@@ -17,13 +17,13 @@ describeNode('the lists of commands in a store', ({ server, make, observe }) => 
     }, 2)
     return items.map(({ command_id, state }) => `${command_id} ${state}`)
   }
-  /** The lists by user and scope that are left. */
+  /** The remaining lists by user and by scope. */
   const lists = async (deploymentId: string) => {
     const names = await server().cli('KEYS', keyOf(deploymentId, 'of:*'))
     return names.split('\n').filter(Boolean).sort()
   }
 
-  it('hold nothing of a refused admission once its command is admitted', async () => {
+  it('drop a rejected dispatch once its command is admitted', async () => {
     const { deploymentId, dispatcher } = make()
     await dispatcher.dispatch(command('c1', { require_waiter: true, scope_id: 'red' }))
     expect(await lists(deploymentId)).toContain(keyOf(deploymentId, 'of:red'))
@@ -31,7 +31,7 @@ describeNode('the lists of commands in a store', ({ server, make, observe }) => 
     expect(await lists(deploymentId)).toEqual(['of:ada', 'of:blue'].map((name) => keyOf(deploymentId, name)))
   })
 
-  it('pass over what others have removed or replaced, and let go of it in time', async () => {
+  it('skip records that other applications removed or replaced, and drop them in time', async () => {
     const clock = createClock()
     const { deploymentId, dispatcher } = make({ now: clock.now })
     for (const id of ['c1', 'c2', 'c3', 'c4']) await dispatcher.dispatch(command(id, { scope_id: 'team' }))
@@ -48,7 +48,7 @@ describeNode('the lists of commands in a store', ({ server, make, observe }) => 
     expect(new Set(onError)).toEqual(
       new Set([`BadRow: ${keyOf(deploymentId, 'command:ada:tab:c2')} has the wrong type`]),
     )
-    // The end of a command is recorded within a bucket of a quarter of a second.
+    // Deadlines are in buckets of 250 ms, so the end may be recorded that much later.
     for (const ms of [30_250, 3_600_000]) {
       clock.advance(ms)
       await dispatcher.reconcile()
@@ -57,7 +57,7 @@ describeNode('the lists of commands in a store', ({ server, make, observe }) => 
     expect((await seen.summary(ASK)).tracked_commands).toBe(0)
   })
 
-  it('are read with the published permissions, and so is the summary where commands have expired', async () => {
+  it('are readable with the documented permissions, and so is the summary after commands expired', async () => {
     const clock = createClock()
     const { deploymentId, dispatcher } = make({ now: clock.now })
     const tab = connection()
@@ -71,7 +71,7 @@ describeNode('the lists of commands in a store', ({ server, make, observe }) => 
     const observer = await connectObserver('ioredis', [server()], deploymentId)
     onTestFinished(() => observer.close())
     const { delivery } = redisComposition({ client: observer.client, deploymentId, now: clock.now }).inspectors
-    if (!delivery) throw new Error('the composition has no delivery')
+    if (!delivery) throw new Error('the composition has no delivery inspector')
     expect(await states(delivery, { overdue: true })).toEqual(['c1 attempted', 'c2 waiting'])
     expect(await states(delivery, { state: 'waiting', scope_id: 'ada' })).toEqual(['c2 waiting', 'c3 waiting'])
     expect(await delivery.summary(ASK)).toMatchObject({

@@ -1,4 +1,4 @@
-/** Where a client waits, and what becomes of that when a node falls silent, leaves or dies. */
+/** The attached clients of a node that misses messages, stops renewing its lease, is closed, or dies. */
 import { expect, it } from 'vitest'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { ASK, createClock, FIRST } from '../contract/clock.js'
@@ -8,7 +8,7 @@ import { clients } from './server.js'
 import { soon } from './wait-for.js'
 
 describeNode('a node of the dispatcher', ({ server, client, keep, make, observe }) => {
-  it('is part of the facilities, which fence by their own registry', async () => {
+  it('is part of the facilities, and fences by their registry', async () => {
     const facilities = createRedisFacilities({ client: client(), deploymentId: 'whole', nodeId: 'n1', onError: null })
     keep(facilities)
     await expect(facilities.dispatcher.attach(first, () => {})).rejects.toMatchObject({ code: 'stale_instance' })
@@ -17,7 +17,7 @@ describeNode('a node of the dispatcher', ({ server, client, keep, make, observe 
     expect((await facilities.dispatcher.inspector.listNodes(FIRST, ASK)).items).toMatchObject([{ node_id: 'n1' }])
   })
 
-  it('finds what a lost bell would have told it with its next pass', async () => {
+  it('reads a message that it missed on the channel with its next pass', async () => {
     const { deploymentId, dispatcher } = make()
     const other = make({ deploymentId }).dispatcher
     const tab = connection()
@@ -27,15 +27,15 @@ describeNode('a node of the dispatcher', ({ server, client, keep, make, observe 
     await soon(() => expect(tab.ids()).toEqual(['c1']))
   })
 
-  it('that was silent for longer than its lease looks for what it missed', async () => {
+  it('whose lease has expired attaches its clients again and reads what it missed', async () => {
     const clock = createClock()
     const { deploymentId, dispatcher } = make({ now: clock.now })
     const tab = connection()
     await dispatcher.attach(first, tab.deliver)
-    // It has dispatched before, so that what it sends next goes out before any loop can come by at the new time.
+    // A first dispatch, so that the next one is sent before any loop runs a pass at the new time.
     const other = make({ deploymentId, now: clock.now }).dispatcher
     await other.dispatch(command('c9', { client_id: 'elsewhere' }))
-    // Taken for dead by now: another node leaves it no word, and in the end forgets that anybody waits there.
+    // Its lease has expired: other nodes give it no commands, and its client does not count as attached.
     clock.advance(70_000)
     expect((await other.dispatch(command('c0', { require_waiter: true }))).terminal).toMatchObject({
       reason: 'no_waiter',
@@ -47,7 +47,7 @@ describeNode('a node of the dispatcher', ({ server, client, keep, make, observe 
     expect((await other.dispatch(command('c2', { require_waiter: true }))).terminal).toBeNull()
   })
 
-  it('is shown as stale once it is silent, and its loops as dead', async () => {
+  it('is listed as stale without heartbeats, and its loops as not alive', async () => {
     const clock = createClock()
     const { deploymentId, dispatcher } = make({ nodeId: 'quiet', now: clock.now })
     await dispatcher.reconcile()
@@ -69,7 +69,7 @@ describeNode('a node of the dispatcher', ({ server, client, keep, make, observe 
     expect((await later(3_600_000)).items).toEqual([])
   })
 
-  it('that was closed says so, and leaves its mailboxes to others', async () => {
+  it('that was closed is listed so, and its mailboxes are free for others', async () => {
     const clock = createClock()
     const { deploymentId, dispatcher } = make({ nodeId: 'gone', now: clock.now })
     await dispatcher.attach(first, connection().deliver)
@@ -86,7 +86,7 @@ describeNode('a node of the dispatcher', ({ server, client, keep, make, observe 
     })
   })
 
-  it('that begins again under the name of one that was closed is in the list as any other', async () => {
+  it('that starts with the id of a closed one is listed like any other', async () => {
     const clock = createClock()
     const { deploymentId, dispatcher } = make({ nodeId: 'again', now: clock.now })
     await dispatcher.close()
@@ -97,7 +97,7 @@ describeNode('a node of the dispatcher', ({ server, client, keep, make, observe 
     expect((await later(3_599_999)).items).toMatchObject([{ node_id: 'again', stale: true }])
   })
 
-  it('says again that a client has left when the store did not take it', async () => {
+  it('retries a detach that failed in the store', async () => {
     const { deploymentId, dispatcher } = make({ onError: null })
     const waiter = await dispatcher.attach(first, () => {})
     const name = `relayscope:{${deploymentId}:0}:delivery:waiters`
@@ -110,7 +110,7 @@ describeNode('a node of the dispatcher', ({ server, client, keep, make, observe 
     await soon(async () => expect(await server().cli('EXISTS', name)).toBe('0'))
   })
 
-  it('that has died is sent nothing, and is cleared up once another has seen that for a while', async () => {
+  it('that has died gets no commands, and loses its clients after another saw its lease expired for a while', async () => {
     const clock = createClock()
     const dying = await clients.ioredis([server().port])
     const { deploymentId, dispatcher } = make({ client: dying.client, now: clock.now })
@@ -132,7 +132,7 @@ describeNode('a node of the dispatcher', ({ server, client, keep, make, observe 
     await soon(() => expect(tab.ids()).toEqual(['c1']))
   })
 
-  it('that renews its waiters takes no mailbox from a newer one, though it never heard of it', async () => {
+  it('that confirms its waiters takes no mailbox from a newer waiter, even if it missed that message', async () => {
     const clock = createClock()
     const { deploymentId, dispatcher } = make({ now: clock.now })
     const [old, tab] = [connection(), connection()]

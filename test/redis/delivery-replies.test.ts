@@ -1,4 +1,7 @@
-/** A dispatcher whose replies are lost, come late or whose commands come twice: nobody goes deaf, no command is stranded. */
+/**
+ * A dispatcher whose replies are lost or late, or whose calls arrive twice: clients keep receiving commands, and no command is
+ * stranded.
+ */
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Step } from '../../src/redis/delivery/run.js'
 import { shardOf } from '../../src/redis/store/keys.js'
@@ -20,7 +23,7 @@ const STEPS: Record<string, Step> = {
 }
 const FAULTS: Fault[] = ['lost', 'late', 'repeated', 'held', 'unsent']
 
-/** For a node whose other calls are to be answered: longer than a busy machine takes. */
+/** A timeout for nodes whose other calls must succeed: longer than a busy machine takes. */
 const PATIENT = { commandTimeoutMs: 2_000 }
 
 describeNode('a dispatcher whose replies get lost', ({ client, make, observe, server }) => {
@@ -33,7 +36,7 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
     const { deploymentId, dispatcher } = make({ client: lossy, commandTimeoutMs: 300, ackTimeoutMs: 600, ...options })
     return { deploymentId, dispatcher, other: make({ deploymentId, ackTimeoutMs: 600, ...options }).dispatcher }
   }
-  /** What a host does: the same again, until it is answered. */
+  /** Retries a call until it succeeds, as a host does. */
   const again = <T>(work: () => T | Promise<T>) => soon(work)
   const reserved = async (deploymentId: string) => {
     const items = await walk((page) => observe(deploymentId).listTenants(page, ASK))
@@ -43,7 +46,7 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
   for (const [name, step] of Object.entries(STEPS))
     describe(`of each ${name}`, () => {
       for (const fault of FAULTS)
-        it(`hands over what was admitted, once it ends ends it, and hears the next (${fault})`, async () => {
+        it(`a command is delivered and ends once, and the next is delivered too (${fault})`, async () => {
           const { deploymentId, dispatcher, other } = pair()
           void plan.meet(fault, runsOf(step))
           const tab = connection()
@@ -64,19 +67,19 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
         })
     })
 
-  it('is told by the next pass of what an admission said in a reply that was lost, without a second dispatch', async () => {
-    // Whoever asked learns of it after two seconds: no attempt is given up before.
+  it('delivers a command whose admission lost its reply with the next pass, without a second dispatch', async () => {
+    // The caller gets the timeout after two seconds.
     const { dispatcher } = pair({ ...PATIENT, ackTimeoutMs: 60_000 })
     const tab = connection()
     await dispatcher.attach(first, tab.deliver)
-    // From here on the store knows the script.
+    // From now on the script is loaded in the store.
     await again(() => dispatcher.dispatch(command('c0')))
     void plan.meet('lost', runsOf('A'))
     await expect(dispatcher.dispatch(command('c1'))).rejects.toMatchObject({ code: 'unavailable', outcome: 'unknown' })
     await soon(() => expect(tab.ids()).toEqual(['c0', 'c1']))
   })
 
-  it('asks for what came out of a box in a reply that was lost, and hands it over once', async () => {
+  it('delivers a command once that left its box in a lost reply', async () => {
     const { dispatcher, other } = pair({ ...PATIENT, ackTimeoutMs: 60_000, maxDeliveriesPerClient: 1 })
     const tab = connection()
     await dispatcher.attach(first, tab.deliver)
@@ -93,7 +96,7 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
     expect((await dispatcher.inspector.status(key('c4'), ASK))?.attempts.count).toBe(1)
   })
 
-  it('puts back what a waiter was given that has left without learning of it', async () => {
+  it('returns commands to the box that a waiter was given in a lost reply before its detach', async () => {
     const { dispatcher } = pair({ ...PATIENT, ackTimeoutMs: 600_000 })
     const tab = connection()
     const waiter = await dispatcher.attach(first, tab.deliver)
@@ -115,7 +118,7 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
     })
   })
 
-  it('hands over once what a client sends again, after a cut, whose first answer was lost', async () => {
+  it('delivers a command once whose admission the Redis client resends after a reconnect', async () => {
     const { dispatcher } = pair({ ...PATIENT, ackTimeoutMs: 60_000 })
     const tab = connection()
     await dispatcher.attach(first, tab.deliver)
@@ -123,13 +126,13 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
     void plan.meet('resent', runsOf('A'))
     expect((await dispatcher.dispatch(command('c1', { max_attempts: 1 }))).attempts.count).toBe(1)
     await tab.got(2)
-    // A client that sends again says that a link was lost; where it does not, a pass finds out.
+    // If the Redis client reports that it reconnected, the node synchronises at once; otherwise with its next pass.
     await dispatcher.reconcile()
     expect(tab.ids()).toEqual(['c0', 'c1'])
   })
 
   it('never lets a late attach take the mailbox from a newer waiter', async () => {
-    // The prelude would refuse it after two seconds; here it comes while it still may run.
+    // The fence rejects it after two seconds. Here it arrives before that.
     const { dispatcher, other } = pair({ commandTimeoutMs: 10_000 })
     const late = plan.meet('late', runsOf('W'))
     const former = Promise.resolve(dispatcher.attach(first, () => {})).catch((error) => error.code)
@@ -142,7 +145,7 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
     await soon(() => expect(tab.ids()).toEqual(['c1']))
   })
 
-  it('never lets a late attach come after its own detach', async () => {
+  it('ignores a late attach that arrives after its own detach', async () => {
     const { deploymentId, dispatcher } = pair({ commandTimeoutMs: 10_000 })
     const late = plan.meet('late', runsOf('W'))
     await Promise.all([late, expect(dispatcher.attach(first, () => {})).rejects.toThrow()])
@@ -159,7 +162,7 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
     'settle',
     'cancel',
     'acknowledge',
-  ] as const)('%s answers a client that sends it again, after a cut, what it did', async (name) => {
+  ] as const)('%s returns the same result if the Redis client resends it after a reconnect', async (name) => {
     const { dispatcher } = pair(PATIENT)
     const end = (id: string) =>
       name === 'settle'
@@ -168,7 +171,7 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
           ? dispatcher.cancel(key(id))
           : dispatcher.acknowledge({ ...first, command_id: id, state: 'refused' })
     await dispatcher.attach(first, connection().deliver)
-    // The store knows the script from then on, so that what is sent again is what was run.
+    // The script is loaded by then, so that the resent call is the one that ran.
     for (const id of ['c1', 'c2', 'c3']) await dispatcher.dispatch(command(id))
     expect(await end('c1')).toBe(true)
     void plan.meet('resent', runsOf('S'))
@@ -178,7 +181,7 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
     expect(await end('c1')).toBe(false)
   })
 
-  it('lets the signal of a command that was cancelled abort, though the answer to that was lost', async () => {
+  it('aborts the signal of a cancelled command even if the reply to cancel was lost', async () => {
     const { dispatcher } = pair(PATIENT)
     const signals: AbortSignal[] = []
     await dispatcher.attach(first, (_, { signal }) => {
@@ -193,7 +196,7 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
     expect(signals[0]?.aborted).toBe(true)
   })
 
-  it('confirms its waiters with each pass: those that the store lost wait again', async () => {
+  it('attaches waiters that the store lost again with its next pass', async () => {
     const { deploymentId, dispatcher } = pair(PATIENT)
     const waiters = `relayscope:{${deploymentId}:0}:delivery:waiters`
     const tab = connection()
@@ -207,7 +210,7 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
 
   for (const fault of ['lost', 'repeated', 'late'] as const)
     for (const [name, step] of Object.entries({ reserve: 'V', admit: 'A', end: 'S', release: 'L' } as const))
-      it(`leaks no reservation past its deadline where the scope lies in another shard (${name} ${fault})`, async () => {
+      it(`leaks no reservation in another shard past its deadline (${name} ${fault})`, async () => {
         const { deploymentId, dispatcher, other } = pair({ shards: 5 })
         const scope_id = ['red', 'green', 'blue', 'black'].find((scope) => shardOf(scope, 5) !== shardOf('ada', 5))
         void plan.meet(fault, runsOf(step))

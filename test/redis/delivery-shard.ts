@@ -1,4 +1,4 @@
-/** A shard of a dispatcher without a loop beside it: each step runs as a node would run it, when the test says so. */
+/** A shard of a dispatcher without a loop: a step runs only when the test calls it. */
 import type { DeliveryStatus } from '../../src/contract/delivery.js'
 import { readRecord } from '../../src/redis/delivery/record.js'
 import { createDeliveryRun, type Step } from '../../src/redis/delivery/run.js'
@@ -10,16 +10,16 @@ import type { Matcher } from './lossy-plan.js'
 
 export const LEASE_MS = 5_000
 export const RETENTION_MS = 60_000
-/** The mailbox of the tests, and a command in it, as the store names them. */
+/** The mailbox of the tests and the reference of a command in it, as in keys of the store. */
 export const MAILBOX = `${mailbox.user_id}:${mailbox.client_id}`
 export const refOf = (command_id: string) => `${MAILBOX}:${command_id}`
 
-/** How many arguments each step has. */
+/** The number of arguments of each step. */
 const ARGUMENTS: Record<Step, number> = {
   ...{ A: 16, S: 9, C: 4, G: 2, B: 3, D: 2, K: 1, O: 0, W: 4, X: 2, V: 6, L: 3, R: 4 },
 }
 
-/** The steps in a command to the store: letters and arguments. */
+/** Parses the steps of a call of the store: letters and arguments. */
 function stepsOf([name = '', , , , head = '', batch = '']: readonly string[]): [Step, ...string[]][] {
   if (!['FCALL', 'EVALSHA', 'EVAL'].includes(name) || !head.includes('\0')) return []
   const steps: [Step, ...string[]][] = []
@@ -32,13 +32,13 @@ function stepsOf([name = '', , , , head = '', batch = '']: readonly string[]): [
   return steps
 }
 
-/** Matches runs that hold a step. What the store does not know yet is sent twice: the first that is met may be refused. */
+/** Matches runs with a step. The first run may be sent twice, because the function or script is not loaded yet. */
 export const runsOf =
   (step: Step): Matcher =>
   (words) =>
     stepsOf(words).some(([letter]) => letter === step)
 
-/** An attempt in a message of the store. */
+/** A delivery attempt in a message of the store. */
 export interface Given {
   ref: string
   delivery: string
@@ -47,7 +47,7 @@ export interface Given {
 
 let shards = 0
 
-/** A shard that nobody has used yet, on a clock that only the test moves. */
+/** Opens an unused shard, with a clock that only the test moves. */
 export function openShard(client: RedisClient, options: { maxPerUser?: number; maxRetained?: number } = {}) {
   const clock = createClock()
   const store = createStore({ client, deploymentId: `shard${++shards}`, shards: 1, now: clock.now, onError: null })
@@ -55,7 +55,7 @@ export function openShard(client: RedisClient, options: { maxPerUser?: number; m
   const ask = (name: string, end: string[], ...rest: string[]) =>
     store.command([name, key(...end), ...rest], key(...end))
 
-  /** A node by its incarnation. */
+  /** Returns a node with this incarnation. */
   function node(incarnation: string) {
     const messages: string[] = []
     const unsure: string[] = []
@@ -78,13 +78,13 @@ export function openShard(client: RedisClient, options: { maxPerUser?: number; m
     return {
       counters: delivery.counters,
       run,
-      /** Takes the messages of its own runs since the last call. */
+      /** Returns the messages in the replies of its own runs since the last call. */
       told: () => messages.splice(0),
       unsure,
       order: () => run('O'),
       attach: (instance: string, order: number | string, most = 8) => run('W', MAILBOX, instance, order, most),
       detach: (order: number | string) => run('X', MAILBOX, order),
-      /** Answers the letter of what became of it, and the rest. */
+      /** Dispatches a command. Returns the letter of the result, followed by its details. */
       admit: (
         id: string,
         {
@@ -130,7 +130,7 @@ export function openShard(client: RedisClient, options: { maxPerUser?: number; m
       reserve: (scope: string, id: string, ttl: number, dispatch = id, capacity = 1) =>
         run('V', scope, refOf(id), ttl, capacity, '1', dispatch),
       release: (scope: string, id: string, dispatch: string) => run('L', scope, refOf(id), dispatch),
-      /** A pass, with what it has read. */
+      /** Runs a pass. Returns the state of the lease, the expired leases and the messages. */
       async pass(suspects = '', from = heard) {
         const [standing = '', , , , seen = '', ...entries] = (await run('R', from, suspects, '0', '')).split('\x03')
         const read = entries.filter((entry) => entry !== '').map((entry) => entry.split('\x02'))
@@ -144,7 +144,7 @@ export function openShard(client: RedisClient, options: { maxPerUser?: number; m
     }
   }
 
-  /** The attempts among messages. */
+  /** Returns the delivery attempts in messages. */
   const givenIn = (messages: readonly string[]): Given[] =>
     messages
       .map((message) => message.split('\t'))

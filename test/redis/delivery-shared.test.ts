@@ -1,4 +1,4 @@
-/** Two nodes of a dispatcher over one store: what they tell each other, and what an observer sees of them. */
+/** Two nodes of a dispatcher over one store, and an observer in another process. */
 import { afterEach, expect, it } from 'vitest'
 import { redisComposition } from '../../src/redis/composition/inspectors.js'
 import { createRedisConnectionRegistry } from '../../src/redis/connections/facility.js'
@@ -26,7 +26,7 @@ describeStores('two nodes of a dispatcher in Redis', (kind, place) => {
     return { where, a: node({ ...where, nodeId: 'a' }), b: node({ ...where, nodeId: 'b' }) }
   }
 
-  it(`deliver on one what the other admitted (${kind})`, async () => {
+  it(`deliver commands on one that the other admitted (${kind})`, async () => {
     const { a, b } = pair()
     const tab = connection()
     await b.attach(first, tab.deliver)
@@ -42,7 +42,7 @@ describeStores('two nodes of a dispatcher in Redis', (kind, place) => {
     expect(await b.settle({ ...key('c1'), state: 'resulted' })).toBe(false)
   })
 
-  it('are told at once: a run of commands does not wait for passes of the loop', async () => {
+  it('receive messages at once, without waiting for a pass of the loop', async () => {
     const { a, b } = pair()
     const tab = connection()
     await b.attach(first, tab.deliver)
@@ -55,7 +55,7 @@ describeStores('two nodes of a dispatcher in Redis', (kind, place) => {
       await a.dispatch(command(`c${n}`))
       await soon(() => expect(tab.ids()).toHaveLength(n))
     }
-    // By the passes alone it would take half a second each.
+    // With passes alone, each command would take half a second.
     expect(performance.now() - start).toBeLessThan(5_000)
   })
 
@@ -72,12 +72,12 @@ describeStores('two nodes of a dispatcher in Redis', (kind, place) => {
     await soon(() => expect(tab.ids()).toEqual(['c1']))
     expect(await a.cancel(key('c1'))).toBe(true)
     await soon(() => expect(signals[0]?.aborted).toBe(true))
-    // Its hand-over never ends; the mailbox goes on all the same.
+    // Its `deliver` never resolves; the mailbox continues anyway.
     await soon(() => expect(tab.ids()).toEqual(['c1', 'c2']))
     expect(signals[1]?.aborted).toBe(false)
   })
 
-  it('let the client move: the former node hears of it and hands nothing over any more', async () => {
+  it('let the client move: the former node is notified and delivers nothing more', async () => {
     const { a, b } = pair()
     const [old, tab] = [connection(), connection()]
     await a.attach(first, old.deliver)
@@ -93,7 +93,7 @@ describeStores('two nodes of a dispatcher in Redis', (kind, place) => {
     expect(await a.acknowledge({ ...second, command_id: 'c1' })).toBe(true)
   })
 
-  it('hold one reservation per command in the scope, whichever shard it is in, and give it back at the end', async () => {
+  it('hold one reservation for each command in its scope, in any shard, and release it at the end', async () => {
     const { where, a, b } = pair({ capacity: 2 })
     const { client, deploymentId } = where
     const observer = redisComposition({ client, deploymentId }).inspectors.delivery
@@ -104,7 +104,7 @@ describeStores('two nodes of a dispatcher in Redis', (kind, place) => {
       expect(await b.dispatch(command(`${scope_id}3`, { scope_id }))).toMatchObject({
         terminal: { state: 'rejected', reason: 'capacity_exceeded' },
       })
-      // The same command again reserves nothing more, whatever scope it names now.
+      // Dispatching the same command again reserves nothing more, even with another scope.
       await b.dispatch(command(`${scope_id}1`, { scope_id: 'other' }))
       await b.dispatch(command(`${scope_id}1`, { scope_id }))
     }
@@ -116,7 +116,7 @@ describeStores('two nodes of a dispatcher in Redis', (kind, place) => {
       expect((await a.dispatch(command(`${scope_id}3`, { scope_id }))).terminal).toBeNull()
       await b.cancel(key(`${scope_id}2`))
       await b.cancel(key(`${scope_id}3`))
-      // The end is known, so a repeat that finds it leaves no reservation behind.
+      // Dispatching a command again after its end leaves no reservation.
       await a.dispatch(command(`${scope_id}3`, { scope_id }))
     }
     expect(await tenants()).toEqual([])

@@ -1,15 +1,15 @@
-/** The steps of the delivery protocol in one shard, said once, again, late, or by somebody who is not asked any more. */
+/** The steps of the delivery protocol in one shard: called once, again, late, or by a node or instance that was replaced. */
 import { expect, it } from 'vitest'
 import { BEAT } from '../../src/redis/delivery/scripts.js'
 import { runScript } from '../../src/redis/store/script.js'
 import { LEASE_MS, MAILBOX, openShard, RETENTION_MS, refOf } from './delivery-shard.js'
 import { describeNode } from './dispatcher-node.js'
 
-/** As many nodes as a deployment lists. */
+/** Maximum number of listed nodes. */
 const LISTED = 1_000
 
 describeNode('a shard of the dispatcher', ({ client }) => {
-  /** A node at which the client waits, with so many free places. */
+  /** Opens a shard with a node to which the client is attached, with `most` free slots. */
   async function waiting(most = 8, options: Parameters<typeof openShard>[1] = {}) {
     const shard = openShard(client(), options)
     const node = shard.node('a')
@@ -20,7 +20,7 @@ describeNode('a shard of the dispatcher', ({ client }) => {
   const attempts = async (node: { status(id: string): Promise<unknown> }, id: string) =>
     ((await node.status(id)) as { attempts: unknown } | null)?.attempts
 
-  it('gives a command to the waiter of its client with its admission, as many as it has free places', async () => {
+  it('gives a command to the attached client with its admission, as long as that has free slots', async () => {
     const { node, ask, givenIn } = await waiting(2)
     expect([await node.admit('c1'), await node.admit('c2'), await node.admit('c3')].map((answer) => answer[0])).toEqual(
       ['G', 'G', 'N'],
@@ -32,7 +32,7 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     expect(await ask('EXISTS', ['box', 'ada', 'tab'])).toBe(0)
   })
 
-  it('gives what waits in a box before what is admitted later', async () => {
+  it('gives commands from the box before those that are admitted later', async () => {
     const { node, givenIn } = await waiting(1)
     for (const id of ['c1', 'c2', 'c3']) await node.admit(id)
     await node.say('c1', 'k', { instance: 'i1' })
@@ -42,7 +42,7 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     expect(givenIn(node.told()).map(({ ref }) => ref)).toEqual([refOf('c3'), refOf('c4')])
   })
 
-  it('sends what is admitted elsewhere to the node of the waiter, which reads it until it says so', async () => {
+  it('sends a command admitted at another node to the node of the client, again until that has read it', async () => {
     const { node, givenIn, other } = await waiting()
     const b = other('b')
     expect((await b.admit('c1'))[0]).toBe('N')
@@ -52,7 +52,7 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     expect((await node.pass()).messages).toEqual([])
   })
 
-  it('admits what needs the current instance only where that one waits', async () => {
+  it('admits a command that requires the current instance only if that is attached', async () => {
     const { node } = await waiting()
     expect((await node.admit('c1', { needs: 'current', current: 'i2' }))[0]).toBe('J')
     expect((await node.status('c1'))?.terminal).toMatchObject({ state: 'rejected', reason: 'no_waiter' })
@@ -60,7 +60,7 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     expect((await node.admit('c3', { needs: 'any' }))[0]).toBe('G')
   })
 
-  it('answers an admission that comes again with the record, and gives nothing twice', async () => {
+  it('returns the record for a repeated dispatch, and gives the command once', async () => {
     const { node } = await waiting()
     await node.admit('c1')
     expect((await node.admit('c1'))[0]).toBe('S')
@@ -69,7 +69,7 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     expect(node.counters.other).toMatchObject({ admitted: 1, dispatch_repeated: 1, dispatch_conflict: 1 })
   })
 
-  it('rejects for good what a client sent twice, and admits what is dispatched again', async () => {
+  it('rejects a resent dispatch again, and admits a new dispatch of the same command', async () => {
     const { node } = await waiting()
     await node.admit('c1', { capacity: 1 })
     const rejected = await node.admit('c2', { capacity: 1, by: 'first' })
@@ -80,7 +80,7 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     expect((await node.admit('c2', { capacity: 1 }))[0]).toBe('G')
   })
 
-  it('holds the outcome of a former attempt against no later one', async () => {
+  it('does not apply the outcome of a former attempt to a later one', async () => {
     const { node, givenIn } = await waiting()
     await node.admit('c1')
     expect(await node.conclude('c1', 1, 'deliver_timed_out')).toBe('p')
@@ -95,7 +95,7 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     expect((await node.status('c1'))?.recovery).toMatchObject({ count: 1, reason: 'deliver_timed_out' })
   })
 
-  it('fails a command with its last attempt', async () => {
+  it('fails a command when its last attempt fails', async () => {
     const { node } = await waiting()
     await node.admit('c1', { maxAttempts: 1 })
     expect(await node.conclude('c1', 1, 'rejected')).toBe('0')
@@ -103,7 +103,7 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     expect(node.told()).toEqual([`e\tfailed\t${refOf('c1')}`])
   })
 
-  it('takes an attempt back that was not begun as if there had been none, once', async () => {
+  it('does not count an attempt that was given back before it began', async () => {
     const { node, givenIn } = await waiting()
     await node.admit('c1')
     await node.detach(1)
@@ -113,7 +113,7 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     expect(givenIn(node.told())).toEqual([{ ref: refOf('c1'), delivery: '2', attempt: '1' }])
   })
 
-  it('counts an attempt that was begun and given back against no bound', async () => {
+  it('does not count an attempt that was given back after it began against the maximum', async () => {
     const { node } = await waiting()
     await node.admit('c1', { maxAttempts: 1 })
     await node.giveBack('c1', 1, '1')
@@ -124,7 +124,7 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     })
   })
 
-  it('says what a waiter was given, to whoever asks, detaches or takes its place', async () => {
+  it('returns the running attempts of a waiter to an attach, a detach and its replacement', async () => {
     const { node } = await waiting()
     for (const id of ['c1', 'c2', 'c3']) await node.admit(id)
     await node.conclude('c2', 1, 'handed_over')
@@ -139,7 +139,7 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     expect(await node.detach(2)).toBe('')
   })
 
-  it('lets no late attach take a mailbox, whoever waits or has waited there since', async () => {
+  it('ignores a late attach after a newer one, even if that has detached', async () => {
     const { node } = await waiting()
     await node.attach('i3', 3)
     expect(await node.attach('i2', 2)).toBe('Li3')
@@ -151,14 +151,14 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     expect(node.counters.other).toMatchObject({ waiter_late: 2 })
   })
 
-  it('numbers attaches on where its numbers have gone ahead of its clock', async () => {
+  it('numbers attaches after the last number if that is ahead of the clock', async () => {
     const { ask, node } = await waiting()
     const ahead = 9_000_000_000_000_000
     await ask('SET', ['order'], String(ahead))
     expect([await node.order(), await node.order()]).toEqual([`${ahead + 1}`, `${ahead + 2}`])
   })
 
-  it('records a hand-over with the word that comes after it, once, and none of another attempt', async () => {
+  it('records a confirmed delivery with the next acknowledgement, once, and only for its attempt', async () => {
     const { node } = await waiting()
     for (const id of ['c1', 'c2', 'c3']) await node.admit(id)
     expect(await node.say('c1', 'k', { instance: 'i1', handed: '1' })).toBe('1')
@@ -172,7 +172,7 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     expect(node.counters.acknowledgement).toMatchObject({ acknowledged: 1, repeated: 1, fenced: 1 })
   })
 
-  it('records a hand-over after the end where it was before that', async () => {
+  it('records a delivery that was confirmed before the end but reported after it', async () => {
     const { clock, node } = await waiting()
     await node.admit('c1')
     clock.advance(50)
@@ -187,7 +187,7 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     expect(node.counters.other).toMatchObject({ late_outcome: 2, attempt_handed_over: 1 })
   })
 
-  it('tells an end again to whoever says it again, and holds to the first', async () => {
+  it('returns the same result for a resent settlement, and keeps the first end', async () => {
     const { node } = await waiting()
     await node.admit('c1')
     const told = [`e\tresulted\t${refOf('c1')}`]
@@ -200,7 +200,7 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     expect(node.counters.outcome).toEqual({ resulted: 1 })
   })
 
-  it('ends what is past its deadline in the next pass, out of its box, and gives its places back once', async () => {
+  it('expires overdue commands in the next pass, removes them from the box and frees their slots once', async () => {
     const { clock, node, ask } = await waiting(1, { maxPerUser: 3 })
     await node.admit('c1', { ttl: 500 })
     await node.admit('c2', { ttl: 500 })
@@ -216,7 +216,7 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     expect(answers).toEqual(['N', 'N', 'J'])
   })
 
-  it('knows nothing of a command whose retention is over, before any pass has come by', async () => {
+  it('treats a command as unknown after its retention, before a pass has deleted it', async () => {
     const { clock, node } = await waiting()
     await node.admit('c1')
     await node.say('c1', 'r', { by: 'x' })
@@ -229,7 +229,7 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     expect((await node.status('c1'))?.terminal).toBeNull()
   })
 
-  it('forgets each command when its retention is over, though one beside it is open for longer', async () => {
+  it('deletes commands after their retention, even if another one of their chunk is still open', async () => {
     const { clock, node, ask } = await waiting(500)
     await node.admit('long', { ttl: 80_000_000 })
     for (let i = 0; i < 60; i++) {
@@ -237,12 +237,12 @@ describeNode('a shard of the dispatcher', ({ client }) => {
       await node.say(`c${i}`, 'r')
     }
     const left = async () => [await ask('LLEN', ['of', 'ada']), await ask('HMGET', ['counts'], 'a', 'r')]
-    // Deleted together with what ends soon after.
+    // Commands that end within a short time are deleted together.
     clock.advance(RETENTION_MS + RETENTION_MS / 64)
     await node.pass()
     expect(await left()).toEqual([1, ['1', '0']])
     expect((await node.status('long'))?.terminal).toBeNull()
-    // What is left of the chunk is little: the references are gone.
+    // Only the reference of the open command is left in the chunk.
     const log = (await ask('LRANGE', ['log', '0'], '0', '-1')) as string[]
     expect(log.filter((ref) => ref !== '')).toEqual([refOf('long')])
     await node.say('long', 'c')
@@ -250,12 +250,12 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     await node.pass()
     expect(await ask('EXISTS', ['log', '0'])).toBe(0)
     expect(await left()).toEqual([0, ['0', '0']])
-    // Numbers go on in a chunk of their own.
+    // The next command starts a new chunk.
     await node.admit('next')
     expect(await ask('GET', ['seq'])).toMatch(/^257 \d+$/)
   })
 
-  it('keeps the newest ended and rejected commands, as many of each', async () => {
+  it('keeps the newest ended and the newest rejected commands, up to the maximum of each', async () => {
     const { node } = await waiting(8, { maxRetained: 3 })
     await node.admit('open')
     for (let i = 0; i < 8; i++) {
@@ -269,7 +269,7 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     expect(kept).toEqual(['open', 'c5', 'r5', 'c6', 'r6', 'c7', 'r7'])
   })
 
-  it('keeps a line for each of the last sixteen attempts, and sums of those before', async () => {
+  it('keeps a line for each of the last sixteen attempts, and totals of older ones', async () => {
     const { node, ask } = await waiting()
     await node.admit('c1', { maxAttempts: 100 })
     for (let delivery = 1; delivery <= 40; delivery++) {
@@ -284,11 +284,11 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     expect(await ask('STRLEN', ['command', 'ada', 'tab', 'c1'])).toBeLessThan(3_000)
   })
 
-  it('gives a place back when none of the dispatches that share it has it any more, or its command is over', async () => {
+  it('frees a reservation when all dispatches that share it have released it, or its command has ended', async () => {
     const { node, ask } = await waiting()
     const places = () => ask('HGET', ['scopes'], 'red')
     const [one, two] = [await node.reserve('red', 'c1', 900, 'one'), await node.reserve('red', 'c1', 5_000, 'two')]
-    // Both have the deadline of the first.
+    // Both dispatches get the deadline of the first.
     expect(two).toBe(one)
     expect(await node.reserve('red', 'c2', 900)).toBe('')
     for (const _ of [1, 2]) await node.release('red', 'c1', 'one')
@@ -300,7 +300,7 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     expect(await places()).toBe('0')
   })
 
-  it('lets a reservation that was left behind go with its deadline, and all that is kept of its scope', async () => {
+  it('frees an abandoned reservation at its deadline, and deletes its scope', async () => {
     const { clock, ask, node } = await waiting()
     await node.reserve('red', 'c1', 500)
     const kept = async () => [
@@ -312,7 +312,7 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     clock.advance(499)
     await node.pass()
     expect(await kept()).toEqual([1, 1, 1, 1])
-    // Whether or not a pass has come by, another command has the place at once.
+    // Another command can reserve at once, even before a pass.
     clock.advance(1)
     expect(await node.reserve('red', 'c2', 500)).not.toBe('')
     clock.advance(1_000)
@@ -320,7 +320,7 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     expect(await kept()).toEqual([0, 0, 0, 0])
   })
 
-  it('declares a node dead at the second look at its lease, and gives what it had to whoever waits now', async () => {
+  it('declares a node dead at the second look at its expired lease, and gives its commands to the client attached now', async () => {
     const { clock, node, ask, givenIn, other } = await waiting()
     const b = other('b')
     await b.pass()
@@ -342,12 +342,12 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     expect(await b.status('c1')).toMatchObject({ recovery: { count: 1, reason: 'lease_expired' } })
     expect((await b.status('c3'))?.acknowledgement.state).toBe('acknowledged')
     expect(await ask('HEXISTS', ['leases'], 'a')).toBe(0)
-    // What the node says of its attempts then is late, and it begins anew.
+    // The node's later reports about its attempts are ignored, and it must restart under a new incarnation.
     expect(await node.conclude('c1', 1, 'handed_over')).toBe('0')
     expect((await node.pass()).standing).toBe('anew')
   })
 
-  it('makes nobody dead by a step of its clock', async () => {
+  it('declares no node dead because of a clock step', async () => {
     const { clock, node, ask, other } = await waiting()
     const b = other('b')
     await b.pass()
@@ -359,20 +359,20 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     expect((await node.pass()).standing).toBe('ok')
   })
 
-  it('lets a node begin anew that was told more than the store knows', async () => {
+  it('makes a node restart if the store lost a message that the node has not read', async () => {
     const { node, ask, other } = await waiting()
     const b = other('b')
     for (const id of ['c1', 'c2']) await b.admit(id)
     await node.pass()
     const last = (await ask('XREVRANGE', ['inbox', 'a'], '+', '-', 'COUNT', '1')) as [[string]]
-    // As after a failover to a copy that lacks the last message, and has had another one since.
+    // As after a failover to a replica that lacks the last message and has received another one since.
     await ask('XDEL', ['inbox', 'a'], last[0][0])
     await ask('HSET', ['told'], 'a', '1-0')
     await b.admit('c3')
     expect((await node.pass()).standing).toBe('anew')
   })
 
-  it('takes no command for another, and ends it where somebody put something else in its place', async () => {
+  it('deletes a command at its deadline whose record was replaced by that of another command', async () => {
     const { clock, node, ask, key } = await waiting()
     await node.admit('c1', { ttl: 900 })
     await node.admit('c2')
@@ -383,7 +383,7 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     expect(await ask('HGET', ['scopes'], 'ada')).toBe('1')
   })
 
-  it('goes on in its passes where somebody put another type in the place of a mailbox', async () => {
+  it('expires commands whose mailbox another application replaced by another type', async () => {
     const { clock, node, ask } = await waiting(1)
     for (const id of ['c1', 'c2']) await node.admit(id, { ttl: 900 })
     await ask('DEL', ['box', 'ada', 'tab'])
@@ -394,7 +394,7 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     expect((await node.status('c2'))?.terminal?.state).toBe('expired')
   })
 
-  it('lists so many nodes, and of more those that spoke last', async () => {
+  it('lists the nodes with the newest heartbeats, up to the maximum', async () => {
     const { clock, store } = openShard(client())
     const beat = (id: string) => runScript(store, BEAT, 0, { id, kept_ms: 3_600_000, record: '{}' })
     await beat('first')

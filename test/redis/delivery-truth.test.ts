@@ -1,4 +1,4 @@
-/** One truth about delivery: the same life told to both dispatchers reads the same through both compositions' routers. */
+/** The routers of both compositions return the same after the same calls of the memory and the shared-store dispatcher. */
 import { expect, it } from 'vitest'
 import type { Command } from '../../src/contract/delivery-dispatch.js'
 import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
@@ -15,10 +15,10 @@ import { get, type Router } from './router.js'
 
 const SETTINGS = { nodeId: 'node', capacity: 6, ackTimeoutMs: 5_000 }
 const IDS = ['c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7', 'c8', 'r1', 'r2', 'none']
-/** What the contract declares to differ (rulings 15, 44). */
+/** Fields that may differ between the compositions, by the contract. */
 const DECLARED = ['deployment_id', 'mode', 'node_id', 'last_node_id', 'mailbox_listener_alive']
 
-/** Everything that can become of a command. */
+/** Takes commands through every possible outcome. */
 async function live(dispatcher: TestedDispatcher, clock: Clock): Promise<void> {
   const advance = async (ms: number) => {
     clock.advance(ms)
@@ -62,7 +62,7 @@ async function live(dispatcher: TestedDispatcher, clock: Clock): Promise<void> {
   clock.advance(250)
 }
 
-/** What the list of commands is asked; all are one user's, and so in one order. */
+/** Filters of the list of commands. All commands are of one user, so both lists have one order. */
 const FILTERS = ['', '&state=failed', '&state=rejected&user_id=ada', '&client_id=phone&scope_id=full', '&overdue=true']
 
 async function walkAll(router: Router, path: string, filter = ''): Promise<unknown[]> {
@@ -78,7 +78,7 @@ async function walkAll(router: Router, path: string, filter = ''): Promise<unkno
 
 const sorted = (items: unknown[]) => items.sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
 
-/** `value` without what may differ, in one order of keys. */
+/** Returns `value` without the fields that may differ, with sorted keys. */
 function strip(value: unknown): unknown {
   if (value === null || typeof value !== 'object') return value
   const entries = Object.entries(value).filter(([name]) => !DECLARED.includes(name))
@@ -87,7 +87,7 @@ function strip(value: unknown): unknown {
   )
 }
 
-/** Each command by itself and in the list. */
+/** Reads the status of each command, and the filtered lists. */
 async function readCommands(router: Router) {
   const statuses = []
   for (const id of IDS)
@@ -112,8 +112,8 @@ async function readAll(router: Router) {
   }
 }
 
-describeStores('what is told of delivery', (_kind, place) => {
-  it('is the same over memory and over the store, but for what is declared', async () => {
+describeStores('the delivery routes', (_kind, place) => {
+  it('return the same over memory and over the store, except for declared differences', async () => {
     const told = []
     for (const store of ['memory', 'redis'] as const) {
       const clock = createClock()
@@ -125,13 +125,13 @@ describeStores('what is told of delivery', (_kind, place) => {
       try {
         await live(dispatcher, clock)
         await dispatcher.reconcile()
-        // A node tells of itself soon after a change; asking it makes that now.
+        // A node writes its heartbeat a moment after a change. Listing the nodes waits for the first one.
         await dispatcher.inspector.listNodes({ limit: 1, cursor: null }, { signal: new AbortController().signal })
         const composition = store === 'memory' ? memoryComposition({ dispatcher }) : redisComposition(where)
         const router = createDiagnosticsRouter({ ...composition, auth: noopAuth(), now: clock.now })
         const now = await readAll(router)
         await dispatcher.close()
-        // Past every deadline, with nobody left who records it.
+        // Past every deadline, with no node left to record the ends.
         clock.advance(60_000)
         told.push({ now, later: await readCommands(router) })
       } finally {

@@ -259,7 +259,7 @@ describeRedis('a writer to a store that others write to', () => {
     const status = await dispatcher.inspector.status({ ...client, command_id: 'k4' }, ASK)
     expect(status?.terminal).toMatchObject({ state: 'expired' })
     expect(await send('HGET', `${delivery}:counts`, 'w')).toBe('0')
-    // A value that is not a record of a command leaves its id free.
+    // An invalid record leaves the id of its command free.
     for (const command_id of ['k1', 'k2', 'k3']) {
       const again = await dispatcher.dispatch({ ...client, command_id, action: 'go' })
       expect(again).toMatchObject({ admission: { state: 'admitted' }, terminal: null })

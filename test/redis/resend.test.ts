@@ -44,7 +44,7 @@ async function waiting({ far }: World) {
   return tab
 }
 
-/** Delivered once, and the next command too. What the node fetches after a lost reply may arrive after it. */
+/** Checks that each command was delivered once. One that the node fetches after a lost reply may arrive after the next one. */
 async function handedOverOnce(world: World, { ids }: ReturnType<typeof connection>) {
   await world.near.dispatcher.dispatch(command('next', long))
   await soon(() => expect(ids().toSorted()).toEqual(['c1', 'next']))

@@ -29,10 +29,10 @@ const FORBIDDEN: readonly [pattern: RegExp, replacement: string][] = [
 ]
 
 /** Files that need a forbidden word. At most five. */
-const EXCEPTIONS: readonly string[] = ['test/repository/english.test.ts']
+const EXCEPTIONS: readonly string[] = ['test/repository/english.test.ts', 'tools/model/delivery.pml']
 
-/** Folders whose texts are still being rewritten. Remove an entry once its folder has no violation. */
-const UNFINISHED = /^(src\/redis\/delivery\/|test\/redis\/delivery-|tools\/model\/|tools\/mutants\/lua)/
+/** Quoted values in code that the check ignores: a reply of the delivery script, and an instance id in its tests. */
+const VALUES = /'(anew|nobody)'/g
 
 const TEXTS = ['src', 'test', 'docs', 'examples', 'bench', 'tools', 'README.md', 'SECURITY.md', 'CHANGELOG.md']
 
@@ -45,13 +45,12 @@ function filesIn(path: string): string[] {
     .filter(({ name }) => !isBuilt(name))
     .flatMap((entry) => (entry.isDirectory() ? filesIn(`${path}/${entry.name}`) : [`${path}/${entry.name}`]))
     .filter((file) => /\.(tsx?|mjs|md|lua|pml|html|css)$/.test(file) && !EXCEPTIONS.includes(file))
-    .filter((file) => !UNFINISHED.test(file))
 }
 
 /** The forbidden patterns in a line, each with its replacement. */
 const faultsIn = (line: string): string[] =>
   FORBIDDEN.flatMap(([pattern, replacement]) => {
-    const [found] = pattern.exec(line) ?? []
+    const [found] = pattern.exec(line.replaceAll(VALUES, "''")) ?? []
     return found === undefined ? [] : [`"${found}": ${replacement}`]
   })
 

@@ -18,7 +18,7 @@ export const LONG_FUNCTIONS: Record<string, string> = {
   'memory/table/table.ts createTable': 'the indexes that one record is in, which bench/ pays for',
   'plugs/follow/connections.ts createConnectionFollower': 'the connections, their clients and the timers over both',
   'plugs/playwright/follow.ts followBrowser': 'the windows, and the pages that each has',
-  'redis/delivery/dispatch.ts createDispatch': 'the capacities that the store knows, and the two ways of an admission',
+  'redis/delivery/dispatch.ts createDispatch': 'the capacities that were written, and the two ways of an admission',
   'redis/delivery/facility.ts commandDispatcherOn': 'the parts of a node, which refer to each other',
   'redis/delivery/hand.ts createHand': 'the attempts in hand, their timers and their signals',
   'redis/delivery/loop.ts createDeliveryLoop': 'one timer and what is under way in each shard',

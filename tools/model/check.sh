@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the model of the delivery protocol with Spin: what must hold does, and every variant that must fail does.
+# Checks the model of the delivery protocol with Spin: its properties hold, and every weakened variant fails.
 set -uo pipefail
 model=$(cd "$(dirname "$0")" && pwd)/delivery.pml
 work=$(mktemp -d)
@@ -19,7 +19,7 @@ verify() {
   fi
   spin -a -DPROMPT "$@" "$model" >spin.txt 2>&1 && gcc "$level" "${compile[@]}" -DVECTORSZ=512 -w -o pan pan.c &&
     timeout 120 ./pan "${search[@]}" -m400000 -w21 >pan.txt 2>&1
-  # An unfinished search says neither.
+  # An incomplete search proves nothing.
   if grep -q 'errors: 0' pan.txt 2>/dev/null && ! grep -q 'Search not completed' pan.txt; then
     found=holds
   elif grep -qE 'acceptance cycle \(|assertion violated' pan.txt 2>/dev/null; then
@@ -30,14 +30,14 @@ verify() {
   if [ "$found" = "$expected" ]; then
     echo "$kind ${*:-} $found"
   else
-    echo "$kind ${*:-} $found, and should not: expected $expected"
+    echo "$kind ${*:-}: expected $expected, got: $found"
     tail -5 spin.txt pan.txt 2>/dev/null
     wrong=1
   fi
 }
 
-# A run or a reply lost, doubled or unsent, or a node that is silent for long; then a crash; each with and without a
-# client that moves to the other node.
+# Faults: a run is lost or arrives twice, a reply is lost, or a node is silent for long. Also a crash, and a client that moves
+# to the other node.
 verify holds liveness -O1 -DFAULTS=1 -DCRASHES=0 -DMOVES=1
 verify holds liveness -O1 -DFAULTS=0 -DCRASHES=1 -DMOVES=1
 verify holds liveness -O1 -DFAULTS=1 -DCRASHES=0 -DMOVES=0 -DLOSS

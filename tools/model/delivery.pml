@@ -1,18 +1,18 @@
 /*
- * The delivery of one command over the shared store: two nodes, one client that may move between them, and faults that
- * are counted. docs/delivery-design.md describes the protocol, README.md maps this model to the code.
+ * The delivery of one command over the shared store: two nodes, one client that may move between them, and a limited number
+ * of faults. docs/delivery-design.md describes the protocol, README.md maps this model to the code.
  *
- * A run of steps at the store is atomic. Its reply is a step of its own and may be lost; the run itself may be lost, or
- * arrive twice. What a node holds lives in its memory only, so each lost reply needs a way to ask again, and no way may
- * deliver one attempt twice. Variants that must fail:
- * - NO_SYNC: a node whose run got no reply does not ask what it was given;
- * - NO_MEMORY: a node forgets which attempts it has begun, so that an answer to a sync brings one again;
+ * A run of steps at the store is atomic. Its reply is a separate step and may be lost; the run itself may be lost, or arrive
+ * twice. The attempts of a node are in its memory only, so a node must be able to ask again after each lost reply, without
+ * delivering one attempt twice. Variants that must fail:
+ * - NO_SYNC: a node does not ask which attempts it was given after a lost reply;
+ * - NO_MEMORY: a node forgets which attempts it has begun, so that the reply to a sync starts one again;
  * - NUMBERED: messages are numbered by a counter of the store, which repeats numbers after a failover that loses writes;
- * - NO_ANEW: a node that was declared dead goes on under its old incarnation;
+ * - NO_ANEW: a node that was declared dead continues under its old incarnation;
  * - NO_ORDER: a late attach takes the mailbox from a newer waiter;
- * - ONE_LOOK: a lapsed lease alone declares a node dead, so that a clock step makes attempts of living nodes lapse;
+ * - ONE_LOOK: one look at an expired lease declares a node dead, so that a clock step ends attempts of live nodes;
  * - NO_END: a step does not check whether the command has ended;
- * - NO_FENCE: the words of a former instance count.
+ * - NO_FENCE: acknowledgements and settlements of a former instance count.
  */
 #ifndef FAULTS
 #define FAULTS 1
@@ -30,7 +30,7 @@
 mtype:phase = { absent, boxed, given, pause, ended };
 mtype:fate = { arrives, twice, unanswered, unsent };
 
-/* The store. `gift` numbers the attempts; an incarnation is a node and its era. */
+/* The store. `gift` is the number of the last attempt. An incarnation is a node and its era. */
 mtype:phase phase = absent;
 byte gift;
 byte by = NONE;
@@ -41,16 +41,17 @@ byte place_era;
 byte ends;
 byte orders;
 byte order_of[TOKENS + 1];
-/* Of the current incarnation of each node: whether it was declared dead, the last message it was sent, and its gift. */
+/* For the current incarnation of each node: whether it was declared dead, the id of the last message to it, and the attempt in
+ * that message. */
 bool declared[2];
 byte told[2];
 byte letter[2];
 byte ids = 1;
 
-/* The registry of connections: the last instance speaks for the client. */
+/* The registry of connections: the current instance of the client. */
 byte instance;
 
-/* The nodes. `held` is an attempt in hand, `begun` the last one that was delivered. */
+/* The nodes. `held` is the running attempt, `begun` the last one that was delivered. */
 bool dead[2];
 byte era[2];
 byte mine[2];
@@ -58,7 +59,7 @@ byte held[2];
 byte begun[2];
 byte heard[2];
 bool doubt[2];
-/* An attach is under way: what arrives for its mailbox waits for it. */
+/* Attaches under way. Attempts that arrive for their mailbox wait for them. */
 byte attaching[2];
 
 byte tokens;
@@ -95,7 +96,7 @@ inline finish() {
   assert(ends == 1)
 }
 
-/* mailbox.lua: give(). `own` is set where the reply of node `n` carries the gift; any other node gets a message. */
+/* mailbox.lua: give(). Sets `own` if the reply to node `n` has the attempt; any other node gets a message. */
 inline give(n) {
   if
   :: waiter != 0 && place != NONE && !declared[place] && place_era == era[place] ->
@@ -118,7 +119,7 @@ inline give(n) {
   fi
 }
 
-/* hand.ts: take(). An attempt is begun once, whichever answer brings it. */
+/* hand.ts: take(). An attempt begins once, even if several replies or messages have it. */
 inline take(n, g) {
   if
 #ifdef NO_MEMORY
@@ -147,7 +148,7 @@ inline attach_step(n, token) {
   fi
 }
 
-/* What a run without a reply leaves: the node asks for what its mailboxes hold. */
+/* After a lost reply, the node asks which attempts its mailbox has. */
 inline unsure(n) {
 #ifndef NO_SYNC
   doubt[n] = true
@@ -167,7 +168,7 @@ proctype Dispatch(byte n) {
   };
   atomic {
     if
-    /* The reply of a second arrival finds the command known, and carries no gift. */
+    /* A run that arrives twice finds a known command the second time, so that the reply has no attempt. */
     :: alive(n) && f == arrives && own != 0 && mine[n] == waiter -> take(n, own)
     :: alive(n) && f == arrives && own != 0 && mine[n] != waiter -> unsure(n)
     :: alive(n) && f != arrives -> unsure(n)
@@ -199,12 +200,12 @@ proctype Attach(byte n, token) {
     :: alive(n) && f == arrives && !is_late && order_of[mine[n]] < order_of[token] -> mine[n] = token; take(n, own)
     :: alive(n) && f == twice && !is_late && order_of[mine[n]] < order_of[token] -> mine[n] = token; unsure(n)
     :: alive(n) && !answered(f) -> failed = token
-    /* Replaced already: what its attach was given is asked for. */
+    /* Replaced already: the node asks which attempts the attach was given. */
     :: else -> unsure(n)
     fi;
     attaching[n]--
   };
-  /* pass(): what may have come through is taken back, and what it was given returns to the box. */
+  /* pass(): detaches a waiter whose attach may have run, and returns its attempts to the box. */
   atomic {
     if
     :: alive(n) && failed == token && mine[n] != token ->
@@ -242,11 +243,11 @@ active proctype Client() {
   od
 }
 
-/* loop.ts: the pass of a node, and what it leads to. */
+/* loop.ts: the pass of a node. The sync and the timeout of mailboxes.ts and hand.ts. */
 proctype Node(byte n) {
   mtype:fate f; bool is_late; byte own; byte news; byte upto; byte was; bool anew; byte back; byte asked;
   do
-  /* pass.lua: reads the messages, and recovers what incarnations declared dead hold. */
+  /* pass.lua: reads the messages, and recovers the attempts of incarnations that were declared dead. */
   :: atomic { alive(n) && !over && !(doubt[n] && attaching[n] == 0) ->
       send(f); news = 0; anew = false; own = 0; upto = heard[n]; was = heard[n];
       if
@@ -258,14 +259,14 @@ proctype Node(byte n) {
         :: else
         fi;
 #else
-        /* The chain of ids is broken where the store lost what it told this node. */
+        /* A broken chain of ids shows that the store lost a message to this node. */
         if
         :: told[n] < heard[n] -> anew = true
         :: told[n] > heard[n] -> news = letter[n]; upto = told[n]
         :: else
         fi;
 #endif
-        /* A second look at a lapsed lease declares it dead: of a dead node, or of one that is silent for so long. */
+        /* A second look at an expired lease declares the node dead, which has crashed or was silent for long. */
         if
         :: dead[1 - n] && !declared[1 - n] -> declared[1 - n] = true
         :: alive(1 - n) && !declared[1 - n] && faults < FAULTS -> faults++; silences++; declared[1 - n] = true
@@ -278,7 +279,7 @@ proctype Node(byte n) {
         :: declared[1 - n] && place == 1 - n -> waiter = 0; place = NONE
         :: else
         fi;
-        /* Gifts of the pass travel by message, to its own node too: a pass is made again. */
+        /* A pass sends attempts by message, also to its own node, because its reply may be lost. */
         if
         :: (phase == given || phase == pause) && by != NONE && (by_era != era[by] || declared[by]) ->
           assert(dead[by] || silences > 0 || by_era != era[by]);
@@ -295,7 +296,7 @@ proctype Node(byte n) {
         if
         :: anew ->
 #ifndef NO_ANEW
-          /* Begins anew: what it held is recovered, and its waiter attaches again. */
+          /* Restarts under a new incarnation: its attempts are recovered, and its waiter attaches again. */
           era[n]++; declared[n] = false; held[n] = 0; heard[n] = told[n]; doubt[n] = true
 #else
           declared[n] = false
@@ -313,7 +314,7 @@ proctype Node(byte n) {
       fi;
       news = 0; anew = false; f = 0; upto = 0; was = 0
     }
-  /* mailbox.lua: sync(). What does the mailbox of its waiter hold? Gifts without a waiter are given back. */
+  /* mailboxes.ts: sync(). Asks which attempts the mailbox of its waiter has. Without a waiter, gives them back. */
   :: atomic { alive(n) && !over && doubt[n] && attaching[n] == 0 ->
       send(f); news = 0; is_late = false; own = 0; doubt[n] = false; asked = mine[n];
       if
@@ -321,7 +322,7 @@ proctype Node(byte n) {
         attach_step(n, mine[n]);
         if
         :: phase == given && by == n && by_era == era[n] && !is_late -> news = gift
-        /* The message of the replacement lists what the former waiter was given. */
+        /* The message about the replacement lists the attempts of the former waiter. */
         :: phase == given && by == n && by_era == era[n] && is_late && gift > begun[n] -> give(n)
         :: else
         fi
@@ -347,7 +348,7 @@ proctype Node(byte n) {
       fi;
       news = 0; is_late = false; own = 0; f = 0; asked = 0
     }
-  /* steps.lua: conclude() and retry(), after a timeout: the next attempt of what it holds. */
+  /* words.lua: conclude() and retry() start the next attempt after a timeout. */
   :: atomic { alive(n) && held[n] != 0 && !over ->
       send(f); own = 0; back = held[n];
       if
@@ -380,7 +381,7 @@ proctype Node(byte n) {
   od
 }
 
-/* ends.ts: acknowledge() and settle(), as an instance says them that may have been superseded. */
+/* ends.ts: acknowledge() and settle(), called by an instance that may have been superseded. */
 proctype Word(byte who) {
   byte asked;
   (instance >= who && delivered) -> asked = instance;
@@ -425,7 +426,7 @@ proctype Fate() {
 
 init {
   atomic {
-    /* Each node has been told something before. */
+    /* Each node has received a message before. */
     told[0] = 1; heard[0] = 1; told[1] = 1; heard[1] = 1;
     run Node(0); run Node(1); run Fate();
 #ifdef WORDS
@@ -439,6 +440,6 @@ init {
 }
 
 #ifndef WORDS
-/* An admitted command does not wait for ever: the client gets it, or it ends. */
+/* An admitted command does not wait indefinitely: the client gets it, or it ends. */
 ltl not_stranded { [] ((phase == boxed || phase == given) -> <> (delivered || phase == ended)) }
 #endif

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders of the source that is searched
-/** Defects planted in the Lua scripts, which a mutation tool for TypeScript cannot reach. Each must fail one of its test files. */
+/** Defects planted in Lua scripts, which mutation tools for TypeScript do not cover. Each must fail one of its test files. */
 
 function weaken(file, tests, edits) {
   return edits.map(([name, find, replace]) => ({ name, file, find, replace, tests: [tests].flat() }))
@@ -7,7 +7,11 @@ function weaken(file, tests, edits) {
 
 export const MUTANTS = [
   ...weaken('src/redis/connections/churn.lua', 'test/redis/connections.test.ts', [
-    ['an unobserved minute is not reported', "if redis.call('EXISTS', key) == 0 then key = churn_key(now) end", ''],
+    [
+      'in a store, a minute that no node observed is not reported',
+      "if redis.call('EXISTS', key) == 0 then key = churn_key(now) end",
+      '',
+    ],
     [
       'in a store, kinds of ends are bounded',
       "if not redis.pcall('ZSCORE', key, field) and redis.call('ZCARD', key) >",
@@ -21,7 +25,7 @@ export const MUTANTS = [
       '',
     ],
     [
-      'in a store, the index of an end goes with its connection',
+      'in a store, the index of an end is deleted with its connection',
       "    state.ix[#state.ix + 1] = { 'ended_reason', reason }",
       '',
     ],
@@ -40,10 +44,10 @@ export const MUTANTS = [
   ]),
   ...weaken('src/redis/deduplicator/release.lua', 'test/redis/deduplicator.test.ts', [
     ['in a store, an expired claim is not released', ' or tonumber(since) <= now - ttl then', ' then'],
-    ['in a store, a claim given back is not counted', "count(user, 'accepted', -1)", ''],
+    ['in a store, a released claim is not counted', "count(user, 'accepted', -1)", ''],
   ]),
   ...weaken('src/redis/deduplicator/claims.lua', 'test/redis/deduplicator.test.ts', [
-    ['in a store, a claim runs out', 'if since and tonumber(since) > due then', 'if since then'],
+    ['in a store, a claim expires', 'if since and tonumber(since) > due then', 'if since then'],
   ]),
   ...weaken('src/redis/delivery/admission.lua', 'test/redis/delivery.test.ts', [
     ['a command is listed under its scope', 'if scope ~= user then append(lists, scope, seq) end', ''],
@@ -51,7 +55,7 @@ export const MUTANTS = [
     ['a dispatch with another payload is refused', "    return 'C'\n", "    return 'S' .. text_of(c)\n"],
   ]),
   ...weaken('src/redis/delivery/admission.lua', 'test/redis/delivery-bounds.test.ts', [
-    ['a reservation past its deadline holds no place', '    expire_due({{COMMANDS_A_PASS}}, true)\n', ''],
+    ['a reservation past its deadline does not count', '    expire_due({{COMMANDS_A_PASS}}, true)\n', ''],
   ]),
   ...weaken('src/redis/delivery/ending.lua', 'test/redis/delivery-lists.test.ts', [
     [
@@ -62,22 +66,26 @@ export const MUTANTS = [
   ]),
   ...weaken('src/redis/delivery/ending.lua', 'test/redis/delivery.test.ts', [
     ['an end counts by its reason', "add(reasons, reason ~= '' and reason or {{NO_REASON}}, 1)", ''],
-    ['the times of an ended command are counted', "  count('took ' .. times_of(c))\n", ''],
+    ['the latency of an ended command is counted', "  count('took ' .. times_of(c))\n", ''],
   ]),
   ...weaken('src/redis/delivery/mailbox.lua', 'test/redis/delivery-faults.test.ts', [
-    ['a foreign mailbox holds no command back from its end', "redis.pcall('LREM'", "redis.call('LREM'"],
+    ['a command ends even if its mailbox was overwritten', "redis.pcall('LREM'", "redis.call('LREM'"],
   ]),
   ...weaken('src/redis/delivery/record.lua', 'test/redis/delivery.test.ts', [
-    ['a record keeps sums of attempts without lines', "text(attempts + 1) .. '\\t'", "text(attempts) .. '\\t'"],
+    [
+      'a record keeps totals of attempts whose lines were dropped',
+      "text(attempts + 1) .. '\\t'",
+      "text(attempts) .. '\\t'",
+    ],
   ]),
   ...weaken('src/redis/delivery/status.lua', 'test/redis/bad-rows.test.ts', [
-    ['a record is that of its own key', ' and ref_at(seq) == ref', ''],
+    ['a record is read only under its own key', ' and ref_at(seq) == ref', ''],
   ]),
   ...weaken(
     'src/redis/delivery/waiters.lua',
     ['test/redis/delivery-replies.test.ts', 'test/redis/delivery-steps.test.ts'],
     [
-      ['an attach after its own detach is late', 'own_order <= left or ', ''],
+      ['an attach after its own detach is ignored', 'own_order <= left or ', ''],
       ['a late attach takes the mailbox from no newer waiter', 'own_order < tonumber(was.order)', 'false'],
     ],
   ),
@@ -91,22 +99,26 @@ export const MUTANTS = [
         '  if false then\n',
       ],
       [
-        'a delivery of another attempt changes nothing',
+        'the outcome of another attempt changes nothing',
         'or c.delivery ~= delivery then\n    if what',
         'then\n    if what',
       ],
-      ['a delivery after the end is late', 'and now - ago < tonumber(c.ended_at) then', 'then'],
+      ['a delivery that was confirmed after the end is late', 'and now - ago < tonumber(c.ended_at) then', 'then'],
     ],
   ),
   ...weaken('src/redis/event-bus/publish.lua', 'test/redis/last-events.test.ts', [
     ['notes about sites do not prevent publishing', "redis.pcall('HLEN', last)", "redis.call('HLEN', last)"],
-    ['what is noted for sites is bounded', 'if noted >= LAST_MAX and', 'if false and'],
+    ['the number of notes about sites is bounded', 'if noted >= LAST_MAX and', 'if false and'],
   ]),
   ...weaken('src/redis/event-bus/publish.lua', 'test/redis/versions.test.ts', [
     ['an event is a change of its site', "  raise('bus')\n", ''],
   ]),
   ...weaken('src/redis/history/places.lua', 'test/redis/history.test.ts', [
-    ['in a store, the message of another user is another one', 'state and state.user_id ~= user and', 'false and'],
+    [
+      'in a store, a message id of another user is a different message',
+      'state and state.user_id ~= user and',
+      'false and',
+    ],
   ]),
   ...weaken('src/redis/history/retain.lua', 'test/redis/history.test.ts', [
     ['in a store, a message is retained once', 'if known then\n', 'if false then\n'],
@@ -115,7 +127,7 @@ export const MUTANTS = [
   ]),
   ...weaken('src/redis/idempotency/claim.lua', 'test/redis/idempotency.test.ts', [
     [
-      'in a store, an answer is not counted whose key has gone',
+      'in a store, an answer whose key was deleted is not counted',
       "if redis.call('ZREM', kept, kept_as(size, session, oldest[i])) == 1 then",
       'if false then',
     ],
@@ -130,21 +142,21 @@ export const MUTANTS = [
       '',
     ],
     [
-      'in a store, a claim that arrives twice is one',
+      'in a store, a claim that arrives twice counts once',
       "if held[1] == attempt then return { 'claimed', held[3] } end",
       '',
     ],
   ]),
   ...weaken('src/redis/presence/report.lua', 'test/redis/contexts.test.ts', [
     [
-      'in a store, an id belongs to who reported it first',
+      'in a store, an id belongs to the client that reported it first',
       "if was.user_id ~= state.user_id or was.client_id ~= state.client_id then return refuse('identity_conflict') end",
       '',
     ],
-    ['in a store, a report does not change whose an entry is', 'state.ownership = was.ownership\n', '\n'],
+    ['in a store, a report does not change the owner of an entry', 'state.ownership = was.ownership\n', '\n'],
   ]),
   ...weaken('src/redis/presence/report.lua', 'test/redis/shares.test.ts', [
-    ['in a store, entries are bounded by user and in all', 'if not has_room(', 'if false and not has_room('],
+    ['in a store, entries are bounded for each user and in total', 'if not has_room(', 'if false and not has_room('],
   ]),
   ...weaken('src/redis/presence/report.lua', 'test/redis/writes-again.test.ts', [
     [
@@ -167,7 +179,7 @@ export const MUTANTS = [
   ]),
   ...weaken('src/redis/rpc/settle.lua', 'test/redis/rpc-late.test.ts', [
     [
-      'in a store, a call past its time has no reply',
+      'in a store, a call past its deadline gets no reply',
       'if not call or call.deadline_at <= now then',
       'if not call then',
     ],
@@ -184,13 +196,13 @@ export const MUTANTS = [
   ]),
   ...weaken('src/redis/sessions/move.lua', 'test/redis/sessions.test.ts', [
     [
-      'in a store, a session moves as it may',
+      'in a store, an invalid session transition is refused',
       "if not string.find(from, ',' .. state .. ',', 1, true) then return refuse('invalid_transition') end",
       '',
     ],
   ]),
   ...weaken('src/redis/sessions/open.lua', 'test/redis/sessions.test.ts', [
-    ['in a store, a session whose id was used before does not end with that', "unhold(t, 'final', before, id)", ''],
+    ['in a store, a session does not end with an earlier one of the same id', "unhold(t, 'final', before, id)", ''],
   ]),
   ...weaken('src/redis/sites/put.lua', 'test/redis/versions.test.ts', [
     ['a site is a change', "  raise('sites')\n  redis.call('SET'", "  redis.call('SET'"],
@@ -202,7 +214,7 @@ export const MUTANTS = [
       '',
     ],
     [
-      'in a store, an owner has so many sites',
+      'in a store, sites of an owner are bounded',
       "if tonumber(redis.call('HGET', held, owner) or 0) >= tonumber(max_per_owner)\n      or ",
       'if ',
     ],
@@ -216,7 +228,7 @@ export const MUTANTS = [
   ]),
   ...weaken('src/redis/store/script.ts', 'test/redis/shard-count.test.ts', [
     [
-      'a store that lost its number of shards is repaired',
+      'a store that lost its number of shards gets it again',
       'await store.confirmShards(shard)\n      return attempt()',
       'throw error',
     ],
@@ -251,9 +263,9 @@ export const MUTANTS = [
     ['a first subscription is reported to its caller only', '      starting.add(channel)\n', ''],
   ]),
   ...weaken('src/redis/subscriptions/facility.ts', 'test/redis/subscriptions.test.ts', [
-    ['a node reports so many streams', '[...open].slice(0, maxReported)', '[...open]'],
+    ['the streams that a node reports are bounded', '[...open].slice(0, maxReported)', '[...open]'],
     [
-      'a node that leaves takes its streams along',
+      'a node that closes ends its streams',
       'for (const { stream, isReported } of open) if (isReported) ended.add(stream)',
       '',
     ],
@@ -262,14 +274,10 @@ export const MUTANTS = [
     ['an ended stream is not reported afterwards', 'batch.filter((held) => open.has(held))', 'batch'],
   ]),
   ...weaken('src/redis/subscriptions/facility.ts', 'test/redis/endings.test.ts', [
-    [
-      'a registry of streams that is closed leaves none behind',
-      '    open.clear()\n    if (ended',
-      '    if (false && ended',
-    ],
+    ['a closed registry of streams leaves no streams', '    open.clear()\n    if (ended', '    if (false && ended'],
   ]),
   ...weaken('src/redis/subscriptions/inspector.ts', 'test/redis/subscriptions.test.ts', [
-    ['in a store, a stream of a node that is silent is gone', '(until_ms <= now ? undefined : row)', 'row'],
+    ['in a store, a stream of a node without heartbeats is not listed', '(until_ms <= now ? undefined : row)', 'row'],
   ]),
   ...weaken('src/redis/subscriptions/inspector.ts', 'test/redis/subscriptions.test.ts', [
     [

@@ -1,6 +1,7 @@
--- Admission: refused, known, or written, and given at once to a waiter with a free place.
+-- Admission of a command: it is refused, found as admitted before, or written. A new command is given at once to its attached
+-- client if that has a free slot.
 
--- The run appends what it admits to the lists once.
+-- Appends all commands that this run admitted to the lists, in one go.
 function flush_admissions()
   if added > 0 then
     call('SET', K.seq, text(last + added) .. ' ' .. text(last_stamp + added))
@@ -44,15 +45,15 @@ local function refusal_of(w, user, scope, scope_shard, capacity, needs, current,
   if held_by(user) >= held_max or (scope_shard == '' and reserved(scope) >= tonumber(capacity)) then return 'capacity_exceeded' end
 end
 
--- The number and the stamp before those of this run. Stamps are microseconds of the store's own clock, and grow: they order the
--- commands of several shards.
+-- Reads the last number and stamp that were used before this run. Stamps are microseconds of the store's clock and strictly
+-- increase within a shard; they order the commands of several shards.
 function open_numbers()
   local number, stamp = match(call('GET', K.seq) or '', '^(%d+) (%d+)$')
   last = tonumber(number or 0)
   last_stamp = max(tonumber(stamp or 0), now_micros - 1)
 end
 
--- A deadline so many ms from now, and its bucket: most admissions of a run have the same.
+-- Returns the deadline `ttl` ms from now, and its bucket. Cached, because most admissions of a run have the same `ttl`.
 local function deadline_in(ttl)
   local known = deadlines[ttl]
   if not known then
@@ -63,7 +64,7 @@ local function deadline_in(ttl)
   return known[1], known[2]
 end
 
--- What is retained under the key, if that is the answer.
+-- The reply to a dispatch whose command exists already: C if its action or payload differs, else S with the record.
 local function known(c, print)
   if sub(c.history, 1, #print + 1) ~= print .. '\n' then
     count('other dispatch_conflict')
@@ -73,15 +74,16 @@ local function known(c, print)
   return 'S' .. text_of(c)
 end
 
--- `by` names the dispatch. `deadline` is the one of the reservation in another shard, or ''. `needs` is which waiter it needs: '', any, current.
--- Answers G (given to this incarnation), N (new), J (refused), S (known) or C (conflict).
+-- Admits one command. `by` is the id of the dispatch call. `deadline` is that of the reservation in another shard, or ''. `needs`
+-- is the attached client that it requires: '' (none), any, or current (the current instance).
+-- Returns G (new, given to the calling incarnation), N (new), J (rejected), S (known) or C (conflict).
 local function admit(m, id, action, scope, scope_shard, deadline, ttl, capacity, news, most, print, needs, current, refused, by, payload)
   local ref, user = m .. ':' .. id, user_of(m)
   local key = K.command_of .. ref
   local w = waiter_of(m)
   local refusal = refusal_of(w, user, scope, scope_shard, capacity, needs, current, refused)
   if (refusal == 'overloaded' or refusal == 'capacity_exceeded') and refused == '' and not has_expired then
-    -- What is past its deadline holds no place, whether or not a pass has come by.
+    -- Commands past their deadline must not count against a limit, even if no pass has expired them yet.
     has_expired = true
     expire_due({{COMMANDS_A_PASS}}, true)
     refusal = refusal_of(w, user, scope, scope_shard, capacity, needs, current, refused)
@@ -92,7 +94,7 @@ local function admit(m, id, action, scope, scope_shard, deadline, ttl, capacity,
   local numbers = seq .. '\0' .. text(last_stamp + added + 1)
   local state, deadline_at, bucket, record = 'w', deadline, nil, nil
   if deadline == '' then deadline_at, bucket = deadline_in(ttl) else bucket = floor(deadline / {{BUCKET}}) end
-  -- In the order of `RECORD_FIELDS`, and each by one concatenation.
+  -- The fields are in the order of `RECORD_FIELDS`. One concatenation for each record, for speed.
   if refusal then
     state = 'j'
     record = 'j\0' .. numbers .. '\0\0' .. scope .. '\0\0000\0000\0\0\0\0\0' .. most .. '\0' .. now_text .. '\0' .. text(now + retention) .. '\0' .. refusal .. '\0' .. by .. '\0' .. print .. '\n' .. action .. '\n' .. now_text .. '\n\0'
@@ -106,7 +108,7 @@ local function admit(m, id, action, scope, scope_shard, deadline, ttl, capacity,
   if old then
     local c, over = look(ref)
     if c and c.state ~= 'j' then return known(c, print) end
-    -- A client that sends again may be heard in the other order: what was rejected stays so.
+    -- A Redis client that resends the same call gets the same rejection, even if there is room by now.
     if c and c.ended_by == by then return 'J' .. text_of(c) end
     c = c or over
     if c then

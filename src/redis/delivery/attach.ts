@@ -1,4 +1,4 @@
-/** How a connection comes to wait at the mailbox of its client, at this node and in place of whoever did. */
+/** Attaches a connection to the mailbox of its client at this node, and replaces the one that was attached before. */
 import { type ConnectionRegistry, Instance } from '../../contract/connections.js'
 import type { CommandDispatcher } from '../../contract/delivery-dispatch.js'
 import { requireIdentity } from '../../contract/delivery-rules.js'
@@ -27,7 +27,7 @@ export function createAttach(options: AttachOptions): CommandDispatcher['attach'
     if (typeof deliver !== 'function') throw new Refusal('invalid_input', 'deliver: must be a function')
     const mailbox = mailboxOf(instance)
     const shard = shardOf(instance.user_id, await store.claimShards())
-    // In this order: an instance that takes over after the registry was asked gets a greater one.
+    // Take the order before asking the registry: an instance that takes over afterwards gets a greater order.
     const order = await mailboxes.order(shard)
     const current = await connections?.currentInstance(instance)
     if (connections && current !== instance.instance_id) throw new Refusal('stale_instance')

@@ -1,7 +1,7 @@
--- Adds what a node counted in some minutes, and the open commands of the current one. `churn:<minute>` is a sorted set:
--- entries `watched`, `admitted` and `ended:<state>`, each with ` <life> <node>`, and `open:<state>` by how often. The
--- counts are totals of that life of the node, so a repeated or late write changes nothing. If there are too many entries,
--- `partial` says that the sums of the minute are unknown.
+-- Stores the counts of a node for some minutes, and the number of open commands in the current one. `churn:<minute>` is a
+-- sorted set whose scores are counts. Its members are `watched`, `admitted` and `ended:<state>`, each followed by
+-- ` <life> <node>`, and `open:<state>`. The counts are totals since the node process started (its life), so a repeated or late
+-- write changes nothing. If there are too many members, `partial` marks the sums of the minute as unknown.
 local function key_of(minute) return K('delivery', 'churn', string.format('%.0f', minute)) end
 
 local function add(key, score, member)
@@ -28,7 +28,7 @@ for _, one in ipairs(cjson.decode(counted)) do
 end
 local present = key_of(math.floor(now / {{MINUTE_MS}}))
 if not is_ours(present) then return 0 end
--- Counts that were read in an earlier minute, or after another node's, are not those of this minute.
+-- Ignores counts of open commands that were read in an earlier minute, or that another node has already stored.
 if open ~= '' and not redis.call('ZSCORE', present, 'open:waiting') then
   local read = cjson.decode(open)
   if present == key_of(read.minute) then

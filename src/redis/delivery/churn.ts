@@ -1,4 +1,4 @@
-/** What nodes counted in each of the last minutes: written by each node now and then, and read all together. */
+/** Per-minute counts of admitted and ended commands: each node writes its own, and a reader adds up those of all nodes. */
 
 import { CHURN_MINUTES, MINUTE_MS, minuteOf } from '../../contract/connections.js'
 import {
@@ -88,7 +88,7 @@ export function createChurnWriter(store: Store, nodeId: string) {
       const open = isMissing ? await readOpenCounts() : null
       if (open) await run([], open)
     } catch (error) {
-      // Totals may be written again.
+      // Safe to retry: the counts are totals.
       for (const minute of counted) unwritten.add(minute)
       throw error
     } finally {
@@ -103,14 +103,14 @@ export function createChurnWriter(store: Store, nodeId: string) {
   }
 
   return {
-    /** Called with the time of each reply of the store, before anything of it is counted: this minute is watched. */
+    /** Called with the store's time of each reply, before its counts are added. Marks this minute as observed. */
     at(now: number): void {
       const minute = minuteOf(now)
       if (minute !== present) countsOf(minute)
       present = minute
     },
 
-    /** Called for everything that the node counts. */
+    /** Called for each event that the node counts. */
     count(kind: string, name: string, times: number): void {
       const what = kind === 'outcome' ? `ended:${name}` : kind === 'other' && name === 'admitted' ? name : undefined
       if (what === undefined || present === Number.NEGATIVE_INFINITY) return
@@ -118,7 +118,7 @@ export function createChurnWriter(store: Store, nodeId: string) {
       counts[what] = (counts[what] ?? 0) + times
     },
 
-    /** Writes what has not been written. */
+    /** Writes the counts that have changed since the last write. */
     publish({ isForced = false } = {}): Promise<void> {
       if (!isForced && performance.now() - writtenAt < PAUSE_MS) return Promise.resolve()
       writtenAt = performance.now()

@@ -1,5 +1,6 @@
 --@include ./read-records.lua
--- Commands under a filter, by their numbers: those of a user or a scope by its list, all others by the columns of states.
+-- Lists the commands that match a filter, in the order of their numbers. A filter by user or scope reads the list of that user
+-- or scope; others scan the state columns (one byte for each command of a chunk).
 local now, most, bytes = tonumber(at), tonumber(max_records), tonumber(max_bytes)
 local oldest = first_chunk * {{CHUNK}} + 1
 local class = '[' .. (states ~= '' and states or overdue == 'true' and {{OPEN}} or {{ALL}}) .. ']'
@@ -7,7 +8,8 @@ local is_down = descending ~= ''
 local step = is_down and -1 or 1
 local passed = 0
 
--- The last number whose stamp is at most `bound`, or one before those that are not.
+-- Returns the number of the last command whose stamp is at most `bound`. If there is none in that chunk, returns the number
+-- before the chunk.
 local function up_to(bound)
   local k = tonumber((read('ZRANGE', P .. 'starts', string.format('%d', bound), '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1) or {})[1])
   if not k then return 0 end
@@ -31,7 +33,8 @@ local function up_to(bound)
   return live[low - 1] or k * {{CHUNK}}
 end
 
--- The next number from there on whose state is wanted; without one, where the search has come to.
+-- Returns the next number, starting at `from`, whose state matches. If the limit of columns is reached first, returns nil and
+-- the last number that was examined.
 local function in_columns(from)
   if is_down then from = math.min(from, newest) else from = math.max(from, oldest) end
   while from >= oldest and from <= newest do
@@ -63,7 +66,7 @@ local function number_at(i) return tonumber((read('LINDEX', list, i))) or 0 end
 local index, entries, entries_from
 local function in_list(from)
   if not index then
-    -- The first entry from there on, by halves.
+    -- Binary search for the first entry at or after `from`.
     local low, high = 0, size
     while low < high do
       local middle = floor((low + high) / 2)
@@ -97,7 +100,7 @@ local function is_wanted(c)
   return action == '' or match(c.history, '^[^\n]*\n([^\n]*)') == action
 end
 
--- What is overdue is in the buckets of deadlines that are over, and in the one at hand.
+-- Overdue commands are in the buckets of past deadlines and in the current bucket.
 local late
 if overdue == 'true' and not list then
   local entries_left = {{ENTRIES}}
@@ -145,11 +148,11 @@ while true do
   if by_stamp == '' then last = string.format('%d', seq) elseif c then last = c.stamp end
   if c and is_wanted(c) then
     local text = sub(c.stored, 1, c.payload_at - 1)
-    -- What others wait for does not depend on their mailbox.
+    -- Whether the client is attached matters only for commands in states w and q.
     local is_boxed = c.state == 'w' or c.state == 'q'
     found[#found + 1] = { last, c.ref, text, is_boxed and is_attached(match(c.ref, '^[^:]*:[^:]*')) and 1 or 0 }
     bytes = bytes - #text
   end
 end
--- Columns without any are looked at, too: 64 of them count as one record.
+-- Columns without a match cost time too: 64 of them count as one examined record.
 return { foreign, cut, last, examined + floor(passed / 64), found }

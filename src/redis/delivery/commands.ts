@@ -13,9 +13,9 @@ import commandsLua from './commands.lua'
 import { BUCKET_MS, CHUNK } from './library.js'
 import { keyOfRef, OPEN_LETTERS, RECORD_TEXT_BYTES, readRecord, STATE_LETTERS, withRecords } from './record.js'
 
-/** Records that are looked at in one go: a few milliseconds of the store. */
+/** Maximum number of records that one call of the store examines: a few milliseconds of its time. */
 const RECORDS_MAX = 1_000
-/** Bytes of records in one answer, beyond which it ends with the record at hand. */
+/** Size of a reply in bytes at which it ends; the record that reaches it is still included. */
 const ANSWER_BYTES = 8_388_608
 
 const COMMANDS = defineReadScript(
@@ -39,10 +39,10 @@ const COMMANDS = defineReadScript(
     constants: {
       CHUNK,
       RECORD_BYTES: RECORD_TEXT_BYTES,
-      // Entries that are read of a list at a time, and columns of states in one go: a million commands.
+      // BATCH: entries of a list that are read at a time. CHUNKS: state columns that one call reads (a million commands).
       BATCH: 64,
       CHUNKS: 4_096,
-      // Deadlines that are gone through for what is overdue; where there are more the columns are.
+      // Deadlines that a search for overdue commands reads. If there are more, it scans the state columns instead.
       ENTRIES: 50_000,
       BUCKET: BUCKET_MS,
       OPEN: OPEN_LETTERS,
@@ -63,21 +63,21 @@ const COMMANDS = defineReadScript(
 
 const encoded = (id: string | undefined) => (id === undefined ? '' : encodePart(id))
 
-/** Where a stretch begins: after a number of the shard, or after a stamp, which orders the commands of all shards. */
+/** Where a stretch starts: after a number of the shard, or after a stamp, which orders the commands of all shards. */
 interface Place {
   after: number
   order: Order | undefined
   byStamp: boolean
 }
 
-/** The place behind which the range of `scores` begins; stamps are whole numbers. */
+/** Returns the place after which the range of `scores` starts. Stamps are whole numbers. */
 function placeIn({ from, order }: Scores): Place {
   const after = scoreOf(from)
   const isIncluded = !from.startsWith('(')
   return { after: isIncluded ? after + (order === 'newest' ? 1 : -1) : after, order, byStamp: true }
 }
 
-/** What a stretch of one shard holds under `filter`. */
+/** Reads one stretch of a shard: the commands that match `filter`. */
 async function readStretch(
   store: Store,
   filter: CommandFilter,
@@ -108,7 +108,7 @@ async function readStretch(
     const listed = toRecord(store, shard, ref, record, isAttached, now, ctx)
     return { position: { shard, sequence }, record: listed, isBad: listed === undefined }
   })
-  // What was passed over behind the last of them is not looked at again.
+  // The next page continues after the last examined record, not after the last match.
   if (last !== null && last !== found.at(-1)?.sequence)
     entries.push({ position: { shard, sequence: last }, record: undefined, isBad: false })
   return { shard, entries, examined, isTruncated }
@@ -132,7 +132,7 @@ function toRecord(
   return undefined
 }
 
-/** A page of the commands under `filter`. @throws Refusal as `walkPage`, or as `mergePage` where several shards have one order. */
+/** Returns a page of the commands that match `filter`. @throws Refusal as `walkPage`, or as `mergePage` for an ordered page. */
 export async function listCommands(
   store: Store,
   filter: CommandFilter,
@@ -142,7 +142,7 @@ export async function listCommands(
   const reach = shardRange(filter.user_id, await store.shards(ctx))
   const { order } = page
   const read = (shard: number, place: Place, stretch: Stretch) => readStretch(store, filter, shard, place, stretch, ctx)
-  // Without an order shard after shard, which reads no more of the others than a page needs.
+  // Without an order, read one shard after the other, so that a page doesn't need all of them.
   return order !== undefined && reach[0] < reach[1]
     ? mergePage(reach, page, ctx, (shard, scores, stretch) => read(shard, placeIn(scores), stretch))
     : walkPage(reach, page, ctx, ({ shard, sequence }, stretch) =>

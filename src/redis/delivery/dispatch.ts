@@ -1,4 +1,4 @@
-/** How the shared-store dispatcher admits a command: checked, its place reserved, and written. */
+/** Admits commands to the shared store: validates the input, reserves capacity in the scope and writes the record. */
 import type * as z from 'zod'
 import { shown } from '../../contract/checks.js'
 import type { ConnectionRegistry } from '../../contract/connections.js'
@@ -32,10 +32,13 @@ export interface DispatchOptions {
   nudge: (delayMs: number) => void
 }
 
-/** Scopes whose capacity the store is known to have been told; that of any other is told again. */
+/** Maximum number of scopes whose written capacity is remembered. */
 const TOLD_MAX = 10_000
 
-/** What this node has told the store of capacities: the store shows them, and they change at the host's will. */
+/**
+ * Remembers which capacities this node has written to the store, which keeps them for the inspector. A capacity is written
+ * again after the host has changed it.
+ */
 function createToldCapacities() {
   const told = new Map<string, number>()
   return {
@@ -49,7 +52,7 @@ function createToldCapacities() {
 
 type Input = z.output<typeof DispatchInput>
 
-/** What the steps of an admission are given, as far as all of them share it. */
+/** The values that all steps of one admission share. */
 interface Admission {
   mailbox: string
   ref: string
@@ -60,7 +63,7 @@ interface Admission {
   capacity: number
   news: '' | '1'
   deadlineMs: number
-  /** Which waiter it needs, and the current instance. */
+  /** Which attached client the command requires: none, any instance, or the current one. */
   needs: '' | 'any' | 'current'
   current: string
   payload: string
@@ -71,11 +74,11 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
   const { store, delivery, mailboxes, connections, capacityOf } = options
   const told = createToldCapacities()
 
-  /** Names the dispatches from here: one that a client sends again is known. */
+  /** Prefix of the dispatch ids of this node. The store recognises a dispatch that the Redis client resends by its id. */
   const here = crypto.randomUUID().slice(0, 18)
   let dispatched = 0
 
-  /** @param place the deadline of a reservation in another shard, or why it was refused already. */
+  /** @param place The deadline of the reservation in another shard, or the reason for which that was refused. */
   function admit(input: Input, admission: Admission, place = { deadline: '', refused: '' }): Promise<Answered> {
     const { mailbox, ref, id, scope, shard, scopeShard, payload } = admission
     const given = [
@@ -89,7 +92,7 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
       admission.capacity,
       admission.news,
       admission.maxAttempts,
-      // What is compared is what travels: two spellings of one JSON value are one payload.
+      // Compares values, so that two spellings of the same value count as the same payload.
       digest64(`${input.action}\n${identityText(JSON.parse(payload))}`),
       admission.needs,
       admission.current,
@@ -99,7 +102,7 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
     ]
     return delivery.run('A', shard, given, mailbox, ({ answer }) => {
       if (answer[0] !== 'G') return
-      // Given to a waiter of this node: what it is to be handed is known here.
+      // Given to a client that is attached to this node, which already has the payload.
       const [deadline, , order = ''] = answer.slice(1).split('\0')
       const deadlineAt = Number(deadline)
       const { action } = input
@@ -108,8 +111,8 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
   }
 
   /**
-   * With its place in another shard, which is reserved before the command is admitted, and fixes its deadline: whoever dies in
-   * between leaves a reservation that its deadline frees, and never a command without one.
+   * Admits a command whose scope is in another shard. The reservation comes first and fixes the deadline. If the node dies
+   * before the admission, the reservation expires at that deadline; no command is admitted without a reservation.
    */
   async function admitElsewhere(input: Input, admission: Admission): Promise<Answered> {
     const { shard, scopeShard, scope, ref, deadlineMs, capacity, news } = admission
@@ -118,12 +121,12 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
 
     const { answer: known } = await delivery.run('K', shard, [ref])
     const isNew = known === '' || readRecord(known, input)?.status.terminal?.state === 'rejected'
-    // Forgotten meanwhile it is not admitted without a place.
+    // The record may be deleted before the next step. Without a reservation, the command must not be admitted then.
     if (!isNew) return admit(input, admission, { deadline: '', refused: 'capacity_exceeded' })
     const { answer: deadline } = await delivery.run('V', scopeShard, [scope, ref, deadlineMs, capacity, news, dispatch])
     if (deadline === '') return admit(input, admission, { deadline: '', refused: 'capacity_exceeded' })
     const admitted = await admit(input, admission, { deadline, refused: '' }).catch(async (error: unknown) => {
-      // A place for a command that there certainly is not; where that is not known, its deadline frees it.
+      // Release the reservation only if the admission certainly did not run. Otherwise it expires at its deadline.
       if (wasNotRun(error)) await giveBack()
       throw error
     })

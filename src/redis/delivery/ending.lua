@@ -1,10 +1,10 @@
--- How a command ends, and how it is forgotten.
+-- Ends commands, and deletes their records.
 
 local function reserved(scope)
   local stored = scope_now[scope]
   if not stored then
     stored = call('HGET', K.scopes, scope)
-    -- Listed with its first reservation; a pass removes scopes without any.
+    -- The first reservation lists the scope. A pass removes scopes without reservations.
     if not stored then
       new_scopes[scope] = true
       call('ZADD', K.scope_order, 'NX', call('INCR', K.scope_seq), scope)
@@ -30,20 +30,22 @@ local function tracked_now()
   return tracked + (counts.w or 0) + (counts.a or 0) + (counts.h or 0) + (counts.p or 0) + (counts.q or 0) + (counts.k or 0)
 end
 
--- Tells whoever had the command in hand of its end, and releases a reservation in another shard. Twice does no harm.
+-- Notifies the incarnation that had the last attempt that the command has ended, and asks the caller to release its reservation
+-- in another shard. Idempotent.
 local function tell_end(c)
   tell(c.incarnation, 'e\t' .. STATES[c.state] .. '\t' .. c.ref)
   if c.scope_shard ~= '' then released[#released + 1] = text(number) .. '\t' .. c.scope_shard .. '\t' .. c.scope .. '\t' .. c.ref end
 end
 
--- When it was admitted, first handed over, acknowledged, and when it ended.
+-- Returns the instants of admission, first confirmed delivery, acknowledgement and end, separated by spaces; '' for a step that
+-- did not happen.
 local function times_of(c)
   local history = c.history
   local handed = match(history, '\nZ[^\n]*\t(%d+)\n') or match(history, '\nH(%d+)') or ''
   return match(history, '^[^\n]*\n[^\n]*\n([^\n]*)') .. ' ' .. handed .. ' ' .. (match(history, '\n[KN](%d+)') or '') .. ' ' .. c.ended_at
 end
 
--- `by` names the call that ends it, if one does.
+-- Ends a command in state `to`. `by` is the id of the call that ends it, or '' if no call does.
 local function finish(c, to, reason, at, by)
   free_place(c)
   unbox(c)
@@ -59,7 +61,8 @@ local function finish(c, to, reason, at, by)
   tell_end(c)
 end
 
--- The command as it is now: past its deadline it ends first; nothing once its retention is over, and then what is left of it.
+-- Returns the command in its current state; expires it first if its deadline has passed. After its retention, returns nil and
+-- the record that is still stored.
 local function look(ref)
   local c = read(ref)
   if not c then return nil end
@@ -71,7 +74,8 @@ local function look(ref)
   return c
 end
 
--- `c` is its record, or nil where somebody else removed or replaced it; then `scope` is as the admission had it.
+-- Deletes a command. `c` is its record, or nil if another application removed or replaced it; then `scope` is the scope from the
+-- bucket of its deadline.
 local function forget(seq, state, ref, c, scope)
   changed = true
   mark(seq, '.')
@@ -93,14 +97,15 @@ local function forget(seq, state, ref, c, scope)
   if not (last and seq > last) then call('LSET', K.log_of .. text(k), text(offset_of(seq, k)), '') end
 end
 
--- The record under `ref` if it is the one of that number.
+-- Returns the record under `ref` if it has that number, else nil.
 local function read_own(ref, seq)
   if not ref then return nil end
   local good, c = pcall(read, ref)
   return good and c and tonumber(c.seq) == seq and c or nil
 end
 
--- One entry of a bucket of deadlines: `number`, `number scope`, or `=scope=reference` of a reservation for another shard.
+-- Handles one entry of a due bucket: `number` or `number scope` for a command, `=scope=reference` for a reservation that a
+-- command of another shard holds.
 local function expire(entry)
   local scope, ref = match(entry, '^=([^=]*)=(.*)$')
   if scope then
@@ -124,12 +129,13 @@ end
 
 local flush_admissions
 
--- Ends what is due: whole buckets that are over, and, where places are wanted at once, the one at hand.
+-- Expires commands and reservations past their deadline, at most `budget`. Empties the buckets of past deadlines; with
+-- `with_current` it also goes through the current bucket, for callers that need room at once.
 local function expire_due(budget, with_current)
   flush_admissions()
   local function each(entries)
     for i = 1, #entries do
-      -- A foreign value that one of them meets keeps no other from its end, and is met again a second later.
+      -- If one entry fails because of a foreign value in a key, the others still expire. It is retried a second later.
       if not pcall(expire, entries[i]) then append(due, floor((now + 1000) / {{BUCKET}}), entries[i]) end
     end
   end

@@ -1,4 +1,4 @@
-/** What a client or a host says of a command: its acknowledgement and its end, fenced by instance. */
+/** Acknowledges, settles and cancels commands. Calls on behalf of a client are fenced by its instance. */
 import type { ConnectionRegistry } from '../../contract/connections.js'
 import type { CommandKey } from '../../contract/delivery.js'
 import { AcknowledgeInput, CancelInput, type CommandDispatcher, SettleInput } from '../../contract/delivery-dispatch.js'
@@ -14,21 +14,24 @@ import type { DeliveryRun } from './run.js'
 
 type Registry = Pick<ConnectionRegistry, 'currentInstance'> | undefined
 
-/** Whether a registry was asked (1, else ''), and whom it says to be current. */
+/** Whether a registry was asked ('1', else ''), and the instance that is current according to it. */
 interface Fence {
   wasAsked: string
   current: string
 }
 
-/** No registry is there to say who is current. */
+/** The fence of a dispatcher without a registry. */
 export const NO_FENCE: Fence = { wasAsked: '', current: '' }
 
-/** What the registry says of a client, as steps are given it. */
-export async function fenceOf(registry: NonNullable<Registry>, client: { user_id: string; client_id: string }): Promise<Fence> {
+/** Asks the registry for the current instance of a client. */
+export async function fenceOf(
+  registry: NonNullable<Registry>,
+  client: { user_id: string; client_id: string },
+): Promise<Fence> {
   return { wasAsked: '1', current: (await registry.currentInstance(client)) ?? '' }
 }
 
-/** `k` acknowledged, `n` refused; `r`, `f` and `c` end the command as resulted, failed and cancelled. */
+/** `k` acknowledges and `n` refuses a command; `r`, `f` and `c` end it as resulted, failed and cancelled. */
 type Word = 'k' | 'n' | 'r' | 'f' | 'c'
 
 export function createEnds(
@@ -38,7 +41,7 @@ export function createEnds(
   mailboxes: Mailboxes,
   registry: Registry,
 ): Pick<CommandDispatcher, 'acknowledge' | 'settle' | 'cancel'> {
-  /** Names what is said here: said again, by a client that sends again, it is known. */
+  /** Prefix of the call ids of this node. The store recognises a call that the Redis client resends by its id. */
   const here = crypto.randomUUID().slice(0, 18)
   let said = 0
 

@@ -1,4 +1,4 @@
-/** The shared-store command dispatcher: admits commands on any node and delivers them from the one that has the client. */
+/** The shared-store command dispatcher: admits commands on any node and delivers them from the node with the client. */
 
 import { raceAbort } from '../../async/abort.js'
 import { CLOSE_TIMEOUT_MS, type CloseResult, endWithin } from '../../async/ending.js'
@@ -37,17 +37,18 @@ export interface RedisDispatcherOptions extends DispatcherOptions, Input<typeof 
 /** Options of `createRedisCommandDispatcher`. */
 export type RedisCommandDispatcherOptions = StoreOptions & RedisDispatcherOptions
 
-/** A dispatcher; `reconcile()` does at once what the loop would do by now. */
+/** A dispatcher. `reconcile()` runs a pass of the loop at once. */
 export type RedisCommandDispatcher = Inspected<CommandDispatcher, DeliveryInspector> & { reconcile(): Promise<void> }
 
 /**
- * One node's end of a deployment's dispatcher, with its loop started; the loop keeps no process alive. A command that
- * was admitted anywhere is delivered by the node at which its client waits, at least once, until it is acknowledged; when
- * that node dies, by the next one.
+ * Creates the dispatcher of one node and starts its loop, which does not keep the process alive. Commands are admitted on any
+ * node and delivered at least once, until acknowledged, by the node to which their client is attached. If that node dies, the
+ * node to which the client attaches next continues.
  *
- * It listens on the connection that all share who listen over the client, until `close()`. The node's own `inspector` shows the node as it is now.
+ * It subscribes over the listening connection that all facilities of the same client share, until `close()`. Its `inspector`
+ * shows the live state of its own node.
  *
- * @throws RangeError for a bound that is not a whole number from 1, and for a `deadlineMs` of more than 24 h.
+ * @throws RangeError for a limit that is not a whole number from 1, and for a `deadlineMs` of more than 24 h.
  * @example
  * const dispatcher = createRedisCommandDispatcher({ client, deploymentId: 'prod', connections })
  * await dispatcher.attach({ user_id: 'u', client_id: 'c', instance_id: 'i' }, (command) => socket.send(command))
@@ -56,7 +57,7 @@ export function createRedisCommandDispatcher(options: RedisCommandDispatcherOpti
   return commandDispatcherOn(createStore(options, inStore(RedisDispatcherOptions)), options)
 }
 
-/** @param sweeps what other families have this node's loop take out. */
+/** @param sweeps Cleanup of other facilities, which the loop of this node runs. */
 export function commandDispatcherOn(
   store: Store,
   options: RedisDispatcherOptions,
@@ -67,7 +68,7 @@ export function commandDispatcherOn(
   const metadata = options.metadata && JSON.parse(toJson(options.metadata, METADATA_BYTES).text)
   const bounds = readDeliveryBounds(options)
 
-  // An injected clock stands for that of the node, too.
+  // An injected clock replaces that of the node, too.
   const clock = store.now ?? (() => performance.now())
   const onChange = () => heartbeat.changed()
   const onError = (error: unknown) => store.onError(error)
@@ -112,7 +113,7 @@ export function commandDispatcherOn(
     store,
     onMessage: (message, shard) => mailboxes.receive(message, shard),
     onGap: (shard) => loop.passSoon(shard),
-    // What a node that is closed leaves undone is no failure.
+    // After close(), unfinished work is not an error.
     onError: (error) => loop.closed || onError(error),
   })
   const onPass = () => {
@@ -164,7 +165,7 @@ export function commandDispatcherOn(
     },
     inspector: {
       ...inspector,
-      // What this node says of itself it knows better than its last heartbeat; to read it writes nothing.
+      // Replaces this node's last heartbeat by its live state. Reading doesn't write a heartbeat.
       async listNodes(page, ctx) {
         if (loop.closed) return inspector.listNodes(page, ctx)
         await raceAbort(heartbeat.first, ctx.signal)

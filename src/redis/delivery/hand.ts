@@ -1,56 +1,57 @@
 /**
- * What a node has in hand: the attempts that the store gave it, their timeouts and pauses, and the signals that live until
- * their commands end. All of it is in memory: the store recovers it when the node's lease is over.
+ * The delivery attempts that the store gave to this node, their timeouts and retry pauses, and the abort signals, which exist
+ * until their commands end. All of it is in memory: if the node dies, the store recovers it after the lease of the node.
  */
 import { createAlarm } from '../../async/timer.js'
 import { backoffMs } from '../../contract/delivery-rules.js'
 import { Refusal } from '../../refusal.js'
 
-/** An attempt as the store gave it; the deadline in epoch ms. */
+/** A delivery attempt as the store gave it. */
 export interface Attempt {
-  /** The command. */
+  /** Reference of the command. */
   ref: string
-  /** Numbers the attempts of the command, also those that were given back before they began. */
+  /** Number of the attempt, counting also those that were given back before they began. */
   delivery: string
-  /** What the client is told: 1 for the first. */
+  /** Number that the client receives: 1 for the first, without attempts that were given back before they began. */
   attempt: number
+  /** Deadline of the command, in epoch ms. */
   deadlineAt: number
-  /** The waiter that it was given to. */
+  /** Order of the waiter that it was given to. */
   order: string
   action: string
   payload: string
 }
 
-/** `queued`: it has not begun. `open`: `deliver` runs. `handed`: it resolved. `pause`: the next attempt is due after it. */
+/** `queued`: not begun. `open`: `deliver` is running. `handed`: it resolved. `pause`: waits for a retry. `over`: ended. */
 type Phase = 'queued' | 'open' | 'handed' | 'pause' | 'over'
 
 export interface Held extends Attempt {
   readonly shard: number
-  /** Greater than that of each attempt that came before. */
+  /** Sequence number at this node: greater than that of each attempt that it took before. */
   readonly arrival: number
   phase: Phase
-  /** When its timeout or pause is over, by the clock of this node. */
+  /** When its timeout or pause ends, by the clock of this node. */
   untilMs: number
-  /** When `deliver` resolved, as long as the store has not been told. */
+  /** When `deliver` resolved (`performance.now()`), or `null` before that. */
   handedAt: number | null
-  /** Ends the wait for `deliver`. */
+  /** Called when the attempt no longer waits for `deliver`. */
   onOver(): void
 }
 
-/** How long it is remembered that an attempt has begun: longer than any answer that brings it again can be late. */
+/** How long a begun attempt is remembered: longer than any reply that carries it again can be late. */
 const REMEMBERED_MS = 15_000
-/** A hand-over is reported with the client's next word, or after this time. */
+/** A resolved `deliver` is reported with the next acknowledgement or settlement, or after this time. */
 const REPORT_MS = 100
-/** At most this part of the timeout of an attempt. */
+/** That time is at most this fraction (1/n) of the acknowledgement timeout. */
 const REPORT_PART = 10
 
 const nothing = () => {}
 
 interface HandOptions {
-  /** A clock that does not go back: of this process, or the injected one. */
+  /** A monotonic clock: that of this process, or an injected one. */
   clock: () => number
   ackTimeoutMs: number
-  /** Tells the store what became of an attempt; what fails is tried again. Resolves to whether a pause follows. */
+  /** Reports the outcome of an attempt to the store. Failures are retried. Resolves to whether a retry pause follows. */
   conclude(
     held: Held,
     what: 'handed_over' | 'ack_timeout' | 'deliver_timed_out' | 'rejected',
@@ -62,11 +63,11 @@ interface HandOptions {
   onError: (error: unknown) => void
 }
 
-/** The signal of a command. It is created when it is first read: it costs more than the rest of an attempt. */
+/** The signal of a command, created when first read, because it costs more than the rest of an attempt. */
 interface CommandSignal {
   deadlineAt: number
   controller: AbortController | null
-  /** Why it is aborted, or would be. */
+  /** Abort reason, set even if the signal was never read; `null` while the command is open. */
   reason: Refusal | null
 }
 
@@ -107,16 +108,17 @@ export type Hand = ReturnType<typeof createHand>
 
 export function createHand(options: HandOptions) {
   const { clock, ackTimeoutMs, conclude, retry, onChange, onError } = options
-  /** By command, the attempt that this node has in hand. */
+  /** The current attempt of each command at this node. */
   const all = new Map<string, Held>()
-  /** Attempts with a timeout, the earliest first: it is the same for all. */
+  /** Attempts with a running timeout, the earliest first, because the timeout is the same for all. */
   const timed = new Set<Held>()
   const paused = new Set<Held>()
-  /** What the store could not be told of. */
+  /** Calls of the store that failed, to be retried by the next pass. */
   const failed = new Map<Held, () => Promise<void>>()
+  /** Attempts whose `deliver` resolved, which is not reported to the store yet. */
   const unreported = new Set<Held>()
   const signals = createSignals()
-  /** The last attempt of each command that began here, in two generations. */
+  /** Number of the last attempt of each command that began here, in two generations so that old entries are dropped. */
   let begun = new Map<string, number>()
   let begunBefore = new Map<string, number>()
   let turnedAt = clock()
@@ -137,7 +139,7 @@ export function createHand(options: HandOptions) {
     begun.set(held.ref, Number(held.delivery))
   }
 
-  /** The attempt is over here, whatever the store says of it. */
+  /** Drops an attempt at this node. Its state in the store does not change. */
   function drop(held: Held) {
     if (held.phase === 'over') return
     held.phase = 'over'
@@ -170,7 +172,7 @@ export function createHand(options: HandOptions) {
     onChange()
   }
 
-  /** An attempt that led to nothing: another one after a pause, unless the store knows better. */
+  /** Reports a failed attempt. Retries after a pause, unless the store replies that no retry is due. */
   function fail(held: Held, what: 'ack_timeout' | 'deliver_timed_out' | 'rejected'): Promise<void> {
     timed.delete(held)
     return attemptAgain(held, async () => {
@@ -187,7 +189,7 @@ export function createHand(options: HandOptions) {
     }
     return work().catch((error) => {
       if (!closed) onError(error)
-      // Left open, the attempt ends with its timeout.
+      // Without the report, the attempt ends with its acknowledgement timeout.
       if (held.phase === 'handed') unreported.add(held)
     })
   }
@@ -196,7 +198,7 @@ export function createHand(options: HandOptions) {
     await Promise.all([...unreported].map(report))
   }
 
-  /** Timeouts and pauses that are over. Resolves when the store knows. */
+  /** Handles timeouts and pauses that have ended, and retries failed calls. Resolves after the store has replied. */
   async function pass(): Promise<void> {
     const now = clock()
     const work: Promise<unknown>[] = [reportAll()]
@@ -228,24 +230,24 @@ export function createHand(options: HandOptions) {
     pass,
     reportAll,
 
-    /** Whether this attempt, or a later one of the command, is in hand or has begun here. */
+    /** Returns whether this node has, or has begun, this attempt or a later one of the command. */
     knows: (ref: string, delivery: number) =>
       Number(all.get(ref)?.delivery ?? 0) >= delivery || lastBegun(ref) >= delivery,
 
-    /** Whether something here waits for the end of a command: an attempt, or a signal. */
+    /** Returns whether an attempt or a signal at this node waits for the end of the command. */
     has: (ref: string) => all.has(ref) || signals.has(ref),
 
-    /** What came before is older than what a question asks that is sent now. */
+    /** Returns the number of the newest attempt. A sync that starts now covers attempts up to it, and none that arrive later. */
     mark: () => arrivals,
 
-    /** Takes an attempt in hand, or nothing where it came before. */
+    /** Takes an attempt. Returns `undefined` if this node already had it or a later one. */
     take(attempt: Attempt, shard: number): Held | undefined {
       const { ref, delivery } = attempt
       const former = all.get(ref)
       if (Number(former?.delivery ?? 0) >= Number(delivery) || lastBegun(ref) >= Number(delivery)) return undefined
       if (former) drop(former)
       const arrival = ++arrivals
-      // Written out: an object that begins with a spread costs several times as much.
+      // Written out for speed: an object literal with a spread costs several times as much.
       const { order, action, payload, deadlineAt } = attempt
       const held: Held = {
         ref,
@@ -266,7 +268,7 @@ export function createHand(options: HandOptions) {
       return held
     },
 
-    /** Calls `deliver`; the timeout begins. `isFull`: its client takes no other command before this one is reported. */
+    /** Calls `deliver` and starts the timeout. `isFull`: the client has no free slot until this attempt is reported. */
     begin(
       held: Held,
       deliver: (options: { signal: AbortSignal }) => unknown,
@@ -279,7 +281,7 @@ export function createHand(options: HandOptions) {
       alarm.advance(ackTimeoutMs)
       const { ref } = held
       const signal = signals.get(ref, held.deadlineAt)
-      // `{ ...options }` and `{ signal }` find it.
+      // An own enumerable getter, so that `{ ...options }` and `{ signal }` work.
       const options = {
         get signal() {
           return read(signal)
@@ -315,11 +317,12 @@ export function createHand(options: HandOptions) {
       void call()
     },
 
-    /** For what is said of a command next: the attempt that was handed over, of which the store has not been told. */
+    /** Takes the unreported attempt of a command, to report it together with an acknowledgement or settlement. */
     takeReport(ref: string): Held | undefined {
       const held = all.get(ref)
       return held && unreported.delete(held) ? held : undefined
     },
+    /** Undoes `takeReport` after that call failed, and reports the attempt by itself. */
     returnReport(held: Held) {
       if (held.handedAt === null) return
       unreported.add(held)
@@ -327,7 +330,7 @@ export function createHand(options: HandOptions) {
     },
     report,
 
-    /** The store says of a command that it was acknowledged, or has ended in `state`. */
+    /** Applies a message of the store: the command was acknowledged, or ended in `state`. */
     apply(state: string, ref: string) {
       const held = all.get(ref)
       if (held) {
@@ -338,20 +341,20 @@ export function createHand(options: HandOptions) {
       if (state !== 'acknowledged') signals.end(state, ref)
     },
 
-    /** Lets go of an attempt that is somebody else's by now, or that was given back. */
+    /** Drops an attempt that belongs to another node by now, or that was given back. */
     drop,
 
-    /** All attempts of a shard are another incarnation's. */
+    /** Drops all attempts of a shard, because this node has a new incarnation there. */
     dropShard(shard: number) {
       for (const held of [...all.values()]) if (held.shard === shard) drop(held)
     },
 
-    /** Ends signals whose deadline has passed without a message, at `now` of the store. */
+    /** Aborts signals whose deadline has passed, without waiting for a message. @param now The time of the store. */
     expire(now: number) {
       for (const ref of signals.overdue(now)) this.apply('expired', ref)
     },
 
-    /** Reports what is left to report; what fails now is no failure. */
+    /** Stops the timers and sends the outstanding reports. Errors are ignored from now on. */
     async close(): Promise<void> {
       closed = true
       alarm.clear()

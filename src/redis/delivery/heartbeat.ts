@@ -1,4 +1,4 @@
-/** What a node says of itself in the list of nodes: soon after a change, with every pass, and once more at its end. */
+/** Writes the entry of this node in the list of nodes: soon after a change, with every pass, and on close. */
 
 import { createAlarm } from '../../async/timer.js'
 import { runScript } from '../store/script.js'
@@ -9,12 +9,12 @@ import { BEAT } from './scripts.js'
 /** Changes within this time share one heartbeat. */
 const QUIET_MS = 50
 
-/** @param record what the node says now. */
+/** @param record Returns the current state of the node. */
 export function createHeartbeat(store: Store, nodeId: string, record: () => NodeRecord) {
   const alarm = createAlarm(() => void publish().catch(() => {}))
   let sentAt = Number.NEGATIVE_INFINITY
   let under: Promise<void> | undefined
-  /** The next one, which has not begun. */
+  /** The next heartbeat, which has not been sent yet. */
   let waiting: Promise<void> | undefined
   let closed = false
   let isFirst = () => {}
@@ -32,8 +32,8 @@ export function createHeartbeat(store: Store, nodeId: string, record: () => Node
   }
 
   /**
-   * One at a time: a heartbeat that is overtaken by another would show an older truth. One that has not begun stands for all
-   * that are asked for meanwhile.
+   * Sends a heartbeat, one at a time: if one overtook another, the older state would be stored last. Calls that come before the
+   * next heartbeat is sent share it.
    */
   function publish(): Promise<void> {
     if (waiting) return waiting
@@ -51,10 +51,10 @@ export function createHeartbeat(store: Store, nodeId: string, record: () => Node
 
   return {
     publish,
-    /** The first heartbeat is written, or has failed. */
+    /** Resolves when the first heartbeat was written or has failed. */
     first,
 
-    /** Something has changed. */
+    /** Schedules a heartbeat after a change of the state. */
     changed() {
       if (!closed) alarm.advance(Math.max(0, sentAt + QUIET_MS - performance.now()))
     },

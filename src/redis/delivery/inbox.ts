@@ -1,6 +1,6 @@
 /**
- * The messages of a shard to this node. They come over a channel at once, and stand in a stream until the node has read
- * them. Each names the one before, so that a lost one shows.
+ * Receives the messages of each shard to this node. They are published on a channel, and stay in a stream until the node has
+ * read them. Each has the id of the one before, so that the node detects a lost message.
  */
 import { listen } from '../store/listener.js'
 import type { Store } from '../store/store.js'
@@ -8,14 +8,14 @@ import type { Store } from '../store/store.js'
 interface InboxesOptions {
   store: Store
   onMessage: (message: string, shard: number) => void
-  /** Something of this shard was missed: a pass reads it. */
+  /** Called when a message of a shard was missed. A pass reads it from the stream. */
   onGap: (shard: number) => void
   onError: (error: unknown) => void
 }
 
 const NOTHING_HEARD = '0-0'
 
-/** Whether an entry of a stream comes after another. */
+/** Returns whether an entry id of a stream is after another. */
 function isAfter(id: string, other: string): boolean {
   const [ms = 0, sequence = 0] = id.split('-').map(Number)
   const [otherMs = 0, otherSequence = 0] = other.split('-').map(Number)
@@ -25,7 +25,7 @@ function isAfter(id: string, other: string): boolean {
 export type Inboxes = ReturnType<typeof createInboxes>
 
 export function createInboxes({ store, onMessage, onGap, onError }: InboxesOptions) {
-  /** By shard: its channel, and the last message that was read. */
+  /** By shard: the channel, and the id of the last message that was read. */
   const inboxes = new Map<number, { channel: string; heard: string }>()
   const listening = listen(store, (isUp) => {
     if (isUp) for (const shard of inboxes.keys()) onGap(shard)
@@ -52,7 +52,7 @@ export function createInboxes({ store, onMessage, onGap, onError }: InboxesOptio
     isHeard: (shards: number) =>
       inboxes.size >= shards && [...inboxes.values()].every(({ channel }) => listening.isHearing(channel)),
 
-    /** Listens for `incarnation` in a shard, in place of a former one. */
+    /** Subscribes to the messages for `incarnation` in a shard, and unsubscribes from those for the former one. */
     open(shard: number, incarnation: string) {
       const former = inboxes.get(shard)
       if (former) listening.unsubscribe(former.channel).catch(onError)
@@ -65,7 +65,7 @@ export function createInboxes({ store, onMessage, onGap, onError }: InboxesOptio
         .catch(onError)
     },
 
-    /** What a pass has read, an entry each: its id and its messages. */
+    /** Processes the stream entries that a pass has read. Each has its id and its messages. */
     readAll(shard: number, entries: readonly string[]) {
       for (const entry of entries) {
         const cut = entry.indexOf('\x02')

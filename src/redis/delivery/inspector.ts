@@ -29,7 +29,7 @@ const STATUS = defineReadScript(
   withRecords(statusLua),
 )
 
-/** @param legacy An older command stream to look at besides. */
+/** @param legacy An older command stream to include in the summary. */
 export function createDeliveryInspector(store: Store, legacy: LegacyStream | undefined = undefined): DeliveryInspector {
   return {
     ...versioned(store, [NAME]),
@@ -49,7 +49,7 @@ export function createDeliveryInspector(store: Store, legacy: LegacyStream | und
 
     async status(given, ctx) {
       const read = CommandKey.safeParse(given)
-      if (!read.success) throw new Refusal('invalid_identity', 'no command can have these ids')
+      if (!read.success) throw new Refusal('invalid_identity', 'the ids are malformed')
       requireIdentity(read.data)
       const { user_id, client_id, command_id } = read.data
       const shard = await store.shardOf(user_id, ctx)

@@ -1,4 +1,4 @@
-/** Reads how much is left in the single command stream of an older installation, and never writes to it. */
+/** Reads the backlog of the single command stream of an older installation. Never writes to it. */
 import type { DeliverySummary, LegacyReason } from '../../contract/delivery.js'
 import { NO_LEGACY } from '../../contract/delivery.js'
 import { defineOptions, type Input, text } from '../../contract/options.js'
@@ -6,7 +6,7 @@ import type { InspectionContext } from '../../contract/page.js'
 import { listOf, type StoreReply, WrongType } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 
-/** An older command stream and the consumer group that works on it. */
+/** An older command stream and the consumer group that processes it. */
 export const LegacyStream = defineOptions({
   /** Key of the stream. */
   stream: text(),
@@ -27,8 +27,8 @@ const unknown = (legacy_reason: LegacyReason, depth: number | null = null): Lega
 })
 
 /**
- * Depth, pending entries and lag of a legacy stream. What the store does not show is `null` with a reason, and never
- * fails the rest of the summary.
+ * Returns depth, pending entries and lag of a legacy stream. Unknown values are `null` with a reason, and don't fail the rest of
+ * the summary.
  */
 export async function readLegacy(
   store: Store,
@@ -41,7 +41,7 @@ export async function readLegacy(
     attempt(store, ['XLEN', stream], stream, ctx),
     attempt(store, ['XINFO', 'GROUPS', stream], stream, ctx),
   ])
-  // XLEN answers 0 for a stream that does not exist, which would read as "all done".
+  // XLEN returns 0 for a stream that does not exist, which would look like an empty backlog.
   if (groups === MISSING) return unknown('stream_missing')
   const depth = numberOf(length)
   if (!Array.isArray(groups)) return unknown('unreadable', depth)
@@ -58,7 +58,7 @@ export async function readLegacy(
 
 const numberOf = (reply: unknown) => (typeof reply === 'number' ? reply : null)
 
-/** A group of `XINFO GROUPS`: names and values in turn. */
+/** Parses a group of `XINFO GROUPS`, a list of alternating names and values. */
 function fieldsOf(reply: StoreReply): Record<string, StoreReply> {
   const list = listOf(reply)
   return Object.fromEntries(

@@ -1,4 +1,5 @@
--- The end of the library: its functions. While it is loaded it sees nothing of Lua's own, so the first call makes the rest.
+-- The last part of the library registers its functions. While a library loads, the Lua globals that the code needs are not
+-- available, so the first call builds the rest.
 local run
 local function call(keys, args)
   run = run or make()

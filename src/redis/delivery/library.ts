@@ -1,4 +1,4 @@
-/** How a node runs its steps in a shard: as a function of the store, or as a script where the store or its ACL has none. */
+/** Runs the steps of a node in a shard: as a Redis function, or as a script if the store or its ACL doesn't allow functions. */
 
 import { ATTEMPTS_KEPT, NO_REASON, REASONS_MAX } from '../../contract/delivery.js'
 import { Refusal } from '../../refusal.js'
@@ -9,11 +9,11 @@ import libraryLua from './library.lua'
 import { withRecords } from './record.js'
 import turnLua from './turn.lua'
 
-/** How long a node counts as alive after its last pass: five times the longest time between two. */
+/** How long the lease of a node lasts after its last pass: five times the longest time between two passes. */
 export const LEASE_MS = 5_000
-/** Commands of a chunk: as many references as a small list of the store has. */
+/** Number of commands in a chunk: their references fit in one compact list of the store. */
 export const CHUNK = 256
-/** Milliseconds of a bucket of deadlines. */
+/** Width of a bucket of deadlines, in ms. */
 export const BUCKET_MS = 250
 
 const SOURCE = withConstants(withRecords(turnLua), {
@@ -21,20 +21,20 @@ const SOURCE = withConstants(withRecords(turnLua), {
   BUCKET: BUCKET_MS,
   ATTEMPTS_KEPT,
   LEASE: LEASE_MS,
-  // That a waiter left is remembered for longer than any write of it can be late.
+  // How long a detach is remembered, in ms: longer than an attach that was sent before it can be late.
   LEFT: 60_000,
-  // Bounds of one pass and one run: a few milliseconds in which the store serves nobody else.
+  // Limits of one pass and one run, which block the store for a few milliseconds.
   COMMANDS_A_PASS: 200,
   CHUNKS_A_PASS: 8,
   CHUNKS_A_RUN: 64,
   SCOPES_A_PASS: 50,
   MESSAGES_A_PASS: 200,
-  // Longest delay of forgetting what is over, in ms.
+  // Longest delay between the end of retention and the deletion, in ms.
   TIDY_AFTER: 10_000,
   NO_REASON,
   REASONS_MAX,
   REFILL_MAX: 64,
-  // Messages that wait for a node: one that is silent for so many is declared dead, or begins anew.
+  // Unread messages that are kept for a node. A node that misses more restarts under a new incarnation.
   MESSAGES_MAX: 10_000,
 })
 
@@ -47,13 +47,13 @@ const scriptOf = (flags: string) => `#!lua${flags}\n${SOURCE}${callWithAll('turn
 
 interface Sources {
   library: string
-  /** Names of the function: one that a full store refuses, and one that it runs. */
+  /** Names of the function: one that a store out of memory refuses, and one that it runs. */
   functions: readonly [string, string]
   scripts: readonly [string, string]
   digests: readonly [string, string]
 }
 
-/** One library for each build, so that nodes of different builds share a store. */
+/** Names the library after its source, so that nodes of different builds can share a store. */
 async function makeSources(): Promise<Sources> {
   const name = `relayscope_${(await sha1(SOURCE)).slice(0, 12)}`
   const functions = [`${name}_turn`, `${name}_free`] as const
@@ -71,13 +71,13 @@ const NO_FUNCTIONS = /NOPERM|unknown command|unknown subcommand|OOM command not 
 const messageOf = (error: unknown) =>
   error instanceof Refusal ? (error.detail ?? '') : error instanceof Error ? error.message : ''
 
-/** Clients whose store has no functions for them. */
+/** Clients that can't use functions, because the store has none or its ACL forbids them. */
 const withoutFunctions = new WeakSet<RedisClient>()
 
 /**
- * Runs what `head` and `batch` say in the shard of `prefix`.
+ * Runs the steps of `batch` in the shard of `prefix`. `head` has the time, the limits and the caller of the run.
  *
- * @param freesMemory Whether a full store runs it, too.
+ * @param freesMemory Whether it runs even in a store out of memory.
  */
 export async function runSteps(
   client: RedisClient,

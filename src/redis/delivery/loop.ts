@@ -1,4 +1,4 @@
-/** The loop of a node: passes over every shard, which keep its lease, read its messages and do what is due. */
+/** The loop of a node: passes over every shard, which renew its lease, read its messages and do the work that is due. */
 import { createAlarm } from '../../async/timer.js'
 import { HEARTBEAT_MS } from '../../contract/delivery-rules.js'
 import { throwMostSevere } from '../store/script.js'
@@ -9,33 +9,35 @@ import { LEASE_MS } from './library.js'
 import type { Mailboxes } from './mailboxes.js'
 import type { DeliveryRun } from './run.js'
 
-/** Passes and confirmations that follow each other faster are left out. */
+/** Shortest time between two confirmations of the waiters, and between two sweeps. */
 const CONFIRM_MS = 500
-/** Shortest sleep. */
+/** Shortest sleep between two passes. */
 const SLEEP_MIN_MS = 100
-/** A lease that has lapsed and is not renewed for so long, by this node's own clock, is of a node that is dead. */
+/** A node is declared dead if its lease has expired and is not renewed for this long, by the clock of the observing node. */
 const SUSPECT_MS = 2_000
-/** Times that one pass goes over a shard at most. */
+/** Maximum number of rounds of one pass over a shard. */
 const ROUNDS_MAX = 50
-/** Times that one pass runs a sweep of a shard at most. */
+/** Maximum number of times that one pass runs a sweep of a shard. */
 const SWEEPS_MAX = 10
 
 /**
- * Takes what another family has outlived out of a shard, so that silence alone ends what lives by being reported. Bounded
- * in what it does; answers whether there is more.
+ * Deletes expired entries of another facility from a shard, so that they are removed even if their owner never writes again.
+ * One call does a bounded amount of work and returns whether there is more.
  */
 export type Sweep = (shard: number) => Promise<boolean>
 
-/** What this node is in one shard. */
+/** The state of this node in one shard. */
 interface ShardState {
   incarnation: string
-  /** The incarnation before, until the store knows that it is over. */
+  /** The previous incarnation, until the store has marked it as dead; '' if there is none. */
   former: string
+  /** Whether a pass of this incarnation has succeeded. */
   isKnown: boolean
-  /** Until when the lease certainly holds, by the clock of this node. */
+  /** Time until which the lease certainly holds, by the clock of this node. */
   holdsUntil: number
+  /** Where the next pass continues to look for scopes without reservations. */
   scopeAfter: string
-  /** Lapsed leases of others, and since when this node has seen each. */
+  /** Expired leases of other nodes, with the time at which this node first saw each. */
   suspects: Map<string, number>
   passing: Promise<void> | undefined
 }
@@ -48,13 +50,13 @@ export interface DeliveryLoopOptions {
   inboxes: Inboxes
   mailboxes: Mailboxes
   sweeps: readonly Sweep[]
-  /** A pass is over. */
+  /** Called after each pass. */
   onPass: () => void
 }
 
 export type DeliveryLoop = ReturnType<typeof createDeliveryLoop>
 
-/** What this node is in each shard: an incarnation is one life of it there. */
+/** Creates the states of this node by shard. Each restart in a shard gets a new incarnation id. */
 export function createShardStates() {
   const states = new Map<number, ShardState>()
   return (shard: number): ShardState => {
@@ -78,7 +80,7 @@ export type ShardStates = ReturnType<typeof createShardStates>
 export function createDeliveryLoop(options: DeliveryLoopOptions & { stateOf: ShardStates }) {
   const { store, clock, delivery, hand, inboxes, mailboxes, sweeps, onPass, stateOf } = options
   let closed = false
-  /** What a node that is closed leaves undone is no failure. */
+  /** Reports an error, unless the node is closed: then unfinished work is not an error. */
   const report = (error: unknown) => {
     if (!closed) store.onError(error)
   }
@@ -95,7 +97,7 @@ export function createDeliveryLoop(options: DeliveryLoopOptions & { stateOf: Sha
     state.suspects = new Map(entries.map((entry) => [entry, state.suspects.get(entry) ?? now]))
   }
 
-  /** The store took this node for dead, or has lost what it told it: it is another incarnation from now on. */
+  /** Restarts this node under a new incarnation, after it was declared dead or the store lost messages to it. */
   function beginAnew(shard: number, state: ShardState) {
     state.former = state.incarnation
     state.incarnation = crypto.randomUUID()
@@ -105,7 +107,7 @@ export function createDeliveryLoop(options: DeliveryLoopOptions & { stateOf: Sha
     inboxes.open(shard, state.incarnation)
   }
 
-  /** One round over a shard: the instant, in how many ms the next is due, and whether there is more at once. */
+  /** Runs one round over a shard. Returns the store's time, the delay until the next one in ms, and whether more is due now. */
   async function round(shard: number, state: ShardState) {
     const sentAt = clock()
     const { incarnation, former, isKnown } = state
@@ -136,7 +138,7 @@ export function createDeliveryLoop(options: DeliveryLoopOptions & { stateOf: Sha
     return { now, nextIn, isMore: more === '1' || isTold, isLapsed: standing === 'lapsed' || !isKnown }
   }
 
-  /** Everything that is due now in a shard, and in how many ms the next is. */
+  /** Does all work that is due in a shard. Returns the delay until the next is due, in ms. */
   async function passShard(shard: number): Promise<{ now: number; nextIn: number }> {
     const state = stateOf(shard)
     let isLapsed = false
@@ -149,7 +151,7 @@ export function createDeliveryLoop(options: DeliveryLoopOptions & { stateOf: Sha
     }
   }
 
-  /** Reads what was missed in a shard, once at a time. */
+  /** Starts a pass over a shard, to read missed messages, unless one is running. */
   function passSoon(shard: number) {
     const state = stateOf(shard)
     if (closed || state.passing) return
@@ -160,7 +162,7 @@ export function createDeliveryLoop(options: DeliveryLoopOptions & { stateOf: Sha
       })
   }
 
-  /** What fails goes to `onError`, and is due again with the next pass: it must not keep commands waiting. */
+  /** Runs a sweep of a shard. Errors go to `onError`, and the next pass tries again: they must not delay commands. */
   async function sweep(run: Sweep, shard: number) {
     try {
       for (let n = 0; n < SWEEPS_MAX && !closed; n++) if (!(await run(shard))) return
@@ -176,7 +178,7 @@ export function createDeliveryLoop(options: DeliveryLoopOptions & { stateOf: Sha
     await Promise.all(shards.flatMap((shard) => sweeps.map((each) => sweep(each, shard))))
   }
 
-  /** @param always confirms what the node holds, however short ago it did. */
+  /** @param always Whether to confirm the waiters and run the sweeps even if that happened a moment ago. */
   async function pass(always: boolean): Promise<number> {
     shardCount = await store.joinShards()
     const shards = Array.from({ length: shardCount }, (_, shard) => shard)
@@ -195,7 +197,7 @@ export function createDeliveryLoop(options: DeliveryLoopOptions & { stateOf: Sha
       await mailboxes.pass()
     }
     await sweepAll(always)
-    // Last: a shard that is lost holds up nothing of the others.
+    // Throw last, so that a shard that is down does not delay the others.
     throwMostSevere(all)
     if (!closed) passedAt = now
     return Math.min(...passes.map(({ nextIn }) => nextIn))
@@ -220,7 +222,7 @@ export function createDeliveryLoop(options: DeliveryLoopOptions & { stateOf: Sha
     start: () => alarm.advance(0),
     passSoon,
 
-    /** Brings the next pass forward when the loop would sleep longer than `delayMs`. */
+    /** Runs the next pass within `delayMs`, if it is not due before. */
     nudge: wakeWithin,
 
     async reconcile(): Promise<void> {

@@ -1,4 +1,4 @@
-/** Reads which mailboxes have a connection attached, shard by shard, in the order in which they began to. */
+/** Lists the mailboxes with an attached client, shard by shard, in the order of their attaches. */
 import { DeliveryMailbox, type MailboxFilter } from '../../contract/delivery.js'
 import { encodePart, toTimestamp } from '../../contract/ids.js'
 import type { InspectionContext, Page, PageQuery } from '../../contract/page.js'
@@ -12,9 +12,9 @@ import { CHUNK } from './library.js'
 import mailboxesLua from './mailboxes.lua'
 import { RECORD_TEXT_BYTES, withRecords } from './record.js'
 
-/** Mailboxes that are looked at in one go: a few milliseconds of the store. */
+/** Maximum number of mailboxes that one call of the store examines: a few milliseconds of its time. */
 const MAILBOXES_MAX = 1_000
-/** Entries that are read of the list at a time. */
+/** Number of entries of the list that are read at a time. */
 const BATCH = 64
 
 const MAILBOXES = defineReadScript(
@@ -31,7 +31,7 @@ const MAILBOXES = defineReadScript(
   withRecords(mailboxesLua),
 )
 
-/** A part of a key as it was before it was encoded; as it stands where nobody of ours encoded it. */
+/** Decodes a part of a key. Returns it unchanged if it is not a valid encoding, as in keys of another application. */
 function decoded(part: string | null): string | null {
   try {
     return part === null ? null : decodeURIComponent(part)
@@ -66,17 +66,17 @@ async function readStretch(
         attached_at: attachedAt.success ? toTimestamp(attachedAt.data) : null,
         waiting_commands: count(waiting ?? null),
       })
-      if (!read.success) store.onError(new BadRow(`a mailbox of shard ${shard} is not one of ours`), ctx)
+      if (!read.success) store.onError(new BadRow(`Invalid mailbox in shard ${shard}`), ctx)
       return { position: { shard, sequence: Number(score) }, record: read.data, isBad: !read.success }
     },
   )
-  // What was passed over behind the last of them is not looked at again.
+  // The next page continues after the last examined mailbox, not after the last match.
   if (last !== entries.at(-1)?.position.sequence)
     entries.push({ position: { shard, sequence: last }, record: undefined, isBad: false })
   return { shard, entries, examined, isTruncated }
 }
 
-/** A page of the mailboxes that are attached. @throws Refusal as `walkPage`. */
+/** Returns a page of the mailboxes with an attached client. @throws Refusal as `walkPage`. */
 export async function listMailboxes(
   store: Store,
   filter: MailboxFilter,

@@ -1,8 +1,8 @@
--- A mailbox (`user:client`): who waits there, what he was given, and a box with what waits. Where a living waiter has a
--- free place the box is empty; where it is not, the waiter is `stuck`.
+-- A mailbox (`user:client`) has a waiter, which is the attached client, and a box with the commands that wait. If a waiter with a
+-- live lease has a free slot its box is empty. A waiter whose box has commands is marked as `stuck`.
 
--- In Lua a list; `delivery/record.ts` names its places. `hand` has the numbers of commands that were given to the waiter
--- and whose hand-over has not ended: `,7,12,`.
+-- Returns the waiter of a mailbox, or false. It is a list; `delivery/record.ts` gives the index of each field. `hand` has the
+-- numbers of the commands that were given to the waiter and whose delivery attempt is still running, as `,7,12,`.
 local function waiter_of(m)
   local w = waiters[m]
   if w == nil then
@@ -25,7 +25,7 @@ end
 local function has_place(w) return tonumber(w.held) < tonumber(w.most) end
 local function is_ready(w) return w and w.stuck == '' and has_place(w) and is_alive(w.incarnation) end
 
--- Writes what this run puts into a box, before somebody looks into it.
+-- Writes the commands that this run adds to a box. Must run before the box is read.
 local function flush_box(m)
   local list = mail[m]
   if not list then return end
@@ -33,7 +33,7 @@ local function flush_box(m)
   call('RPUSH', K.box_of .. m, unpack(list))
 end
 
--- Frees the place of an attempt whose hand-over ends by the change that follows.
+-- Frees the slot of a delivery attempt, before the change of state that ends the attempt.
 local function free_place(c)
   if c.state ~= 'a' then return end
   local m = mailbox_of(c.ref)
@@ -48,12 +48,12 @@ local function free_place(c)
   if w.stuck == '1' then touched[m] = true end
 end
 
--- Takes a command that waits out of its box.
+-- Removes a waiting command from its box.
 local function unbox(c)
   if c.state ~= 'w' and c.state ~= 'q' then return end
   local m = mailbox_of(c.ref)
   flush_box(m)
-  -- A foreign value in place of the box does not keep a command from its end.
+  -- The command must end even if another application overwrote the box.
   local removed = redis.pcall('LREM', K.box_of .. m, '1', c.ref)
   local w = waiter_of(m)
   if removed ~= 0 and w and w.stuck == '1' and call('EXISTS', K.box_of .. m) == 0 then set_stuck(m, w, '') end
@@ -63,7 +63,7 @@ local function message_of(c, payload)
   return 'c\t' .. c.ref .. '\t' .. c.delivery .. '\t' .. c.attempts .. '\t' .. c.deadline_at .. '\t' .. c.waiter_order .. '\t' .. action_of(c) .. '\t' .. payload
 end
 
--- The next attempt, by a waiter with a free place.
+-- Starts the next delivery attempt at a waiter with a free slot.
 local function give(c, m, w)
   local payload = payload_of(c)
   if tonumber(c.attempts) >= {{ATTEMPTS_KEPT}} then c.history = shorten(c.history) end
@@ -77,7 +77,7 @@ local function give(c, m, w)
   tell(w.incarnation, message_of(c, payload))
 end
 
--- A command that nobody has in hand: to its waiter, or to the front of its box.
+-- Gives a command that has no running attempt to its waiter, or puts it at the front of its box.
 local function place(c)
   local m = mailbox_of(c.ref)
   local w = waiter_of(m)

@@ -1,6 +1,6 @@
 --@include ./read-records.lua
--- Mailboxes with a waiter, in the order in which they were attached. One whose node has fallen silent is passed over: nobody
--- knows whether it is still attached.
+-- Lists the mailboxes with an attached client, in the order of their attaches. Skips those whose node has an expired lease,
+-- because it is unknown whether their clients are still attached.
 local list = user ~= '' and P .. 'attached-of:' .. user or P .. 'attached'
 local found, last, examined, cut = {}, after, 0, 0
 

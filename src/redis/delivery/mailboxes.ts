@@ -1,4 +1,4 @@
-/** The connections that wait at this node, what they are handed, and how the node and the store agree on both. */
+/** The clients that are attached to this node (its waiters): delivers their commands, and keeps node and store in sync. */
 import { endWithin } from '../../async/ending.js'
 import type { ConnectionRegistry } from '../../contract/connections.js'
 import type { Command, Deliver } from '../../contract/delivery-dispatch.js'
@@ -9,24 +9,24 @@ import type { Attempt, Hand, Held } from './hand.js'
 import { keyOfRef, mailboxOfRef, readRecord } from './record.js'
 import type { DeliveryRun } from './run.js'
 
-/** Waiters that say something at once: well below what a store takes at a time. */
+/** Maximum number of waiters with a call under way at the same time: well below the limit of unanswered calls. */
 const BATCH = 100
-/** Waiters of which a pass asks whether the store holds the same: a few milliseconds of it in all. */
+/** Number of waiters that one pass confirms with the store: a few milliseconds of its time. */
 const CONFIRMED = 100
 
-/** A connection that waits. */
+/** A client that is attached to this node. */
 export interface LocalWaiter {
   readonly user_id: string
   readonly client_id: string
   readonly instance_id: string
   readonly mailbox: string
   readonly shard: number
-  /** Greater than that of every attach that was begun before; names the waiter. */
+  /** Greater than the order of every earlier attach in the shard. Identifies the waiter. */
   readonly order: string
   readonly deliver: Deliver
-  /** Given by the store and not begun. */
+  /** Attempts that the store gave to it and that have not begun. */
   queue: Held[]
-  /** `deliver` runs. */
+  /** Attempts whose `deliver` is running. */
   readonly open: Set<Held>
   isPumping: boolean
 }
@@ -36,7 +36,7 @@ interface MailboxesOptions {
   hand: Hand
   connections: Pick<ConnectionRegistry, 'currentInstance'> | undefined
   maxDeliveriesPerClient: number
-  /** Whether the lease of this node in a shard is certain to hold. */
+  /** Returns whether the lease of this node in a shard certainly holds. */
   holdsLease: (shard: number) => boolean
   onChange: () => void
   onError: (error: unknown) => void
@@ -44,7 +44,7 @@ interface MailboxesOptions {
 
 export type Mailboxes = ReturnType<typeof createMailboxes>
 
-/** `reference delivery,...` */
+/** Parses a list of attempts, `reference delivery,...`. */
 function* itemsOf(text: string): Generator<[ref: string, delivery: string]> {
   for (const item of text === '' ? [] : text.split(',')) {
     const [ref = '', delivery = ''] = item.split(' ')
@@ -52,7 +52,7 @@ function* itemsOf(text: string): Generator<[ref: string, delivery: string]> {
   }
 }
 
-/** The attempt in a message of the store. */
+/** Parses the attempt in a message of the store. */
 function attemptOf([
   ,
   ref = '',
@@ -76,21 +76,22 @@ function attemptOf([
 
 export function createMailboxes(options: MailboxesOptions) {
   const { delivery, hand, connections, maxDeliveriesPerClient, holdsLease, onChange, onError } = options
-  /** By mailbox, in the order in which they were last confirmed. */
+  /** Waiters by mailbox, in the order of their last confirmation. */
   const waiters = new Map<string, LocalWaiter>()
   const perUser = new Map<string, number>()
-  /** By shard and order: attaches under way, and what came for them before their answer. */
+  /** Attaches under way, by shard and order, with the attempts that arrived before the reply. */
   const attaching = new Map<string, Attempt[]>()
-  /** Gone here, but the store could not be told yet. */
+  /** Waiters that are detached here, but still attached in the store, because the call failed. */
   const leaving = new Set<LocalWaiter>()
-  /** Of which it is not known what the store has given them. */
+  /** Waiters to synchronise: it is unknown which attempts the store has given to them. */
   const doubtful = new Set<LocalWaiter>()
-  /** Commands in hand, by reference and with their shards, that may have ended or been acknowledged unheard. */
+  /** Commands that may have been acknowledged or ended without a message to this node: their references and shards. */
   const unheard = new Map<string, number>()
-  /** What could not be given back yet. */
+  /** Attempts whose return to the store failed, to be retried. */
   const returning = new Set<() => Promise<void>>()
-  /** Whose last step failed. */
+  /** Waiters whose delivery failed because the registry was unavailable. */
   const failed = new Set<LocalWaiter>()
+  /** Number of waiters with a running `deliver`. */
   let clients = 0
 
   const isWaiting = (waiter: LocalWaiter) => waiters.get(waiter.mailbox) === waiter
@@ -101,7 +102,7 @@ export function createMailboxes(options: MailboxesOptions) {
     else perUser.delete(user_id)
   }
 
-  /** Gives an attempt back: one that was not begun was none. */
+  /** Returns an attempt that has not begun to the store, which does not count it. */
   async function giveBack(ref: string, number: string, shard: number): Promise<void> {
     const again = () => giveBack(ref, number, shard)
     try {
@@ -112,7 +113,7 @@ export function createMailboxes(options: MailboxesOptions) {
     }
   }
 
-  /** What was not begun goes back; what a former waiter has in hand is left to its timeout. */
+  /** Removes a waiter. Attempts that have not begun are returned to the store; running ones end with their timeout. */
   function drop(waiter: LocalWaiter) {
     if (!isWaiting(waiter)) return
     waiters.delete(waiter.mailbox)
@@ -147,7 +148,7 @@ export function createMailboxes(options: MailboxesOptions) {
     await runDetach(waiter)
   }
 
-  /** Whether the waiter still speaks for its client. A fenced one is released: its instance attaches again if it returns. */
+  /** Returns whether the waiter is of the current instance of its client. Detaches it otherwise; the instance may attach again. */
   async function isCurrent(waiter: LocalWaiter): Promise<boolean> {
     if (!connections) return true
     let current: string | null
@@ -177,7 +178,7 @@ export function createMailboxes(options: MailboxesOptions) {
       pump(waiter)
     }
     hand.begin(held, (options) => waiter.deliver(command, options), {
-      // The store may have more for the client, and sees no free place before it is told.
+      // The store may have more commands for the client, and gives none before it knows of a free slot.
       isFull: waiter.open.size + waiter.queue.length >= maxDeliveriesPerClient,
       onLate: () => delivery.count('other', 'late_outcome'),
     })
@@ -195,7 +196,7 @@ export function createMailboxes(options: MailboxesOptions) {
     try {
       while (waiter.queue.length > 0 && waiter.open.size < maxDeliveriesPerClient && isWaiting(waiter)) {
         if (!(await isCurrent(waiter))) return
-        // The registry may have taken its time.
+        // The lease may have expired during the call of the registry.
         if (!holdsLease(waiter.shard)) {
           doubtful.add(waiter)
           return
@@ -210,17 +211,17 @@ export function createMailboxes(options: MailboxesOptions) {
     }
   }
 
-  /** Hands over what waits in the queue, as far as there is a free place. */
+  /** Delivers the commands in the queue, as long as the client has a free slot. */
   function pump(waiter: LocalWaiter) {
     if (waiter.isPumping || waiter.queue.length === 0 || !isWaiting(waiter)) return
     if (waiter.open.size >= maxDeliveriesPerClient) return
-    // Another node may have been given what this one holds.
+    // Without a lease, the store may have given these commands to another node.
     if (!holdsLease(waiter.shard)) doubtful.add(waiter)
     else if (connections) void pumpCurrent(waiter)
     else beginAll(waiter)
   }
 
-  /** The store has given an attempt to a waiter of this node. */
+  /** Takes an attempt that the store gave to a waiter of this node. */
   function take(attempt: Attempt, shard: number) {
     const early = attaching.get(`${shard} ${attempt.order}`)
     if (early) {
@@ -243,7 +244,7 @@ export function createMailboxes(options: MailboxesOptions) {
     if (answer[0] === 'c') take(attemptOf(answer.split('\t')), shard)
   }
 
-  /** Agrees with the store on who waits and what it was given; whatever it says that is not so is put right. */
+  /** Synchronises a waiter with the store: whether it is attached, and which attempts it has. Both sides are corrected. */
   async function sync(waiter: LocalWaiter): Promise<void> {
     const { mailbox, instance_id, order, shard } = waiter
     doubtful.delete(waiter)
@@ -275,7 +276,7 @@ export function createMailboxes(options: MailboxesOptions) {
     }
   }
 
-  /** Asks what became of a command whose end, or acknowledgement, this node may not have been told of. */
+  /** Reads a command that may have been acknowledged or ended without a message to this node. */
   async function lookUp(ref: string, shard: number): Promise<void> {
     unheard.delete(ref)
     try {
@@ -297,7 +298,7 @@ export function createMailboxes(options: MailboxesOptions) {
     get size() {
       return waiters.size
     },
-    /** How many clients are being handed something. */
+    /** Number of clients with a running `deliver`. */
     get clients() {
       return clients
     },
@@ -312,9 +313,9 @@ export function createMailboxes(options: MailboxesOptions) {
     },
 
     /**
-     * Waits at the mailbox in place of whoever did; not where a later one waits or has waited there.
+     * Attaches a waiter to its mailbox and replaces the previous one. Does nothing if a later one is or was attached.
      *
-     * @throws Refusal `stale_instance` when that is another instance; `unavailable`, and then it does not wait.
+     * @throws Refusal `stale_instance` if that is another instance; `unavailable`, and then it is not attached.
      */
     async attach(waiter: LocalWaiter): Promise<void> {
       const { mailbox, instance_id, order, shard } = waiter
@@ -337,7 +338,7 @@ export function createMailboxes(options: MailboxesOptions) {
           onChange()
         }
       } catch (error) {
-        // It may have come through: then the store is told that nobody is there.
+        // The attach may have run in the store: detach it with the next pass.
         if (!(error instanceof Refusal && error.code === 'stale_instance') && !wasNotRun(error)) leaving.add(waiter)
         throw error
       } finally {
@@ -351,7 +352,7 @@ export function createMailboxes(options: MailboxesOptions) {
       }
     },
 
-    /** A message of the store about a mailbox of this node. */
+    /** Handles a message of the store about a mailbox of this node. */
     receive(message: string, shard: number) {
       const parts = message.split('\t')
       const [kind, one = '', two = '', three = ''] = parts
@@ -369,12 +370,12 @@ export function createMailboxes(options: MailboxesOptions) {
       }
     },
 
-    /** The reply to a word about a command was lost. */
+    /** Notes that the reply to an acknowledgement or settlement was lost. The next pass reads the command. */
     mayHaveEnded(ref: string, shard: number) {
       unheard.set(ref, shard)
     },
 
-    /** A reply was lost: what it gave is asked for. */
+    /** Synchronises the waiters of some mailboxes, after a lost reply that may have given attempts to them. */
     unsure(mailboxes: readonly string[]) {
       for (const mailbox of mailboxes) {
         const waiter = waiters.get(mailbox)
@@ -382,14 +383,14 @@ export function createMailboxes(options: MailboxesOptions) {
       }
     },
 
-    /** All waiters of a shard agree with the store once more. */
+    /** Synchronises all waiters of a shard. */
     syncShard: (shard: number) =>
       inBatches(
         [...waiters.values()].filter((one) => one.shard === shard),
         sync,
       ),
 
-    /** Tries again what failed, and confirms the waiters that were not confirmed for longest. */
+    /** Retries failed calls, and synchronises the waiters with the oldest confirmation. */
     async pass(): Promise<void> {
       for (const waiter of [...leaving].slice(0, BATCH)) void runDetach(waiter)
       for (const again of [...returning]) {
@@ -413,7 +414,7 @@ export function createMailboxes(options: MailboxesOptions) {
       await Promise.all([...unheard].slice(0, BATCH).map(([ref, shard]) => lookUp(ref, shard)))
     },
 
-    /** Nobody waits here any more, and the store is told so as far as it can be within `ms`. */
+    /** Detaches all waiters, here at once and in the store for as many as succeed within `ms`. */
     async close(ms: number): Promise<void> {
       const all = [...waiters.values()]
       for (const waiter of all) {
@@ -428,7 +429,7 @@ export function createMailboxes(options: MailboxesOptions) {
       isLate = true
     },
 
-    /** Those who do not wait any more and of whom the store could not be told. */
+    /** Number of waiters that are detached here, but still attached in the store. */
     get undetached() {
       return leaving.size
     },

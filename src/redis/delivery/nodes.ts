@@ -1,4 +1,4 @@
-/** Reads the list of a deployment's nodes: what each last said of itself, and how long ago. */
+/** Reads the list of a deployment's nodes: the last heartbeat of each, and its age. */
 import * as z from 'zod'
 import { DeliveryNode } from '../../contract/delivery.js'
 import { STALE_MS } from '../../contract/delivery-rules.js'
@@ -6,16 +6,16 @@ import { toTimestamp } from '../../contract/ids.js'
 import type { TableReader } from '../table/rows.js'
 import { Millis } from '../table/timestamp.js'
 
-/** How long a node that is silent stays in the list. */
+/** How long a node without heartbeats stays in the list. */
 const NODE_KEPT_MS = 3_600_000
-/** How long one that was closed in order stays: longer than connections that it left without an end. */
+/** How long a node that was closed stays in the list: longer than connections that it did not end. */
 const CLOSED_NODE_KEPT_MS = 120_000
 
-/** How long a node stays in the list after its last word. */
+/** Returns how long a node stays in the list after its last heartbeat, in ms. */
 export const keptMs = ({ is_closed = false }: Pick<NodeRecord, 'is_closed'>) =>
   is_closed ? CLOSED_NODE_KEPT_MS : NODE_KEPT_MS
 
-/** What a node says of itself, beside its name and the time, which are the store's. */
+/** Fields of a node that its heartbeat has, without its id and the time, which the store adds. */
 const OWN_FIELDS = {
   active_drainers: true,
   connection_waiters: true,
@@ -24,11 +24,11 @@ const OWN_FIELDS = {
   metadata: true,
 } as const
 export const NodeRecord = DeliveryNode.pick(OWN_FIELDS).extend({
-  /** Whether it hears of commands at once. */
+  /** Whether it is subscribed to the messages of every shard. */
   is_listening: z.boolean(),
-  /** The last pass of its loop over every shard, or `null` for none, or none any more. */
+  /** When its loop last passed over every shard; `null` before the first pass and after `close()`. */
   passed_at: Millis.nullable(),
-  /** It has said its last word: nobody need look for it. */
+  /** Whether this is its last heartbeat, because it was closed. */
   is_closed: z.boolean().optional(),
 })
 export type NodeRecord = z.infer<typeof NodeRecord>
@@ -56,7 +56,7 @@ export const NODES: TableReader<DeliveryNode, z.infer<typeof StoredNode>> = {
       mailbox_listener_alive: is_listening,
       reconciliation_loop_alive: passed_at !== null && now - passed_at <= STALE_MS,
       ...record,
-      // Nobody knows what a silent node does.
+      // The state of a node without recent heartbeats is unknown.
       ...(stale ? UNKNOWN : {}),
       updated_at: toTimestamp(updated_at),
       stale,

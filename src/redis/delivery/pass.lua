@@ -1,6 +1,7 @@
--- The pass of a node over a shard, at least once a second: its lease, its messages, and what is due for everybody.
+-- The pass of a node over a shard, at least once a second. It renews the lease of the node, reads its messages, and does the due
+-- work of the whole shard: deadlines, dead nodes and retention.
 
--- Attempts of a dead incarnation go to whoever waits now: so many commands a pass, then its waiters.
+-- Recovers a command from a dead incarnation: its attempt ends, and the client that is attached now gets the next one.
 local function recover(c, incarnation)
   if (c.state ~= 'a' and c.state ~= 'h' and c.state ~= 'p') or c.incarnation ~= incarnation then return end
   if c.state ~= 'p' then
@@ -61,7 +62,8 @@ local function sweep(incarnation, budget)
   return budget - 10, true
 end
 
--- The messages after `heard`. Each names the one before: where the chain is broken the store has lost some.
+-- Returns the messages after the id `heard`, or nil if the store lost some. Each message has the id of the one before, so a
+-- broken chain shows a loss.
 local function messages_after(heard)
   local entries = call('XRANGE', K.inbox_of .. me, heard == '0-0' and '-' or '(' .. heard, '+', 'COUNT', '{{MESSAGES_A_PASS}}')
   local before, found = heard, {}
@@ -89,9 +91,10 @@ local function remove_idle_scopes(after)
   return #entries == 2 * {{SCOPES_A_PASS}} and entries[#entries] or '0'
 end
 
--- `suspects` are leases that this node has seen lapsed for a while, `incarnation until,...`: one that is so still is dead. A
--- step of the clock alone makes nobody dead. `former` is what this incarnation called itself before it began anew, or ''.
--- Answers `anew` where it must do so, else how it stands, and its messages.
+-- Runs a pass. `suspects` are leases that this node has seen expired for a while, as `incarnation until,...`: if one has not
+-- been renewed since, its incarnation is declared dead. A clock step alone therefore declares no node dead. `former` is the
+-- previous incarnation of this node if it restarted under a new one, or ''.
+-- Returns the state of the lease and the messages, or a single token if the node must restart under a new incarnation.
 local function pass(heard, suspects, scope_after, former)
   flush_admissions()
   by_message = true

@@ -1,7 +1,7 @@
--- For scripts that read commands by their numbers.
+-- Shared by the read-only scripts that read commands by their numbers.
 local floor, find, sub, match = math.floor, string.find, string.sub, string.match
 local P = KEYS[1] .. 'delivery:'
--- Numbers of chunks are small, whatever somebody has put in their place.
+-- Reads a number, or 0 if the value is not a number or above `most`, as when another application overwrote it.
 local function whole(name, most)
   local n = tonumber(match(read('GET', P .. name) or '', '^%d+') or 0)
   return n and n <= most and n or 0
@@ -27,13 +27,13 @@ local function ref_at(seq)
   local ref = logs[k][seq - k * {{CHUNK}}]
   return ref and ref ~= '' and ref or nil
 end
--- The record of that number, without a payload; nothing for what nobody of ours wrote.
+-- Returns the record with that number, without its payload; nil if there is no valid record.
 local function record_at(seq)
   local ref = ref_at(seq)
   local stored = ref and read('GETRANGE', P .. 'command:' .. ref, 0, {{RECORD_BYTES}})
   if not stored or stored == '' then return nil end
   local c = { ref, stored, pcall(struct.unpack, {{RECORD}}, stored) }
-  -- Before the fields pcall puts whether it could read them.
+  -- pcall puts a success flag before the fields: remove it.
   if not table.remove(c, 3) then
     note(P .. 'command:' .. ref)
     return nil
@@ -41,7 +41,7 @@ local function record_at(seq)
   return tonumber(c.seq) == seq and c or nil
 end
 
--- Whether a connection of a mailbox waits at a living node.
+-- Returns the waiter of a mailbox if its node has a live lease, else false.
 local attached_known = {}
 local function is_attached(m)
   local known = attached_known[m]

@@ -1,11 +1,14 @@
--- The record of a command: one text, fields with a zero byte after each, then its payload until it is acknowledged or
--- ends. In Lua a list: reference, stored text, fields, position of the payload. `record.ts` names the places.
+-- The record of a command is one string: fields with a zero byte after each, then the payload until the command is acknowledged
+-- or ends. In Lua it is a list of the reference, the stored string, the fields and the position of the payload. `record.ts`
+-- gives the index of each.
 --
--- `history` has three lines (fingerprint, action, instant of the admission) and one for each event:
--- A instant number instance node: an attempt; H instant: it was handed over; J, T instant reason: rejected, timed out;
--- R instant reason: another attempt is due; K, N instant instance: acknowledged, refused;
--- Z attempts confirmed recoveries instant: what older attempts came to, of which no lines are kept, and when the first of
--- them was handed over.
+-- `history` starts with three lines (fingerprint, action, instant of the admission), then has one line for each event:
+-- A instant number instance node: a delivery attempt began;
+-- H instant: `deliver` resolved; J or T, instant reason: the attempt was rejected or timed out;
+-- R instant reason: the command was recovered, so another attempt is due;
+-- K or N, instant instance: the client acknowledged or refused the command;
+-- Z attempts confirmed recoveries instant: totals of older attempts, whose lines were dropped, and when `deliver` first
+-- resolved in them.
 
 local function text_of(c) return {{RECORD_TEXT}} end
 
@@ -15,7 +18,7 @@ local function unpack_record(ref, stored)
   error('no record')
 end
 
--- Nothing for what nobody of ours wrote, either.
+-- Returns the record under a reference; nil if the key is missing or is not a valid record.
 local function read(ref)
   local stored = call('GET', K.command_of .. ref)
   if not stored then return nil end
@@ -41,7 +44,7 @@ local function set_state(c, to)
   add(counts, to, 1)
 end
 
--- Drops the lines of the oldest attempt, and keeps what it came to.
+-- Drops the lines of the oldest attempt, and adds them to the totals in line Z.
 local function shorten(history)
   local from = find(history, '\nA', 1, true)
   local to = from and find(history, '\nA', from + 2, true)

@@ -1,11 +1,11 @@
-/** How the store keeps the record of a command and the waiter of a mailbox: for the Lua that writes them, and for readers. */
+/** Format of command records and waiters in the store, for the Lua that writes them and for readers. */
 import { type Attempt, type CommandKey, DeliveryStatus } from '../../contract/delivery.js'
 import { type DeliveryStep, shownAttempts } from '../../contract/delivery-rules.js'
 import { encodePart, toTimestamp } from '../../contract/ids.js'
 import type { StoreReply } from '../store/reply.js'
 import { timestampOf } from '../table/timestamp.js'
 
-/** Fields of a record, in order, each with a zero byte after it. The payload follows until an acknowledgement or the end. */
+/** Fields of a record, in order, each followed by a zero byte. The payload follows until the command is acknowledged or ends. */
 export const RECORD_FIELDS = [
   'state',
   'seq',
@@ -30,14 +30,14 @@ type RecordField = (typeof RECORD_FIELDS)[number]
 
 const WAITER_FIELDS = ['order', 'incarnation', 'instance', 'node', 'most', 'since', 'stuck', 'held', 'hand'] as const
 
-/** A record in Lua is a list: its reference, what was stored, its fields, and where its payload begins. */
+/** A record in Lua is a list: its reference, the stored string, its fields, and the position of its payload. */
 const RECORD_PLACES: readonly string[] = ['ref', 'stored', ...RECORD_FIELDS, 'payload_at']
 const WAITER_PLACES: readonly string[] = WAITER_FIELDS
 
 const joined = (variable: string, fields: readonly string[]) =>
   fields.map((field) => `${variable}.${field} .. '\\0'`).join(' .. ')
 
-/** Replaces `c.state` of a record and `w.order` of a waiter by their places: a list costs less than a table of names. */
+/** Replaces fields such as `c.state` and `w.order` in Lua by list indexes: a list costs less than a table with names. */
 const withPlaces = (lua: string): string =>
   lua.replace(/\b(c|over|w|was)\.([a-z_]+)/g, (whole, variable: string, field: string) => {
     const places = variable === 'c' || variable === 'over' ? RECORD_PLACES : WAITER_PLACES
@@ -45,7 +45,7 @@ const withPlaces = (lua: string): string =>
     return at < 0 ? whole : `${variable}[${at + 1}]`
   })
 
-/** Completes Lua that reads or writes records and waiters. */
+/** Fills in the formats and field indexes in Lua that reads or writes records and waiters. */
 export const withRecords = (lua: string): string =>
   withPlaces(
     lua
@@ -55,11 +55,11 @@ export const withRecords = (lua: string): string =>
       .replaceAll('{{WAITER_TEXT}}', joined('w', WAITER_FIELDS)),
   )
 
-/** Bytes of a record without its payload, with room: nothing longer is one. */
+/** Maximum size of a record without its payload, in bytes. Longer values are invalid. */
 export const RECORD_TEXT_BYTES = 16_384
 /**
- * Letters of the states in records and columns. Of attempted commands: `a` given to a node, `h` handed over, `p` in a pause, `q`
- * waiting for another attempt. `.` is a command that was forgotten.
+ * Letters of the states in records and state columns. Attempted commands: `a` given to a node, `h` `deliver` resolved, `p` paused
+ * before a retry, `q` waiting for another attempt. In columns, `.` is a deleted command.
  */
 export const STATE_LETTERS = {
   waiting: 'w',
@@ -77,18 +77,18 @@ const STATE_OF: Readonly<Record<string, StateName>> = Object.fromEntries(
 ) as Record<string, StateName>
 export const OPEN_LETTERS = 'wahpqk'
 
-/** The reference of a command: the last parts of its key. */
+/** Returns the reference of a command: the last parts of its key. */
 export const refOf = ({ user_id, client_id, command_id }: CommandKey): string =>
   `${encodePart(user_id)}:${encodePart(client_id)}:${encodePart(command_id)}`
 
-/** The mailbox of a client, as references and keys name it. */
+/** Returns the mailbox of a client, as in references and keys. */
 export const mailboxOf = ({ user_id, client_id }: { user_id: string; client_id: string }): string =>
   `${encodePart(user_id)}:${encodePart(client_id)}`
 
-/** The mailbox of a command, by its reference. */
+/** Returns the mailbox of a command from its reference. */
 export const mailboxOfRef = (ref: string): string => ref.slice(0, ref.lastIndexOf(':'))
 
-/** The ids in a reference. @throws URIError for a text that is no reference */
+/** Returns the ids in a reference. @throws URIError for an invalid encoding. */
 export function keyOfRef(ref: string): CommandKey {
   const parts = ref.split(':')
   const [user_id = '', client_id = '', command_id = ''] = ref.includes('%') ? parts.map(decodeURIComponent) : parts
@@ -97,10 +97,10 @@ export function keyOfRef(ref: string): CommandKey {
 
 const instantOf = (text: string | undefined) => (text ? toTimestamp(Number(text)) : null)
 
-/** What the lines of a history say. */
+/** The parsed history of a command. */
 interface Story {
   attempts: (Attempt & { confirmed: boolean })[]
-  /** Of attempts without lines of their own. */
+  /** Totals of the oldest attempts, whose lines were dropped. */
   omitted: { attempts: number; confirmed: number; recoveries: number }
   handedOverAt: string | null
   acknowledgement: { state: string; at: string | null; instance_id: string | null }
@@ -109,7 +109,7 @@ interface Story {
 
 const OUTCOMES = { H: 'handed_over', J: 'rejected', T: 'timed_out' } as const
 
-/** The events of a history, in their order. Nothing is checked. */
+/** Parses the events of a history, in order. Does not validate them. */
 function readStory(events: readonly string[]): Story {
   const story: Story = {
     attempts: [],
@@ -141,7 +141,7 @@ function readStory(events: readonly string[]): Story {
       last.confirmed ||= kind === 'H'
     } else if (kind === 'R') {
       story.recoveries.push({ at: instantOf(first), reason: second })
-      // Given back, an attempt came to nothing that is known.
+      // An attempt that was given back has no outcome.
       if (second === 'requeued' && last) Object.assign(last, { ended_at: instantOf(first), reason: second })
     } else if (kind === 'K' || kind === 'N') {
       const state = kind === 'K' ? 'acknowledged' : 'refused'
@@ -154,7 +154,7 @@ function readStory(events: readonly string[]): Story {
   return story
 }
 
-/** Nothing is checked. @throws RangeError for an instant that no `Date` can hold. */
+/** Converts a record to a status. Does not validate it. @throws RangeError for an instant outside the range of `Date`. */
 function toDeliveryStatus(record: Record<RecordField, string>, key: CommandKey) {
   const [, action = '', admittedAt, ...events] = record.history.split('\n')
   const { attempts, omitted, handedOverAt, acknowledgement, recoveries } = readStory(
@@ -199,7 +199,7 @@ function fieldsOf(text: string): Record<RecordField, string> | undefined {
   return Object.fromEntries(RECORD_FIELDS.map((field, i) => [field, texts[i]])) as Record<RecordField, string>
 }
 
-/** How far a command without an end has come, by the letter of its state. */
+/** The delivery step of an open command, by the letter of its state. */
 const STEPS: Readonly<Record<string, DeliveryStep['step']>> = {
   w: 'ready',
   q: 'ready',
@@ -212,11 +212,11 @@ interface ReadRecord {
   status: DeliveryStatus
   action: string | null
   step: DeliveryStep['step']
-  /** When it is forgotten, in epoch ms; `null` before its end. */
+  /** When its retention ends, in epoch ms; `null` for an open command. */
   untilMs: number | null
 }
 
-/** A record as it was found under the key of a command, or `undefined` for anything else. */
+/** Parses the value under the key of a command. Returns `undefined` if it is not a valid record. */
 export function readRecord(reply: StoreReply, key: CommandKey): ReadRecord | undefined {
   const record = typeof reply === 'string' ? fieldsOf(reply) : undefined
   if (!record || STATE_OF[record.state] === undefined) return undefined
@@ -227,12 +227,12 @@ export function readRecord(reply: StoreReply, key: CommandKey): ReadRecord | und
     const untilMs = record.until_ms === '' ? null : Number(record.until_ms)
     return { status: read.data, action, step: STEPS[record.state] ?? null, untilMs }
   } catch {
-    // An instant that no Date can hold, or a part that nobody of ours encoded.
+    // An instant outside the range of Date, or an invalid encoding.
     return undefined
   }
 }
 
-/** The status of a command that was admitted just now, and given to a node if `node` is not ''. */
+/** Returns the status of a newly admitted command. `node` is the node that got its first attempt, or ''. */
 export function admittedStatus(
   { user_id, client_id, command_id }: CommandKey,
   scope_id: string,

@@ -1,8 +1,9 @@
--- How long records are kept: `retention` ms, and the newest `kept_max` of each kind in the order of admission.
+-- Deletes old records: those that ended more than `retention` ms ago, and all but the newest `kept_max` ended and the newest
+-- `kept_max` rejected ones, in the order of admission.
 
 local function newest_number() return tonumber(match(call('GET', K.seq) or '', '^%d+') or 0) end
 
--- Forgets the first `over` commands whose state is in `class`, from where the last run came to.
+-- Deletes the oldest `over` commands whose state is in `class`, starting where the previous run stopped.
 local function forget_oldest(kind, class, over)
   local newest = newest_number()
   local first = tonumber(call('GET', K.first_chunk) or 0)
@@ -21,7 +22,7 @@ local function forget_oldest(kind, class, over)
     if over == 0 then break end
     at = (k + 1) * {{CHUNK}} + 1
     if at > newest then
-      -- What was open when this was last here may have ended since.
+      -- Commands that were open at the last visit may have ended since, so start once more at the oldest.
       if wraps then break end
       wraps, at = true, first * {{CHUNK}} + 1
     end
@@ -42,7 +43,7 @@ local function keep_bounds()
   end
 end
 
--- Forgets what is over in a chunk, and says when to look at it again.
+-- Deletes the commands of a chunk whose retention is over, and schedules the next visit of the chunk.
 local function tidy(k)
   local log, known = call('LRANGE', K.log_of .. text(k), '0', '-1'), column(k)
   local next_at
@@ -62,7 +63,7 @@ local function tidy(k)
     call('ZADD', K.chunks, text(next_at), text(k))
     return
   end
-  -- A chunk that is not full yet goes as well; the next admission begins another one.
+  -- The chunk is empty. If it was not full yet, the next admission starts in the following chunk.
   local newest = newest_number()
   if newest > 0 and chunk_of(newest) == k then call('SET', K.seq, text((k + 1) * {{CHUNK}}) .. ' ' .. match(call('GET', K.seq), '%d+$')) end
   call('DEL', K.log_of .. text(k), K.states_of .. text(k))
@@ -71,7 +72,7 @@ local function tidy(k)
   columns[k] = nil
 end
 
--- Not at once when something is due: what follows within a moment is done together.
+-- Tidies the chunks that are due. Waits a while after a chunk is due, so that one visit deletes several commands.
 local function tidy_due()
   local ks = call('ZRANGE', K.chunks, '-inf', text(now - min(floor(retention / 64), {{TIDY_AFTER}})), 'BYSCORE', 'LIMIT', '0', '{{CHUNKS_A_PASS}}')
   for i = 1, #ks do

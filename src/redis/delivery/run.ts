@@ -1,4 +1,4 @@
-/** Runs the steps of a node in a shard: all that it says in one turn of its event loop travels together, and what waits with it. */
+/** Runs the steps of a node in a shard. Steps of the same turn of the event loop, and waiting ones, share a run: one call. */
 
 import { createAlarm } from '../../async/timer.js'
 import type { CounterKind, CounterName } from '../../contract/delivery.js'
@@ -12,38 +12,40 @@ import { toUnavailable } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import { runSteps } from './library.js'
 
-/** Steps that run together at most: about a millisecond in which the store serves nobody else. */
+/** Maximum number of steps in a run, which blocks the store for about a millisecond. */
 const STEPS_MAX = 64
-/** Bytes of them, payloads above all. */
+/** Maximum size of the steps of a run in bytes, mostly payloads. A larger step runs alone. */
 const BYTES_MAX = 262_144
 /**
- * Runs under way in a shard before the next steps wait. The store answers all that has arrived together at once, so with more
- * of them it would stand still while the node works, and the node while the store does.
+ * Maximum number of runs under way in a shard; further steps wait. With more of them, the store would process and answer all at
+ * once, so that store and node would take turns being idle.
  */
 const UNDER_WAY_MAX = 2
-/** Longest time that steps wait for one of them, in ms: a store that does not answer is asked all the same. */
+/** Longest time that steps wait for a run under way, in ms. After that they are sent even if the store has not replied. */
 const HELD_MS = 10
-/** Characters of a step that are not counted in bytes. */
+/** Length below which the size of a step is taken as its number of characters, not bytes, for speed. */
 const SHORT = BYTES_MAX / STEPS_MAX / 4
 
 /**
- * The steps: A admit, S say (a word or an end), C conclude an attempt, G next attempt, B give back, D fetch an attempt,
- * K look up, O take an order, W attach, X detach, V reserve, L release, R pass. Their Lua says what each is given.
+ * The steps: A admit, S acknowledge or end, C conclude an attempt, G retry, B give back an attempt, D fetch an attempt,
+ * K look up a record, O take an order, W attach, X detach, V reserve, L release, R pass. `STEPS` in turn.lua has their functions,
+ * which document the arguments.
  */
 export type Step = 'A' | 'S' | 'C' | 'G' | 'B' | 'D' | 'K' | 'O' | 'W' | 'X' | 'V' | 'L' | 'R'
 
 export interface Answered {
-  /** The instant of the run by the clock of the store, in epoch ms. */
+  /** Time of the run by the clock of the store, in epoch ms. */
   now: number
+  /** The result of the step, as its Lua function returns it. */
   answer: string
-  /** Whether the run has left messages for its own node. */
+  /** Whether the run has added messages to the inbox of its own node. */
   isTold: boolean
 }
 
 interface Call {
   text: string
   step: Step
-  /** The mailbox that it is about, of which the answer may bring commands; '' for none. */
+  /** The mailbox of the step, for which the reply may have commands; '' for none. */
   mailbox: string
   apply: ((answered: Answered) => void) | undefined
   resolve(answered: Answered): void
@@ -55,10 +57,10 @@ interface Batch {
   bytes: number
 }
 
-/** What a node has to say to a shard. */
+/** The runs of a node to one shard. */
 interface Lane {
   underWay: number
-  /** The oldest first; all but the last are full. */
+  /** Batches that wait, the oldest first. All but the last are full. */
   waiting: Batch[]
   isScheduled: boolean
   alarm: ReturnType<typeof createAlarm>
@@ -73,13 +75,13 @@ export interface DeliveryRunOptions {
   maxTrackedPerUser: number
   /** Returns the incarnation of this node in a shard. */
   incarnationIn: (shard: number) => string
-  /** A message of a run to its own node. */
+  /** Called for each message of a run to its own node. */
   onMessage: (message: string, shard: number) => void
-  /** It is not known what a run gave to the waiters of these mailboxes. */
+  /** Called when it is unknown which attempts a run gave to the waiters of these mailboxes. */
   onUnsure: (shard: number, mailboxes: readonly string[]) => void
-  /** Called with the time of each reply of the store, before what it counts. */
+  /** Called with the store's time of each reply, before `onCount` for its counts. */
   onTime: (now: number) => void
-  /** Something was counted. */
+  /** Called when a counter increases. */
   onCount: (kind: CounterKind, name: string, times: number) => void
 }
 
@@ -97,7 +99,7 @@ function createCounters(onCount: DeliveryRunOptions['onCount']) {
     counters,
     latency,
     count,
-    /** Counts the entries of a reply: `took` has the times of commands that ended. */
+    /** Adds the counts of a reply. Entries `took` have the times of commands that ended. */
     addAll(counted: readonly string[]) {
       for (const one of counted) {
         const [entry = '', times] = one.split('\t')
@@ -141,7 +143,7 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
     }
   }
 
-  /** Reservations in another shard than their command's. If this does not come through, their deadlines free them. */
+  /** Releases reservations in other shards. If that fails, they expire at their deadlines. */
   const release = (all: readonly string[]) =>
     Promise.all(
       all.map((one) => {
@@ -170,7 +172,7 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
       if (own.length === 0) call.resolve(answered)
       else void release(own).then(() => call.resolve(answered))
     }
-    // A key that somebody else has put something into: what belongs there is lost, and the rest is done.
+    // Another application has overwritten a key: the update of that key is lost, the rest of the run took effect.
     if (typeof failure === 'string' && failure !== '') store.onError(toScriptError(failure))
     for (const message of partsOf(messages, '\x02')) onMessage(message, shard)
     addAll(partsOf(counted, '\x02'))
@@ -181,12 +183,12 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
     const mailboxes = () => [...new Set(calls.map(({ mailbox }) => mailbox).filter((mailbox) => mailbox !== ''))]
     try {
       receive(shard, calls, await sendOnce(shard, calls, freesMemory))
-      // A client that sends again what it lost the reply of hears only of the second arrival.
+      // After a reconnect, the Redis client may have resent the run and received only the reply to its second arrival.
       if (port.lostLinks() !== lost) onUnsure(shard, mailboxes())
     } catch (error) {
       const rest = calls.filter(({ step }) => step !== 'A' && step !== 'V')
       if (!freesMemory && isFull(error) && rest.length > 0) {
-        // A full store admits nothing, and runs whatever gives it room.
+        // A store out of memory admits nothing, but runs the steps that free memory.
         for (const call of calls) if (!rest.includes(call)) call.reject(error)
         return send(shard, rest, true)
       }
@@ -236,11 +238,11 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
   }
 
   /**
-   * Runs a step in `shard`, together with the others of this turn and those that wait.
+   * Runs a step in `shard`, together with other steps of this turn and those that wait.
    *
-   * @param mailbox the one that it is about
-   * @param apply is told the answer before the messages of the run are
-   * @throws Refusal `unavailable`; then it may have run or not
+   * @param mailbox The mailbox that the step may give commands to.
+   * @param apply Called with the result, before the messages of the run are handled.
+   * @throws Refusal `unavailable`; then it is unknown whether the step has run.
    */
   function run(
     step: Step,

@@ -1,4 +1,5 @@
--- The reservations of a scope: how many hold, and the earliest deadline of them; '' where more would have to be looked at.
+-- Reads the reservations of a scope: how many have not expired, their earliest deadline, and the capacity. If the scope has too
+-- many to examine, the count includes expired ones and the deadline is ''.
 local floor = math.floor
 local P = KEYS[1] .. 'delivery:'
 local now, records, entries = tonumber(at), tonumber(max_records), tonumber(max_entries)
@@ -14,7 +15,7 @@ for i = 2, #elsewhere, 2 do
   open = open - 1
   if deadline and deadline > now then hold(deadline) end
 end
--- The newest first: what is open is mostly among them.
+-- The newest first, because most open commands are among them.
 local columns, logs, is_whole = {}, {}, true
 local to = -1
 while open > 0 do

@@ -1,4 +1,4 @@
-/** Reads the reservations of a deployment, scope by scope. */
+/** Reads the reservations of each scope of a deployment. */
 import type { DeliveryTenant } from '../../contract/delivery.js'
 import { shownCapacity } from '../../contract/delivery-rules.js'
 import { encodePart, toTimestamp } from '../../contract/ids.js'
@@ -13,18 +13,18 @@ import { CHUNK } from './library.js'
 import { RECORD_TEXT_BYTES, withRecords } from './record.js'
 import scopeLua from './scope.lua'
 
-/** Scopes asked about in one round, with one script each: well below the bound on unanswered commands. */
+/** Number of scopes that are read at the same time, with one script each: well below the limit of unanswered calls. */
 const ROUND = 100
 
-/** A scope in its place. */
+/** A scope and its position in the list. */
 interface Entry {
   position: IndexPosition
   scope: string
 }
 
 /**
- * Scopes with reservations, in the order in which they first reserved, shard by shard. One whose reservations have all
- * run out is left out whether or not a node has swept it, so a page may be short.
+ * Lists the scopes with reservations, shard by shard, in the order of their first reservation. Scopes whose reservations have
+ * all expired are left out, even if no node has removed them yet, so a page may be short.
  */
 export async function listScopes(store: Store, page: PageQuery, ctx: InspectionContext): Promise<Page<DeliveryTenant>> {
   const shards = await store.shards(ctx)
@@ -33,7 +33,7 @@ export async function listScopes(store: Store, page: PageQuery, ctx: InspectionC
   const shown: Entry[] = []
   let examined = 0
   let isTruncated = false
-  // The shard at hand first; where it ends, all that follow at once.
+  // Read the current shard first. After its end, read all following shards in parallel.
   for (let round = 0; at.shard < shards && !isTruncated; round++) {
     const width = round === 0 ? 1 : Math.min(shards - at.shard, bound - examined)
     const most = width === 0 ? 0 : Math.min(page.limit - shown.length, Math.floor((bound - examined) / width))
@@ -58,13 +58,13 @@ export async function listScopes(store: Store, page: PageQuery, ctx: InspectionC
   return { items, next_cursor: isTruncated ? toToken(at) : null, has_more: isTruncated, examined }
 }
 
-/** A scope by its id; `null` when it has no reservations. */
+/** Returns a scope by its id; `null` if it has no reservations. */
 export async function getScope(store: Store, scope: string, ctx: InspectionContext): Promise<DeliveryTenant | null> {
   const tenant = await readScope(store, await store.shardOf(scope, ctx), scope, ctx)
   return tenant.reserved_commands > 0 ? tenant : null
 }
 
-/** Scopes of one shard from `from` on: one more than are wanted, so that its end shows. */
+/** Reads the scopes of one shard after `from`: one more than `most`, to detect the end. */
 async function readIndexOf(store: Store, from: IndexPosition, most: number, ctx: InspectionContext): Promise<Entry[]> {
   const { shard, sequence } = from
   const key = store.key(shard, 'delivery', 'scope-order')
@@ -75,7 +75,7 @@ async function readIndexOf(store: Store, from: IndexPosition, most: number, ctx:
   }))
 }
 
-/** Commands and entries of lists that are looked at for one scope: a millisecond or two of the store. */
+/** Maximum number of commands, and of list entries, that are examined for one scope: a millisecond or two of the store. */
 const RECORDS_MAX = 1_000
 const ENTRIES_MAX = 20_000
 
@@ -100,7 +100,7 @@ async function readScope(store: Store, shard: number, scope: string, ctx: Inspec
     scope_id: scope,
     reserved_commands: live,
     oldest_deadline_at: earliest === undefined ? null : toTimestamp(earliest),
-    // Nothing that is no capacity was written by us.
+    // An invalid value was written by another application.
     capacity: capacity >= 0 ? shownCapacity(capacity) : null,
   }
 }

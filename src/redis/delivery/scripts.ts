@@ -1,9 +1,9 @@
-/** The script of a node for its entry in the list of nodes. All that a node does with commands runs by library.ts. */
+/** The script that writes the entry of a node in the list of nodes. All steps on commands run through library.ts. */
 import { ignoreReply } from '../store/reply.js'
 import { defineScript } from '../store/script.js'
 import beatLua from './beat.lua'
 
-/** Nodes listed: a deployment has tens; more are ids that somebody makes anew at each start. */
+/** Maximum number of listed nodes. A deployment has tens; more means that a host generates a new node id at each start. */
 const NODES_MAX = 1_000
 
 export const BEAT = defineScript(

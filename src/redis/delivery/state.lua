@@ -1,17 +1,19 @@
--- What a run knows and has changed so far. docs/delivery-design.md lists the keys. A run is atomic: what is cached here
--- stays true until its end, where counters, waiters and messages are written, each once.
+-- The state of a run: what it has read and changed so far. A run is one call of the store with several steps.
+-- docs/delivery-design.md lists the keys. A run is atomic, so cached values stay valid until its end, where counters, waiters
+-- and messages are written once each.
 local floor, min, max = math.floor, math.min, math.max
 local sub, find, match, gmatch, fmt, concat = string.sub, string.find, string.match, string.gmatch, string.format, table.concat
 local sunpack, call = struct.unpack, redis.call
 
--- Waiting: w. Attempted: a given to a node, h handed over, p in a pause, q waiting for another attempt. Acknowledged: k.
+-- States of open commands. Waiting: w. Attempted: a (given to a node), h (`deliver` resolved), p (paused before a retry),
+-- q (waiting for another attempt). Acknowledged: k.
 local OPEN = { w = true, a = true, h = true, p = true, q = true, k = true }
 local STATES = {
   w = 'waiting', a = 'attempted', h = 'attempted', p = 'attempted', q = 'attempted', k = 'acknowledged',
   r = 'resulted', f = 'failed', x = 'expired', c = 'cancelled', j = 'rejected',
 }
 
--- Names of the keys of a shard; those that end in `_of` are beginnings of names.
+-- Names of the keys of a shard. Those that end in `_of` are prefixes.
 local K = {}
 local function name_keys(P)
   if K.prefix == P then return end
@@ -50,18 +52,18 @@ local function name_keys(P)
   K.wake_of = P .. 'wake:'
 end
 
--- The run: instant in ms, the calling incarnation and its node, its bounds.
+-- The run: its time in ms, the calling incarnation and its node, and the limits.
 local now, now_text, me, node
 local retention, kept_max, tracked_max, held_max
--- Caches: columns of states by chunk, waiters by mailbox, leases by incarnation.
+-- Caches: state columns by chunk, waiters by mailbox, leases by incarnation.
 local columns, waiters, leases
--- Admissions of this run: `last` is the number before the first of them; the others are lists to append.
+-- Admissions of this run. `last` is the number before the first of them, `added` is how many; the tables are lists to append.
 local last, last_stamp, added, refs, states, lists, due, mail, deadlines
--- Changes of counters by their names, and cached values.
+-- Changes of counters by name, and cached values.
 local counts, reasons, scopes, scope_now, new_scopes, held, held_now, tracked
--- Mailboxes in which a place may have become free, and waiters to save.
+-- Mailboxes in which a slot may have become free, and mailboxes whose waiter must be saved.
 local touched, dirty
--- Messages to other incarnations, to this one, reservations to release elsewhere, and what was counted.
+-- Messages to other incarnations, messages to the calling one, reservations to release in other shards, and event counts.
 local messages, own, by_message, released, counted
 local now_micros, open_numbers
 local number, ended, rejected, has_expired, changed, now_stored, is_told, failure
@@ -87,7 +89,7 @@ local function append(to, name, value)
 end
 local function count(name) counted[name] = (counted[name] or 0) + 1 end
 
--- Commands are numbered from 1. A chunk has the references and the states of {{CHUNK}} of them.
+-- Commands are numbered from 1. A chunk has the references and states of {{CHUNK}} commands.
 local function chunk_of(seq) return floor((seq - 1) / {{CHUNK}}) end
 local function offset_of(seq, k) return seq - 1 - k * {{CHUNK}} end
 
@@ -117,7 +119,7 @@ local function mark(seq, to)
   columns[k] = nil
 end
 
--- The reference of a command, `user:client:command`, each part encoded; false where it is not known any more.
+-- Returns the reference of a command, `user:client:command` with each part encoded; false if it was deleted.
 local function ref_at(seq)
   if last and seq > last then return refs[seq - last] end
   local k = chunk_of(seq)
@@ -135,14 +137,16 @@ local function lease_of(incarnation)
   end
   return lease
 end
--- Whether commands may be given to an incarnation. The calling one shows that it lives.
+-- Returns whether commands may be given to an incarnation. The calling one is alive even if its lease has expired, unless it was
+-- declared dead.
 local function is_alive(incarnation)
   local lease = lease_of(incarnation)
   if not lease or lease == 'dead' then return false end
   return incarnation == me or tonumber(lease) > now
 end
 
--- Messages to the calling incarnation travel in the reply. Those of a pass do not: it could be lost without a trace.
+-- Queues a message to an incarnation. Messages to the calling one are returned in the reply, except in a pass: the reply could be
+-- lost unnoticed, so a pass sends them through the inbox.
 local function tell(incarnation, message)
   if incarnation == '' then return end
   if incarnation == me and not by_message then

@@ -1,5 +1,6 @@
 --@include ./read-records.lua
--- The record of a command without its payload: '' for none, and nothing if it is not the one of its number.
+-- Returns the record of a command without its payload: '' if the key is missing, nil if the value is not the record of this
+-- command.
 local key = P .. 'command:' .. ref
 local stored = read('GETRANGE', key, 0, {{RECORD_BYTES}})
 if stored == '' then return { foreign, '' } end

@@ -1,6 +1,6 @@
 --@include ./read-records.lua
--- What waits in a shard. The counters are exact for what is recorded. What is past its deadline without a recorded end is
--- counted apart, and so is what is kept for longer than its retention because no pass has come by.
+-- Counts the commands of a shard. The stored counters are exact for recorded states. Commands past their deadline whose end is
+-- not recorded yet are counted separately, and so are records past their retention that no pass has deleted yet.
 local now, most, records = tonumber(at), tonumber(max_sample), tonumber(max_records)
 local OPEN = { w = 1, a = 2, h = 3, p = 4, q = 5, k = 6 }
 local ENDED = { r = 1, f = 2, x = 3, c = 4, j = 5 }
@@ -9,7 +9,7 @@ local counted = read('HMGET', P .. 'counts', 'w', 'a', 'h', 'p', 'q', 'k') or {}
 local open, overdue = {}, {}
 for i = 1, 6 do open[i], overdue[i] = math.min(tonumber(counted[i]) or 0, 2 ^ 53), 0 end
 
--- Clients that wait at a living node and have something in their box; -1 where there are too many to look at.
+-- The number of commands in the boxes of clients that are attached to a node with a live lease; -1 if there are too many boxes.
 local attached, is_stuck = 0, {}
 if (read('SCARD', P .. 'stuck') or 0) > tonumber(max_mailboxes) then
   attached = -1
@@ -22,7 +22,7 @@ else
   end
 end
 
--- In buckets that are over all is overdue, in the one at hand the record says.
+-- All open commands in past buckets are overdue. In the current bucket the record decides.
 local entries_left = {{ENTRIES}}
 local function each(b, act)
   for _, entry in ipairs(entries_left > 0 and read('LRANGE', P .. 'due:' .. b, 0, entries_left) or {}) do
@@ -51,7 +51,7 @@ local current = string.format('%d', floor(now / {{BUCKET}}))
 if now < (current + 1) * {{BUCKET}} - 1 then each(current, function(seq) take_off(seq, false) end) end
 local is_known = entries_left > 0
 
--- The earliest deadline: of the first bucket that has an open command.
+-- The earliest deadline is in the first bucket that has an open command.
 local deadline
 entries_left = {{ENTRIES}}
 for _, b in ipairs(read('ZRANGE', P .. 'due', '(' .. at, '+inf', 'BYSCORE', 'LIMIT', 0, {{BUCKETS}}) or {}) do
@@ -65,7 +65,7 @@ for _, b in ipairs(read('ZRANGE', P .. 'due', '(' .. at, '+inf', 'BYSCORE', 'LIM
   if deadline or entries_left <= 0 then break end
 end
 
--- By state and by reason: what is retained no longer is taken off.
+-- Ended commands by state and by reason, without records past their retention.
 local ended, reasons, looked = {}, read('HGETALL', P .. 'reasons') or {}, 0
 for i, n in ipairs(read('HMGET', P .. 'counts', 'r', 'f', 'x', 'c', 'j') or {}) do ended[i] = math.min(tonumber(n) or 0, 2 ^ 53) end
 for _, k in ipairs(read('ZRANGE', P .. 'chunks', '-inf', at, 'BYSCORE', 'LIMIT', 0, {{BUCKETS}}) or {}) do
@@ -85,7 +85,7 @@ for _, k in ipairs(read('ZRANGE', P .. 'chunks', '-inf', at, 'BYSCORE', 'LIMIT',
 end
 if looked == records then ended = {} end
 
--- The oldest that are not acknowledged, and the oldest that have not ended, by their admissions.
+-- A sample of the oldest commands that are not acknowledged, and the admission of the oldest that has not ended.
 local function admitted_at(c) return match(c.history, '^[^\n]*\n[^\n]*\n([^\n]*)') or '' end
 local last_chunk = math.min(floor((newest - 1) / {{CHUNK}}), first_chunk + {{CHUNKS}})
 local sample, oldest, tried = {}, '', 0
@@ -103,7 +103,7 @@ for k = first_chunk, last_chunk do
   end
 end
 
--- Of the newest that have ended: when they were admitted, handed over, acknowledged, and when they ended.
+-- The instants of admission, first confirmed delivery, acknowledgement and end, for the newest commands that have ended.
 local times, before = {}, 0
 for k = floor((newest - 1) / {{CHUNK}}), math.max(first_chunk, floor((newest - 1) / {{CHUNK}}) - {{CHUNKS}}), -1 do
   if #times >= {{SAMPLE}} or before >= records then break end

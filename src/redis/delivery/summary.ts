@@ -1,4 +1,4 @@
-/** Reads what waits in the shards of a dispatcher. What is past its deadline is over, whether or not a node is left to say so. */
+/** Reads the summary of a dispatcher. Commands past their deadline count as ended, even if no node has recorded that yet. */
 import { type DeliverySummary, LATENCY_SAMPLE, NO_REASON, TerminalState } from '../../contract/delivery.js'
 import { AGE_SAMPLE, latencyOf, reportedTimes, type StepTimes } from '../../contract/delivery-rules.js'
 import { toTimestamp } from '../../contract/ids.js'
@@ -14,14 +14,14 @@ import { BUCKET_MS, CHUNK } from './library.js'
 import { RECORD_TEXT_BYTES, withRecords } from './record.js'
 import summaryLua from './summary.lua'
 
-/** Commands of a shard that are looked at one by one: a few milliseconds. */
+/** Maximum number of records of a shard that are examined: a few milliseconds. */
 const RECORDS_MAX = 1_000
-/** Mailboxes of attached clients with something ready that one read of a shard counts: some 10 ms of it. */
+/** Maximum number of stuck mailboxes of a shard that one read counts: some 10 ms of the store. */
 const MAILBOXES_MAX = 5_000
 
-// `open` and `overdue` are commands that have not ended, by the letters of their states: w, a, h, p, q, k; the latter are past
-// their deadline, and empty where there are too many to count. `attached` are those in boxes whose client waits at a living
-// node, or -1. `ended` are by r, f, x, c, j, and empty where too much is retained no longer.
+// `open`: commands without a recorded end, by state in the order w, a, h, p, q, k. `overdue`: those of them past their deadline;
+// empty if there are too many to count. `attached`: commands in boxes of clients that are attached to a node with a live lease;
+// -1 if unknown. `ended`: by state in the order r, f, x, c, j; empty if too many records are past their retention.
 const SHARD = defineReadScript(
   {
     args: ['at', 'max_records', 'max_mailboxes', 'max_sample'],
@@ -31,7 +31,7 @@ const SHARD = defineReadScript(
       RECORD_BYTES: RECORD_TEXT_BYTES,
       NO_REASON,
       SAMPLE: LATENCY_SAMPLE,
-      // Entries of buckets that are gone through, of which mostly the states alone are looked at, and buckets, and chunks.
+      // Maximum number of bucket entries, buckets and chunks to read. Of most entries only the state is read.
       ENTRIES: 50_000,
       BUCKETS: 400,
       CHUNKS: 4_096,
@@ -53,7 +53,7 @@ const SHARD = defineReadScript(
 
 const summed = (counts: readonly number[]) => counts.reduce((sum, n) => sum + n, 0)
 
-/** What is known of the commands of a shard that have not ended, without those that are past their deadline. */
+/** Counts the open commands of a shard, without those past their deadline, by what they wait for. */
 function openOf(open: readonly number[], overdue: readonly number[], attached: number | null) {
   const [waiting = 0, given = 0, handed = 0, paused = 0, again = 0, acknowledged = 0] = open.map((n, i) =>
     Math.max(0, n - (overdue[i] ?? 0)),
@@ -73,7 +73,7 @@ function openOf(open: readonly number[], overdue: readonly number[], attached: n
   return { tracked: boxed + given + handed + paused + acknowledged, boxed, turn, waits }
 }
 
-/** The retained commands of a shard by state; `null` where they are not counted. */
+/** Returns the retained commands of a shard by state; `null` if unknown. */
 function statesOf(open: readonly number[], ended: readonly number[]): DeliverySummary['by_state'] {
   if (ended.length === 0 || ended.some((n) => n < 0)) return null
   const [waiting = 0, given = 0, handed = 0, paused = 0, again = 0, acknowledged = 0] = open
@@ -82,7 +82,10 @@ function statesOf(open: readonly number[], ended: readonly number[]): DeliverySu
   return { waiting, attempted, acknowledged, resulted, failed, expired, cancelled, rejected }
 }
 
-/** Ends by reason, from names and how many more of each, alternately; `null` where they are not as many as have ended. */
+/**
+ * Returns ended commands by reason, from a list of alternating names and changes of their counts; `null` if the sum differs from
+ * the number of ended commands.
+ */
 function reasonsOf(states: DeliverySummary['by_state'], pairs: readonly string[]): DeliverySummary['by_reason'] {
   if (states === null) return null
   const counts = new Map<string, number>()
@@ -91,7 +94,7 @@ function reasonsOf(states: DeliverySummary['by_state'], pairs: readonly string[]
     counts.set(reason, (counts.get(reason) ?? 0) + Number(pairs[i + 1]))
   }
   const others = [...counts].filter(([, n]) => n < 0)
-  // What was counted as another one is taken off there.
+  // Reasons without a counter of their own were counted under `other`, so subtract them there.
   for (const [reason, n] of others) {
     counts.delete(reason)
     counts.set('other', (counts.get('other') ?? 0) + n)
@@ -102,7 +105,7 @@ function reasonsOf(states: DeliverySummary['by_state'], pairs: readonly string[]
   return isWhole ? Object.fromEntries(known) : null
 }
 
-/** `parts` added up by their names; `null` where one of them is not known. */
+/** Adds up counts by name; `null` if one of the parts is unknown. */
 function total<Counts extends Readonly<Record<string, number>>>(parts: readonly (Counts | null)[]): Counts | null {
   const sums: Record<string, number> = {}
   for (const part of parts) {
@@ -112,7 +115,7 @@ function total<Counts extends Readonly<Record<string, number>>>(parts: readonly 
   return sums as Counts
 }
 
-/** The times of a command that has ended, as the script tells them. */
+/** Parses the times of an ended command, as the script returns them. */
 function timesOf(text: string): { endedAt: number; times: StepTimes } {
   const texts = text.split(' ')
   return { endedAt: Number(texts[3] ?? 0), times: reportedTimes(texts) }
@@ -125,7 +128,7 @@ async function partOf(store: Store, shard: number, now: number, ctx: InspectionC
   const queuedSince = read.sample.flatMap(([ref = '', text]) => {
     const since = Millis.safeParse(Number(text))
     if (since.success) return [since.data]
-    store.onError(new BadRow(`${store.key(shard, 'delivery', 'command')}:${ref} has a wrong instant of admission`), ctx)
+    store.onError(new BadRow(`${store.key(shard, 'delivery', 'command')}:${ref} has an invalid admission time`), ctx)
     return []
   })
   const byState = statesOf(read.open, read.ended)
@@ -143,7 +146,7 @@ async function partOf(store: Store, shard: number, now: number, ctx: InspectionC
   }
 }
 
-/** The summary over all shards. */
+/** Returns the summary over all shards. */
 export async function readSummary(
   store: Store,
   legacy: LegacyStream | undefined,

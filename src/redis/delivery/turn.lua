@@ -1,4 +1,5 @@
--- One run: all that a node says to a shard in one turn of its event loop. The delivery library has this as its function.
+-- One run: the steps that a node batches for a shard in one turn of its event loop, in one call. This is the function of the
+-- delivery library.
 --@include ./state.lua
 --@include ./record.lua
 --@include ./mailbox.lua
@@ -15,7 +16,7 @@ local STEPS = {
 }
 local FORMATS = {}
 
--- What comes out of boxes goes to waiters that have a free place now.
+-- Gives the commands of a box to its waiter, while that has free slots.
 local function refill(m)
   local w = waiter_of(m)
   if not w or w.stuck ~= '1' or not is_alive(w.incarnation) then return end
@@ -42,7 +43,7 @@ local function write_counters(key, changes, keeps_zero)
   end
 end
 
--- So many reasons have a counter of their own; what was counted as another one is taken off there.
+-- At most {{REASONS_MAX}} reasons have their own counter. The rest is added to, and subtracted from, the counter `other`.
 local function write_reasons()
   for name, by in pairs(reasons) do
     if by ~= 0 then
@@ -74,7 +75,7 @@ local function send(incarnation, list)
   call('SPUBLISH', K.wake_of .. incarnation, before .. '\3' .. id .. '\2' .. message)
 end
 
--- A foreign value that one part meets keeps no other from being written.
+-- Runs one part of the end of a run. If it fails because of a foreign value in a key, the other parts still run.
 local function part(...)
   local good, met = pcall(...)
   if not good then failure = type(met) == 'table' and met.err or tostring(met) end

@@ -1,6 +1,7 @@
--- Who waits at a mailbox, and reservations for commands of other shards.
+-- Attaches and detaches clients, and keeps reservations for commands of other shards.
 
--- The shard's one order of attaches. It grows also in a store that has lost what it stood at.
+-- Returns the next order number of an attach in this shard. Based on the clock, so it also increases if the store lost its last
+-- value.
 local function take_order()
   local at = floor(now)
   local before = tonumber(call('GET', K.order) or 0)
@@ -9,7 +10,7 @@ local function take_order()
   return text(at)
 end
 
--- What the waiter was given and holds still: `reference delivery,...`.
+-- Returns the attempts that the waiter was given and that are still running, as `reference delivery,...`.
 local function hand_of(w)
   local items = {}
   for seq in gmatch(w.hand, '%d+') do
@@ -29,8 +30,9 @@ local function remove_waiter(m, w)
   call('ZREM', K.attached_of .. user_of(m), m)
 end
 
--- Waits, in place of whoever did, unless a later one waits or has waited there; the same order again is the same waiter.
--- Answers W with what it holds, or L with the instance that waits instead.
+-- Attaches a client to its mailbox, and replaces the previous waiter. An attach with a lower order than that of the current waiter,
+-- or of the last detach, is late and changes nothing. The same order again is the same waiter.
+-- Returns W with the running attempts of the waiter, or L with the instance that is attached instead.
 local function attach(m, instance, order, most)
   flush_admissions()
   local was, own_order = waiter_of(m), tonumber(order)
@@ -52,7 +54,7 @@ local function attach(m, instance, order, most)
   end
   local w = was
   if not w or w.incarnation ~= me then
-    -- What a former incarnation was given is recovered by its end.
+    -- Attempts of a former incarnation are recovered when it is declared dead.
     local since = w and w.since or now_text
     w = { order, me, instance, node, text(most), since, w and w.stuck or '', '0', ',' }
     waiters[m] = w
@@ -70,7 +72,7 @@ local function attach(m, instance, order, most)
   local hand = hand_of(w)
   local _, held_count = string.gsub(hand, ' ', '')
   if held_count ~= tonumber(w.held) then
-    -- Something that it was given has gone another way.
+    -- Some of its attempts have ended otherwise, or their records were replaced: correct the list.
     w.hand, w.held = ',', text(held_count)
     for ref in gmatch(hand, '([^, ]+) %d+') do
       local c = read(ref)
@@ -81,7 +83,7 @@ local function attach(m, instance, order, most)
   return 'W' .. hand
 end
 
--- From here on an attach of `order` is late. Answers what the waiter was given, as `attach` does.
+-- Detaches the waiter with this order. From now on an attach with this order is late. Returns the running attempts of the waiter.
 local function detach(m, order)
   flush_admissions()
   if tonumber(order) > tonumber(call('GET', K.left_of .. m) or 0) then
@@ -94,8 +96,8 @@ local function detach(m, order)
   return hand
 end
 
--- A place in a scope of this shard for a command of another one, for one dispatch of it beside others. Its deadline is fixed
--- here. Answers the deadline, or '' where the scope is full.
+-- Reserves capacity in a scope of this shard for a command of another shard. Concurrent dispatches of the command share one
+-- reservation, and the first of them fixes the deadline. Returns the deadline, or '' if the scope is full.
 local function reserve(scope, ref, ttl, capacity, news, dispatch)
   local key = K.reserved_of .. scope
   local before = call('HGET', key, ref)
@@ -127,7 +129,7 @@ local function reserve(scope, ref, ttl, capacity, news, dispatch)
   return deadline
 end
 
--- Of one dispatch that came to nothing, or with '' of a command that is over.
+-- Releases a reservation: for one dispatch that failed, or with '' for a command that has ended. Returns 1 if it was removed.
 local function release(scope, ref, dispatch)
   local key = K.reserved_of .. scope
   local before = call('HGET', key, ref)

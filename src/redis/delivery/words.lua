@@ -1,7 +1,8 @@
--- What a client or a host says of a command: its acknowledgement and its end, fenced by instance; and what became of an
--- attempt, fenced by its number.
+-- Acknowledgements, settlements and cancellations of commands, fenced by instance; and outcomes of delivery attempts, fenced by
+-- the number of the attempt.
 
--- By the registry, where it was asked; else by who is attached, or had the last attempt.
+-- Returns whether `instance` is no longer current. If the registry was asked, `current` is its reply. Otherwise the current
+-- instance is the attached one, or the one of the last attempt.
 local function is_fenced(c, instance, was_asked, current)
   if was_asked ~= '' then return current ~= instance end
   local w = waiter_of(mailbox_of(c.ref))
@@ -14,8 +15,9 @@ local function note_handed_over(c)
   count('other attempt_handed_over')
 end
 
--- `kind`: k acknowledged, n refused, or the end r, f, c. `handed` is the attempt that was handed over, of which the store
--- has not been told, or ''. `acknowledges`: an end that is the acknowledgement too. Answers whether it counted.
+-- Records an acknowledgement or the end of a command. `kind` is k (acknowledged), n (refused), or the final state r, f or c.
+-- `handed` is the number of the attempt whose `deliver` has resolved, if that is not recorded yet, or ''. With `acknowledges` the
+-- end also counts as the acknowledgement. Returns 1 if the call took effect, else 0.
 local function say(ref, kind, reason, instance, was_asked, current, handed, acknowledges, by)
   local c = look(ref)
   local is_word = kind == 'k' or kind == 'n'
@@ -57,8 +59,8 @@ local function say(ref, kind, reason, instance, was_asked, current, handed, ackn
   return '1'
 end
 
--- What became of an attempt, `ago` ms before: handed_over, rejected, or a timeout with its reason. Answers 'p' where the
--- next one is due after a pause, which is the business of whoever had this one.
+-- Records the outcome of an attempt, which happened `ago` ms before now: handed_over, rejected, or the reason of a timeout.
+-- Returns 'p' if the calling node must retry after a pause.
 local function conclude(ref, delivery, what, ago)
   local c = look(ref)
   if not c or c.delivery ~= delivery then
@@ -68,7 +70,7 @@ local function conclude(ref, delivery, what, ago)
   if c.state == 'p' and c.incarnation == me then return what == 'handed_over' and '0' or 'p' end
   local is_late = c.outcome ~= '' and what ~= 'ack_timeout'
   if not OPEN[c.state] then
-    -- What was before the end is recorded after it, too.
+    -- A delivery that was confirmed before the command ended is recorded even if its report arrives later.
     if what == 'handed_over' and not is_late and now - ago < tonumber(c.ended_at) then
       note_handed_over(c)
       save(c, '')
@@ -110,14 +112,15 @@ local function conclude(ref, delivery, what, ago)
   return 'p'
 end
 
--- The pause is over: the next attempt. Again it finds another number, and does nothing.
+-- Starts the next attempt after the pause. A repeated call finds a higher attempt number and does nothing.
 local function retry(ref, delivery)
   local c = look(ref)
   if c and c.state == 'p' and c.incarnation == me and c.delivery == delivery then place(c) end
   return '0'
 end
 
--- An attempt that this incarnation does not deliver. One that was not begun was none; another one counts against no bound.
+-- Returns an attempt that this incarnation will not deliver. An attempt that had not begun is removed from the history. One that
+-- had begun stays there, but doesn't count against the maximum number of attempts.
 local function give_back(ref, delivery, was_begun)
   local c = look(ref)
   if not c or c.state ~= 'a' or c.incarnation ~= me or c.delivery ~= delivery then return '0' end
@@ -134,14 +137,14 @@ local function give_back(ref, delivery, was_begun)
   return '0'
 end
 
--- What an attempt of this incarnation is about, where a reply was lost.
+-- Returns the message of a running attempt of this incarnation, for a node that lost the reply that carried it.
 local function fetch(ref, delivery)
   local c = look(ref)
   if not c or c.state ~= 'a' or c.incarnation ~= me or c.delivery ~= delivery then return '0' end
   return message_of(c, payload_of(c))
 end
 
--- Answers the record, or '' where none is retained.
+-- Returns the record, or '' if none is retained.
 local function look_up(ref)
   local c = look(ref)
   return c and text_of(c) or ''
