@@ -134,7 +134,7 @@ export function openShard(client: RedisClient, options: { maxPerUser?: number; m
       async pass(suspects = '', from = heard) {
         const [standing = '', , , , seen = '', ...entries] = (await run('R', from, suspects, '0', '')).split('\x03')
         const read = entries.filter((entry) => entry !== '').map((entry) => entry.split('\x02'))
-        if (standing !== 'anew') heard = read.at(-1)?.[0] ?? (from || '0-0')
+        if (standing !== 'restart') heard = read.at(-1)?.[0] ?? (from || '0-0')
         return { standing, seen, messages: read.flatMap(([, ...rest]) => rest) }
       },
       async status(id: string): Promise<DeliveryStatus | null> {

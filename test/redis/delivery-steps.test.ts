@@ -261,7 +261,7 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     for (let i = 0; i < 8; i++) {
       await node.admit(`c${i}`)
       await node.say(`c${i}`, 'f')
-      await node.admit(`r${i}`, { needs: 'current', current: 'nobody' })
+      await node.admit(`r${i}`, { needs: 'current', current: 'absent' })
     }
     const kept = []
     for (const id of ['open', ...Array.from({ length: 8 }, (_, i) => [`c${i}`, `r${i}`]).flat()])
@@ -344,7 +344,7 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     expect(await ask('HEXISTS', ['leases'], 'a')).toBe(0)
     // The node's later reports about its attempts are ignored, and it must restart under a new incarnation.
     expect(await node.conclude('c1', 1, 'handed_over')).toBe('0')
-    expect((await node.pass()).standing).toBe('anew')
+    expect((await node.pass()).standing).toBe('restart')
   })
 
   it('declares no node dead because of a clock step', async () => {
@@ -369,7 +369,7 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     await ask('XDEL', ['inbox', 'a'], last[0][0])
     await ask('HSET', ['told'], 'a', '1-0')
     await b.admit('c3')
-    expect((await node.pass()).standing).toBe('anew')
+    expect((await node.pass()).standing).toBe('restart')
   })
 
   it('deletes a command at its deadline whose record was replaced by that of another command', async () => {

@@ -45,7 +45,7 @@ verify holds safety -O1 -DFAULTS=0 -DCRASHES=0 -DMOVES=1
 verify holds safety -O1 -DFAULTS=1 -DCRASHES=0 -DMOVES=0
 verify fails liveness -O0 -DFAULTS=1 -DCRASHES=0 -DMOVES=0 -DNO_SYNC
 verify fails liveness -O0 -DFAULTS=1 -DCRASHES=0 -DMOVES=0 -DLOSS -DNUMBERED
-verify fails liveness -O0 -DFAULTS=1 -DCRASHES=0 -DMOVES=0 -DNO_ANEW
+verify fails liveness -O0 -DFAULTS=1 -DCRASHES=0 -DMOVES=0 -DNO_RESTART
 verify fails liveness -O0 -DFAULTS=1 -DCRASHES=0 -DMOVES=1 -DNO_ORDER
 verify fails liveness -O0 -DFAULTS=0 -DCRASHES=0 -DMOVES=0 -DONE_LOOK
 verify fails safety -O0 -DFAULTS=1 -DCRASHES=0 -DMOVES=0 -DNO_MEMORY

@@ -8,7 +8,7 @@
  * - NO_SYNC: a node does not ask which attempts it was given after a lost reply;
  * - NO_MEMORY: a node forgets which attempts it has begun, so that the reply to a sync starts one again;
  * - NUMBERED: messages are numbered by a counter of the store, which repeats numbers after a failover that loses writes;
- * - NO_ANEW: a node that was declared dead continues under its old incarnation;
+ * - NO_RESTART: a node that was declared dead continues under its old incarnation;
  * - NO_ORDER: a late attach takes the mailbox from a newer waiter;
  * - ONE_LOOK: one look at an expired lease declares a node dead, so that a clock step ends attempts of live nodes;
  * - NO_END: a step does not check whether the command has ended;
@@ -245,14 +245,14 @@ active proctype Client() {
 
 /* loop.ts: the pass of a node. The sync and the timeout of mailboxes.ts and hand.ts. */
 proctype Node(byte n) {
-  mtype:fate f; bool is_late; byte own; byte news; byte upto; byte was; bool anew; byte back; byte asked;
+  mtype:fate f; bool is_late; byte own; byte news; byte upto; byte was; bool restarts; byte back; byte asked;
   do
   /* pass.lua: reads the messages, and recovers the attempts of incarnations that were declared dead. */
   :: atomic { alive(n) && !over && !(doubt[n] && attaching[n] == 0) ->
-      send(f); news = 0; anew = false; own = 0; upto = heard[n]; was = heard[n];
+      send(f); news = 0; restarts = false; own = 0; upto = heard[n]; was = heard[n];
       if
       :: came(f) ->
-        anew = declared[n];
+        restarts = declared[n];
 #ifdef NUMBERED
         if
         :: told[n] > heard[n] -> news = letter[n]; upto = told[n]
@@ -261,7 +261,7 @@ proctype Node(byte n) {
 #else
         /* A broken chain of ids shows that the store lost a message to this node. */
         if
-        :: told[n] < heard[n] -> anew = true
+        :: told[n] < heard[n] -> restarts = true
         :: told[n] > heard[n] -> news = letter[n]; upto = told[n]
         :: else
         fi;
@@ -294,8 +294,8 @@ proctype Node(byte n) {
       :: dead[n] -> break
       :: alive(n) && answered(f) ->
         if
-        :: anew ->
-#ifndef NO_ANEW
+        :: restarts ->
+#ifndef NO_RESTART
           /* Restarts under a new incarnation: its attempts are recovered, and its waiter attaches again. */
           era[n]++; declared[n] = false; held[n] = 0; heard[n] = told[n]; doubt[n] = true
 #else
@@ -312,7 +312,7 @@ proctype Node(byte n) {
         fi
       :: alive(n) && !answered(f) -> unsure(n)
       fi;
-      news = 0; anew = false; f = 0; upto = 0; was = 0
+      news = 0; restarts = false; f = 0; upto = 0; was = 0
     }
   /* mailboxes.ts: sync(). Asks which attempts the mailbox of its waiter has. Without a waiter, gives them back. */
   :: atomic { alive(n) && !over && doubt[n] && attaching[n] == 0 ->

@@ -120,7 +120,7 @@ export function createDeliveryLoop(options: DeliveryLoopOptions & { stateOf: Sha
     ]
     const { now, answer, isTold } = await delivery.run('R', shard, given)
     if (state.incarnation !== incarnation) return { now, nextIn: 0, isMore: true, isLapsed: false }
-    if (answer === 'anew') {
+    if (answer === 'restart') {
       beginAnew(shard, state)
       return { now, nextIn: 0, isMore: true, isLapsed: false }
     }

@@ -106,7 +106,7 @@ local function pass(heard, suspects, scope_after, former)
   local lease = lease_of(me)
   local is_known = heard ~= ''
   local found = is_known and lease and lease ~= 'dead' and messages_after(heard)
-  if is_known and not found then return 'anew' end
+  if is_known and not found then return 'restart' end
   local is_lapsed = is_known and tonumber(lease) <= now
   leases[me] = text(now + {{LEASE}})
   call('HSET', K.leases, me, leases[me])
