@@ -11,8 +11,8 @@ import {
   type EndedCall,
   type PendingCall,
 } from '../../contract/rpc.js'
+import { Holders } from '../../fair-share/holders.js'
 import { Refusal } from '../../refusal.js'
-import { FairQueue } from '../table/fair-queue.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
 import { createTable, type Entry } from '../table/table.js'
 
@@ -39,17 +39,43 @@ interface Due {
   readonly state: Pick<Waiting, 'endsAt'>
 }
 
+/** How a call ended. Its record is made when it is first read: most are never read. */
+interface End {
+  readonly outcome: CallOutcomeName
+  /** Epoch ms. */
+  readonly at: number
+  record: EndedCall | undefined
+}
+
+/** Returns the record of an ended call. */
+export function toEndedCall({ record: call, state }: Entry<Call, End>): EndedCall {
+  const { deadline_at: _, ...rest } = call
+  const duration_ms = Math.max(0, state.at - Date.parse(call.started_at))
+  state.record ??= Object.freeze({ ...rest, outcome: state.outcome, ended_at: toTimestamp(state.at), duration_ms })
+  return state.record
+}
+
 /** The newest ended calls, bounded in number, per user and in age. */
 function createEndedCalls({ now, steady }: Clock) {
-  const table = createTable<EndedCall>({ fields: ['client_id', 'action'] })
-  const queue = new FairQueue<Entry<EndedCall>>(({ record }) => record.user_id)
+  const table = createTable<Call, End>({ fields: ['client_id', 'action'] })
+  const holders = new Holders()
 
-  function remove(entry: Entry<EndedCall>): void {
-    queue.remove(entry)
+  function remove(entry: Entry<Call, End> | undefined): void {
+    if (!entry) return
     table.remove(entry)
+    holders.remove(entry.record.user_id)
   }
 
-  const sweep = () => queue.sweep(steady() - ENDED_CALL_KEPT_MS, table.remove)
+  function removeOldest(userId: string): void {
+    const [oldest] = table.ofUser(userId)
+    remove(oldest)
+  }
+
+  /** Deletes expired calls: they ended in the order of the table. */
+  function sweep(): void {
+    const until = steady() - ENDED_CALL_KEPT_MS
+    for (let first = table.first(); first && first.touchedAt <= until; first = table.first()) remove(first)
+  }
 
   return {
     /** Deletes expired calls. */
@@ -58,19 +84,14 @@ function createEndedCalls({ now, steady }: Clock) {
       return table
     },
 
-    add(given: Call, outcome: CallOutcomeName): void {
-      const { correlation_id, user_id, deadline_at: _, ...rest } = given
+    add(call: Call, outcome: CallOutcomeName): void {
+      const { correlation_id, user_id } = call
       sweep()
-      const earlier = table.get(correlation_id)
-      if (earlier) remove(earlier)
-      const time = now()
-      const call = { ...rest, correlation_id, user_id, outcome }
-      const duration_ms = Math.max(0, time - Date.parse(given.started_at))
-      const ended = Object.freeze({ ...call, ended_at: toTimestamp(time), duration_ms })
-      queue.push(table.add(correlation_id, ended, undefined), steady())
-      const [oldest] = table.sizeOf('user_id', user_id) > ENDED_CALLS_PER_USER_MAX ? table.ofUser(user_id) : []
-      const surplus = oldest ?? (queue.size > ENDED_CALLS_MAX ? queue.surplus : undefined)
-      if (surplus) remove(surplus)
+      remove(table.get(correlation_id))
+      table.add(correlation_id, call, { outcome, at: now(), record: undefined }).touchedAt = steady()
+      holders.add(user_id)
+      if (holders.of(user_id) > ENDED_CALLS_PER_USER_MAX) removeOldest(user_id)
+      else if (table.size > ENDED_CALLS_MAX) removeOldest(holders.fullest as string)
     },
   }
 }

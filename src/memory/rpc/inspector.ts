@@ -5,7 +5,7 @@ import { foldAll } from '../../contract/observation.js'
 import { parseSequence, scanLimit } from '../../contract/page.js'
 import { foldCall, type PendingCall, type RpcInspector, type RpcOptions } from '../../contract/rpc.js'
 import { observeEach, observeKnown } from '../table/users.js'
-import type { CallEntry, Calls } from './calls.js'
+import { type CallEntry, type Calls, toEndedCall } from './calls.js'
 
 export function createRpcInspector(calls: Calls, clock: Clock, connections: RpcOptions['connections']): RpcInspector {
   const { table } = calls
@@ -23,8 +23,11 @@ export function createRpcInspector(calls: Calls, clock: Clock, connections: RpcO
     // A call becomes overdue without a write.
     version: () => `${table.version()}.${calls.overdue(steady())}.${calls.ended().version()}`,
     listEnded: (filter, page, ctx) =>
-      calls.ended().list(filter, { order: 'newest', ...page }, ({ record }) => record, scanLimit(ctx)),
-    getEnded: (correlationId) => calls.ended().get(correlationId)?.record ?? null,
+      calls.ended().list(filter, { order: 'newest', ...page }, toEndedCall, scanLimit(ctx)),
+    getEnded(correlationId) {
+      const entry = calls.ended().get(correlationId)
+      return entry ? toEndedCall(entry) : null
+    },
     listPending({ overdue = false, ...filter }, page, ctx) {
       const time = steady()
       parseSequence(page.cursor, page.order)
