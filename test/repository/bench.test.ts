@@ -6,8 +6,8 @@ import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 import { ROOT } from './imports.js'
 
-/** Modules that are not benchmarks of their own; `watch` is a part of `questions`. */
-const PARTS = ['delivery-limit', 'peers', 'report', 'results', 'run', 'watch']
+/** Modules that are not benchmarks of their own; `watch` and `records` are parts of `questions`. */
+const PARTS = ['delivery-limit', 'peers', 'records', 'report', 'results', 'run', 'watch']
 const run = (...args: string[]) => promisify(execFile)(process.execPath, ['bench/run.mjs', ...args], { cwd: ROOT })
 
 it('runs every benchmark, each of which tells its figures and their goals', async () => {
@@ -16,7 +16,7 @@ it('runs every benchmark, each of which tells its figures and their goals', asyn
   const { stdout } = await run('--list')
   expect(stdout.trim().split('\n').sort()).toEqual(names.sort())
   const texts = readdirSync(join(ROOT, 'bench'), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.mjs') && !/node_modules|peers|delivery-limit|results|run\.mjs/.test(name))
+    .filter((name) => name.endsWith('.mjs') && !/node_modules|peers|delivery-limit|records|results|run\.mjs/.test(name))
     .map((name): [string, string] => [name, readFileSync(join(ROOT, 'bench', name), 'utf8')])
   const silent = texts.filter(([name, text]) => !text.includes('report') && name !== 'plugs.mjs')
   expect(silent.map(([name]) => name)).toEqual([])
