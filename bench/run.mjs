@@ -20,6 +20,7 @@ const LONG_S = 3_600
 /** What a benchmark begins with is its name; `args` are for a short run, `long` for the record. */
 const BENCHES = [
   { name: 'dispatch', seconds: 90 },
+  { name: 'inputs', seconds: 60 },
   { name: 'adapters', seconds: 120 },
   { name: 'bus', node: ['--expose-gc'], seconds: 60 },
   { name: 'sse', args: ['relayscope'], long: [], needs: ['gcc'], seconds: 90 },
