@@ -1,7 +1,8 @@
 /**
  * What the dashboard costs the browser: the first draw of 500 rows, and the script time per second while nothing
  * changes and while 1 % of the rows do, compared with a hand-written table of the same rows that updates only changed
- * cells. `node bench/dashboard.mjs`, after a build; `CHROMIUM` names the browser.
+ * cells; and what an open page costs while nothing changes among 5,000 connections. `node bench/dashboard.mjs`, after a
+ * build; `CHROMIUM` names the browser.
  */
 import { chromium } from 'playwright-core'
 import { createDiagnosticsRouter, noopAuth } from 'relayscope'
@@ -11,6 +12,7 @@ import { startNodeServer } from 'relayscope/node'
 import { check, report } from './report.mjs'
 
 const ROWS = 500
+const CONNECTIONS = 5_000
 const SECONDS = 10
 const DRAWS = 5
 const DRAWN_MS = 30_000
@@ -63,10 +65,10 @@ const DRAWN = `
   when((rows) => rows.at(-1)?.getBoundingClientRect().bottom >= innerHeight, 'readAt')
   when((rows) => rows.length >= ${ROWS}, 'drawnAt')`
 
-async function start() {
+async function start(count) {
   const facilities = createMemoryFacilities()
   const ids = []
-  for (let i = 0; i < ROWS; i++) {
+  for (let i = 0; i < count; i++) {
     const client = { user_id: `user-${i % 50}`, client_id: `client-${i}`, instance_id: 'i', client_type: 'web' }
     ids.push((await facilities.connections.connect(client)).connection_id)
   }
@@ -150,7 +152,35 @@ async function measureSeconds(browser, url, act) {
   return { script: median(seconds.map(({ script }) => script)), layout: median(seconds.map(({ layout }) => layout)) }
 }
 
-const host = await start()
+/** CPU of the main thread and of the whole renderer while `url` is open and nothing changes, in % of a core. */
+async function measureIdle(browser, url) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 } })
+  const page = await context.newPage()
+  const [session, processes] = [await context.newCDPSession(page), await browser.newBrowserCDPSession()]
+  // CPU of the thread and not time on the clock, which a busy machine prolongs.
+  await session.send('Performance.enable', { timeDomain: 'threadTicks' })
+  const spent = async () => {
+    const { metrics } = await session.send('Performance.getMetrics')
+    const { processInfo } = await processes.send('SystemInfo.getProcessInfo')
+    const renderers = processInfo.filter(({ type }) => type === 'renderer')
+    return {
+      thread: metrics.find(({ name }) => name === 'TaskDuration').value,
+      renderer: renderers.reduce((sum, { cpuTime }) => sum + cpuTime, 0),
+      at: performance.now() / 1_000,
+    }
+  }
+  await page.goto(url)
+  await page.locator('main .state').first().waitFor()
+  await sleep(3 * SETTLE_MS)
+  const before = await spent()
+  await sleep(2_000 * SECONDS)
+  const after = await spent()
+  await context.close()
+  const share = (name) => (100 * (after[name] - before[name])) / (after.at - before.at)
+  return { thread: share('thread'), renderer: share('renderer') }
+}
+
+const host = await start(ROWS)
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
   args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'],
@@ -194,5 +224,17 @@ report([
   },
   { what: 'script of a second in which 1 % changes', goal: 16, found: figures.dashboard.busy, unit: 'ms', better },
 ])
+const large = await start(CONNECTIONS)
+for (const [name, address] of [
+  ['the overview', '/'],
+  ['the list of connections', '/connections'],
+]) {
+  const { thread, renderer } = await measureIdle(browser, `${large.url}/dashboard/#${address}`)
+  report([
+    { what: `${name}, open and idle: main thread`, goal: 1, found: thread, unit: '% of a core', better },
+    { what: `${name}, open and idle: whole renderer`, goal: null, found: renderer, unit: '% of a core', better },
+  ])
+}
+await large.close()
 await browser.close()
 await host.close()
