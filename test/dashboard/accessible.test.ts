@@ -1,4 +1,4 @@
-/** The dashboard before axe: every page of it, in light and in dark. */
+/** The dashboard before axe: every page of it at three sizes, in light and in dark. */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { AxeResults, RunOptions } from 'axe-core'
@@ -47,6 +47,17 @@ const ADDRESSES = [
   '/',
 ]
 
+const SIZES = {
+  phone: { width: 390, height: 844 },
+  tablet: { width: 820, height: 1180 },
+  desktop: { width: 1280, height: 800 },
+} as const
+const LOOKS = (Object.keys(SIZES) as (keyof typeof SIZES)[]).flatMap((size) =>
+  (['light', 'dark'] as const).map((colorScheme) => ({ size, colorScheme })),
+)
+/** Some forty pages, on a machine that has much else to do. */
+const LONG_MS = 400_000
+
 inChromium('the accessibility of the dashboard', (open) => {
   let host: ViewedHost
   beforeAll(async () => {
@@ -54,8 +65,16 @@ inChromium('the accessibility of the dashboard', (open) => {
   })
   afterAll(() => host.close())
 
-  it.each(['light', 'dark'] as const)('breaks no rule of axe on any page, in %s', async (colorScheme) => {
-    const page = await open(`${host.page}#/none`, { key: KEY, colorScheme, reducedMotion: 'reduce', refusals: true })
+  it.each(LOOKS)('breaks no rule of axe on any page: $size, $colorScheme', { timeout: LONG_MS }, async (look) => {
+    const { colorScheme } = look
+    const options = {
+      key: KEY,
+      colorScheme,
+      viewport: SIZES[look.size],
+      reducedMotion: 'reduce',
+      refusals: true,
+    } as const
+    const page = await open(`${host.page}#/none`, options)
     // Evaluated from outside of the page, so that its policy has no say.
     await page.evaluate(AXE)
     const broken: Record<string, string[]> = {}
