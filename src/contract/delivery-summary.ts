@@ -125,11 +125,11 @@ export const DeliverySummary = z
     waiting_for_client: Count.nullable().describe(
       'Unacknowledged commands whose next attempt is now or earlier and whose client is not attached. `null` if not known: then `due_commands` may include them.',
     ),
-    oldest_deadline_at: Timestamp.nullable().describe('The earliest deadline within the sample; `null` for none.'),
+    oldest_deadline_at: Timestamp.nullable().describe('The earliest deadline that is still ahead; `null` for none.'),
     oldest_queued_age_ms: Count.nullable().describe(
       'How long the oldest command of the sample has been queued, in ms; `null` for none.',
     ),
-    sample_size: Count.describe('Commands that the two oldest ages are taken from: no global maximum.'),
+    sample_size: Count.describe('Commands that `oldest_queued_age_ms` is taken from: no global maximum.'),
     oldest_open_age_ms: Count.nullable().describe(
       'How long ago the oldest command that has not ended was admitted, acknowledged ones included, in ms; `null` for none, or if not known. The latencies leave it out, because it has not ended.',
     ),

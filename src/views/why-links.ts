@@ -16,8 +16,8 @@ const LINK_WORDS: Record<WhyLinkName, Readonly<Record<'true' | 'false' | 'null',
   admitted: {
     true: ['The relay accepted the command.', 'It does not mean that anything was sent to the client.'],
     false: [
-      'The relay refused the command, for the reason shown.',
-      'It does not mean that a later dispatch is refused.',
+      'The relay rejected the command, for the reason shown.',
+      'It does not mean that a later dispatch is rejected.',
     ],
     null: [
       'No record of the command was read: it was never dispatched, its record was removed, or the source did not answer.',

@@ -34,8 +34,8 @@ const WORDS: Record<FindingKind, readonly [means: string, doesNotMean: string]> 
     'It does not prove whether the command had an effect: no end was recorded.',
   ],
   command_waiting_though_listened: [
-    'The command was admitted before the last pass of a living node, its client is connected, and it was never attempted.',
-    'It does not mean that the client rejects it: it may never have attached a mailbox.',
+    'The client is connected, a living node has run its loop since the command was admitted, and no attempt was made.',
+    'It does not mean that the command is lost or refused: it is delivered if the client attaches before the deadline.',
   ],
   command_waiting_for_nobody: [
     'The command waits and its client is not connected.',
@@ -101,7 +101,9 @@ export const Finding = z
     kind: FindingKind.describe('Which sources disagree, or what is past its own deadline.'),
     subject: z.record(z.string(), z.string()).describe('The ids that the finding is about, by field name.'),
     evidence: z.array(Evidence).min(1).describe('All observations that the finding is based on.'),
-    since: Timestamp.nullable().describe('Since when it has been true at the latest; `null` if no source reports it.'),
+    since: Timestamp.nullable().describe(
+      'The time that it is counted from, such as the deadline of an overdue record; `null` if no source has it.',
+    ),
     means: z.string().describe('What a finding of this kind proves.'),
     does_not_mean: z.string().describe('What it does not prove.'),
     help: z.string().describe('Where the documentation of the package explains this kind.'),
