@@ -338,6 +338,18 @@ describe('/findings/summary', () => {
     expect((await summaryOf({ calls })).of('call_overdue')).toMatchObject({ count: 300, exact: true })
   })
 
+  it('counts the kinds of other sources where one source has more than a request may read', async () => {
+    const calls = Array.from({ length: 300 }, (_, i) => call({ correlation_id: `call-${i}` }))
+    const contexts = [context({ context_id: 'ctx-1', status: 'active', ...gone })]
+    const { of, completeness } = await summaryOf(
+      { connections: [desk], calls, contexts },
+      { limits: { examined: 100 } },
+    )
+    expect(completeness.truncated_sources).toEqual(['rpc'])
+    expect(of('context_of_disconnected_client')).toMatchObject({ count: 1, exact: true })
+    expect(of('call_to_superseded_instance')).toMatchObject({ count: 0, exact: false })
+  })
+
   it('has no count of a kind whose source failed', async () => {
     const inspectors = createFakeInspectors({ ...world, calls: [call({ deadline_at: PAST })] })
     const router = createSubject({

@@ -38,21 +38,24 @@ import {
   NODES_SHOWN,
 } from './finding.js'
 
-/** Detectors in the order of a walk: those that use an index come before those that read a whole list. */
+/**
+ * Detectors in the order of a walk: those that use an index come before those that read a list. Those that compare a number
+ * with a whole list are last, because they would leave nothing of a long one to the others.
+ */
 const DETECTORS: readonly Detector[] = [
   COMMANDS_OVERDUE,
   CALLS_OVERDUE,
   SILENT_NODES,
-  RESERVATIONS_WITHOUT_COMMAND,
-  COMMANDS_COUNTED,
-  CALLS_COUNTED,
   COMMANDS_WAITING,
   COMMANDS_UNACKNOWLEDGED,
+  RESERVATIONS_WITHOUT_COMMAND,
   CALLS_TO_SUPERSEDED,
   SESSIONS_WITHOUT_CONNECTOR,
   WORKERS_OF_DISCONNECTED,
   CONTEXTS_OF_DISCONNECTED,
   WINDOWS_OF_DISCONNECTED,
+  COMMANDS_COUNTED,
+  CALLS_COUNTED,
 ]
 
 /** Inspectors of which at least one is needed: those whose lists are read. */
@@ -124,9 +127,15 @@ export async function listFindings(
   }
 }
 
-async function detectFindings(inspectors: Inspectors, filter: FindingFilter, page: PageQuery, view: ViewContext) {
+async function detectFindings(
+  inspectors: Inspectors,
+  filter: FindingFilter,
+  page: PageQuery,
+  view: ViewContext,
+  isSummary = false,
+) {
   const first = new ScanContext(inspectors as Present, view, FIRST_SHARE)
-  const { looks, place } = await scanAll(first, filter, page)
+  const { looks, place } = await scanAll(first, filter, page, isSummary)
   const second = new ScanContext(inspectors as Present, view, 1 - FIRST_SHARE, true)
   return { items: await rescan(second, looks), place, scans: [first, second] as const }
 }
@@ -145,7 +154,7 @@ const unseenKinds = (inspectors: Inspectors): FindingKind[] =>
  */
 export async function summarizeFindings(inspectors: Inspectors, view: ViewContext): Promise<FindingSummary> {
   const page = { limit: COUNTED_MAX, cursor: null }
-  const { items, place, scans } = await detectFindings(inspectors, {}, page, view)
+  const { items, place, scans } = await detectFindings(inspectors, {}, page, view, true)
   const [first] = scans
   const unread = DETECTORS.slice(place.detector).filter((detector) => canScan(detector, inspectors))
   for (const source of unread.flatMap(sourcesOf)) {
@@ -190,7 +199,7 @@ function groupOf(kind: FindingKind, findings: readonly Finding[]): FindingGroup 
 }
 
 /** The first look: from the place where the page before ended until the page is full or the bounds are reached. */
-async function scanAll(scan: ScanContext, filter: FindingFilter, page: PageQuery) {
+async function scanAll(scan: ScanContext, filter: FindingFilter, page: PageQuery, isSummary: boolean) {
   const { inspectors, view } = scan
   const looks: Look[] = []
   let place = placeOf(page.cursor)
@@ -217,8 +226,9 @@ async function scanAll(scan: ScanContext, filter: FindingFilter, page: PageQuery
       place = seen.next === null || seen.next === place.cursor ? next : { ...place, cursor: seen.next }
     } catch (error) {
       if (!(error instanceof BudgetExhausted || error instanceof SourceFailed)) throw error
-      // The next request continues here, unless even a whole request is too small.
-      if (error instanceof BudgetExhausted && hasLooked) break
+      // The next request continues here, unless even a whole request is too small. A summary has no next one: it counts
+      // what the other sources show.
+      if (error instanceof BudgetExhausted && hasLooked && !isSummary) break
       if (error instanceof BudgetExhausted) scan.cut.add(detector.source)
       place = next
     }
