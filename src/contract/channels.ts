@@ -44,6 +44,8 @@ export interface ChannelMessages {
   'relayscope:command:dispatch': OfCommand & {
     /** Name of the action. */
     action: string
+    /** The W3C `traceparent` that the caller gave; absent without one. */
+    trace?: string | undefined
     /** Whether the command was admitted; `null` if `dispatch` threw. */
     state: DeliveryStatus['admission']['state'] | null
     /** How the command has ended already, for a repeated `dispatch`; `null` if it has not. */
@@ -128,8 +130,10 @@ export function publishCommands<T extends CommandDispatcher>(dispatcher: T): T {
         () => dispatcher.dispatch(input),
         (how, status) => {
           const state = status?.admission.state ?? null
-          const { action } = Object(input)
-          DISPATCH.publish({ ...keyOf(input), action, state, ended: status?.terminal?.state ?? null, ...how })
+          const { action, trace } = Object(input)
+          const traced = trace === undefined ? {} : { trace }
+          const ended = status?.terminal?.state ?? null
+          DISPATCH.publish({ ...keyOf(input), action, ...traced, state, ended, ...how })
         },
       )
     },

@@ -7,6 +7,7 @@ import { Id } from './ids.js'
 import { inputObject } from './input.js'
 import { JsonValue } from './json.js'
 import type { Awaitable } from './page.js'
+import { Traceparent } from './trace.js'
 
 /** Longest time to the terminal state of a command. */
 export const DEADLINE_MAX_MS = 86_400_000
@@ -26,6 +27,11 @@ export const DispatchInput = inputObject({
   max_attempts: z.int().min(1).max(100).optional(),
   /** Reject the command if no connection is attached for it. @default false */
   require_waiter: z.boolean().optional(),
+  /**
+   * W3C `traceparent` of the host's trace: lists show it and filter by its trace id. Another one for a known command is
+   * ignored. @default none
+   */
+  trace: Traceparent.optional(),
 })
 export type DispatchInput = z.input<typeof DispatchInput>
 

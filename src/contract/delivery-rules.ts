@@ -96,8 +96,9 @@ export function toDeliveryCommand(
 
 /** Whether `filter` admits `command`. */
 export function admitsCommand(filter: CommandFilter, command: DeliveryCommand): boolean {
-  const { state, overdue, user_id, client_id, command_id, admission, action } = command
-  const values = { state, overdue, user_id, client_id, command_id, scope_id: admission.scope_id, action } satisfies {
+  const { state, overdue, user_id, client_id, command_id, admission, action, trace_id } = command
+  const { scope_id } = admission
+  const values = { state, overdue, user_id, client_id, command_id, scope_id, action, trace_id } satisfies {
     [Name in keyof Required<CommandFilter>]: unknown
   }
   const names = Object.keys(values) as (keyof CommandFilter)[]

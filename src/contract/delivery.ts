@@ -24,6 +24,7 @@ import { filterBy, idField, idInput, NAMES, Timestamp } from './ids.js'
 import { HostMetadata } from './json.js'
 import { METADATA_BYTES } from './limits.js'
 import type { Awaitable, InspectionContext, Page, PageQuery, Pingable, Versioned } from './page.js'
+import { byTraceId, TRACE_FIELDS } from './trace.js'
 
 export * from './delivery-states.js'
 export * from './delivery-summary.js'
@@ -151,6 +152,7 @@ export const DeliveryStatus = z
     acknowledgement: Acknowledgement.describe("The client's acknowledgement."),
     recovery: Recovery.describe('Further attempts, and why they were due.'),
     terminal: Terminal.nullable().describe('Its end; `null` while it is tracked.'),
+    ...TRACE_FIELDS,
   })
   .describe('The evidence about one command. No single field proves that an external effect happened.')
 export type DeliveryStatus = z.infer<typeof DeliveryStatus>
@@ -177,6 +179,7 @@ export const CommandFilter = z.object({
   command_id: filterBy('command_id'),
   scope_id: filterBy('scope_id'),
   action: filterBy('action'),
+  trace_id: byTraceId,
   overdue: z.boolean().optional().describe('Only overdue commands (`true`), or only others (`false`).'),
 })
 export type CommandFilter = z.infer<typeof CommandFilter>

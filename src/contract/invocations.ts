@@ -26,7 +26,9 @@ export const InvokeBody = z
       .max(TIMEOUT_MAX_MS)
       .optional()
       .describe(`Timeout in milliseconds. Absent: the relay's default, normally ${TIMEOUT_DEFAULT_MS}.`),
-    trace: Traceparent.optional().describe('The W3C `traceparent` of the caller, shown with the call. Absent: none.'),
+    trace: Traceparent.optional().describe(
+      'The W3C `traceparent` of the caller, shown with the call and its command. Absent: none.',
+    ),
   })
   .describe('An invocation as requested by a viewer.')
 export type InvokeBody = z.infer<typeof InvokeBody>

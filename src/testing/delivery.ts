@@ -93,7 +93,7 @@ function commandCases(make: MakeInspector<DeliveryInspector>): Promised[] {
       exact: true,
       id: idOfCommand,
       ordered: true,
-      filters: ['state', 'user_id', 'client_id', 'command_id', 'action', 'overdue'],
+      filters: ['state', 'user_id', 'client_id', 'command_id', 'action', 'trace_id', 'overdue'],
     }),
     {
       name: 'listCommands returns the same evidence as status, matching states, and filters by scope',

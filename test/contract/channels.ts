@@ -46,16 +46,20 @@ export function channelsBattery(over: string, make: () => Facilities): void {
     const delivered: string[] = []
     const attached = await dispatcher.attach(instance, ({ command_id }) => void delivered.push(command_id))
     const key = { ...me, command_id: 'c-1' }
+    const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
     await dispatcher.dispatch({ ...key, action: 'sync', payload: { secret: 's3cret' } })
     await expect.poll(() => received.map(([name]) => name)).toContain('relayscope:command:deliver')
     expect(await dispatcher.acknowledge({ ...key, instance_id: 'i-1' })).toBe(true)
     expect(await dispatcher.settle({ ...key, state: 'resulted' })).toBe(true)
     expect(await dispatcher.cancel(key)).toBe(false)
-    await dispatcher.dispatch({ ...key, action: 'sync', payload: { secret: 's3cret' } })
+    await dispatcher.dispatch({ ...key, action: 'sync', payload: { secret: 's3cret' }, trace })
     expect(delivered).toEqual(['c-1'])
     expect(received.sort(([a], [b]) => COMMANDS.indexOf(a) - COMMANDS.indexOf(b))).toEqual([
       ['relayscope:command:dispatch', { ...key, action: 'sync', state: 'admitted', ended: null, duration_ms }],
-      ['relayscope:command:dispatch', { ...key, action: 'sync', state: 'admitted', ended: 'resulted', duration_ms }],
+      [
+        'relayscope:command:dispatch',
+        { ...key, action: 'sync', trace, state: 'admitted', ended: 'resulted', duration_ms },
+      ],
       ['relayscope:command:deliver', { ...key, instance_id: 'i-1', action: 'sync', attempt: 1, duration_ms }],
       [
         'relayscope:command:acknowledge',

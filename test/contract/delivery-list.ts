@@ -91,6 +91,54 @@ export function listContract({ clock, dispatcher, open, advance, status, command
                 }
     })
 
+    it('shows the trace of a command in every state, delivers its action without it, and filters by it', async () => {
+      const trace_id = '4bf92f3577b34da6a3ce929d0e0e4736'
+      const trace = `00-${trace_id}-00f067aa0ba902b7-01`
+      const other = trace.replace('4b', '5b')
+      const traced = { trace, trace_id }
+      const shown = async () => {
+        expect(await states({ trace_id: '1'.repeat(32) })).toEqual([])
+        expect(await commands({ trace_id, action: 'other' })).toEqual([])
+        const [listed, ...more] = await commands({ trace_id, action: 'refresh' })
+        expect([listed, more]).toMatchObject([{ command_id: 'c1', action: 'refresh', ...traced }, []])
+        expect(await status('c1')).toMatchObject(traced)
+        return listed?.state
+      }
+      const admitted = await dispatcher.dispatch(command('c1', { trace }))
+      expect(admitted).toMatchObject(traced)
+      expect(await status('c1')).toEqual(admitted)
+      expect(await dispatcher.dispatch(command('c2'))).not.toHaveProperty('trace')
+      expect(await status('c2')).not.toHaveProperty('trace_id')
+      expect(await dispatcher.dispatch(command('c3', { trace: other, require_waiter: true }))).toMatchObject({
+        admission: { state: 'rejected' },
+        trace: other,
+      })
+      expect(await states({ trace_id: other.slice(3, 35) })).toEqual(['c3 rejected'])
+      expect(await shown()).toBe('waiting')
+      const tab = connection(({ attempt }) => (attempt === 1 ? Promise.reject(new Error('not now')) : undefined))
+      const outcome = async (id: string) => (await status(id))?.attempts.last_outcome
+      await dispatcher.attach(first, tab.deliver)
+      await tab.got(2)
+      await eventually(async () => expect([await outcome('c1'), await outcome('c2')]).toEqual(['rejected', 'rejected']))
+      expect(await shown()).toBe('attempted')
+      await advance(5_000)
+      await eventually(async () => expect(await outcome('c1')).toBe('handed_over'))
+      await dispatcher.dispatch(command('c4', { trace: other }))
+      await eventually(() => expect(tab.ids()).toContain('c4'))
+      expect(new Set(tab.received.map(({ action }) => action))).toEqual(new Set(['refresh']))
+      await dispatcher.acknowledge({ ...first, command_id: 'c1' })
+      expect(await shown()).toBe('acknowledged')
+      await dispatcher.settle({ ...key('c1'), state: 'resulted' })
+      expect(await shown()).toBe('resulted')
+      // Another trace is no other command, and the first one stays.
+      expect(await dispatcher.dispatch(command('c1', { trace: other }))).toMatchObject(traced)
+      for (const bad of ['', trace_id, trace.toUpperCase(), trace.replace('00-', 'ff-'), `${trace}\t`])
+        await expect(dispatcher.dispatch(command('c5', { trace: bad }))).rejects.toMatchObject({
+          code: 'invalid_input',
+          detail: expect.stringContaining('trace'),
+        })
+    })
+
     it('shows a refused admission once, and the admitted command in its place', async () => {
       await dispatcher.dispatch(command('c1', { require_waiter: true, scope_id: 'red' }))
       await dispatcher.dispatch(command('c2'))

@@ -128,9 +128,9 @@ describe('the connector over dispatcher and correlator', () => {
     ])
   })
 
-  it('shows the trace of an invocation with its call and its recorded command', async () => {
+  it('shows the trace of an invocation with its call, its command and the recorded command', async () => {
     const world = await createWorld()
-    const { rpc, history } = world.facilities
+    const { rpc, history, dispatcher } = world.facilities
     const delivered = deferred<Command>()
     await attach(world, delivered.resolve)
     const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
@@ -142,6 +142,8 @@ describe('the connector over dispatcher and correlator', () => {
     const page = { limit: 10, cursor: null }
     const pending = await rpc.inspector.listPending({ trace_id: shown.trace_id }, page, ask)
     expect(pending.items).toMatchObject([{ correlation_id: command_id }])
+    const listed = await dispatcher.inspector.listCommands?.({ trace_id: shown.trace_id }, page, ask)
+    expect(listed?.items).toMatchObject([{ command_id, ...shown }])
     const outcome = { ok: true as const, result: null }
     await world.connector.reply({ ...laptop, correlation_id: command_id, outcome })
     expect((await response).status).toBe(200)

@@ -88,6 +88,7 @@ function variedWorld(): FakeWorld {
           user_id: 'bob',
           client_id: 'phone',
           admission: { scope_id: 'scope-2', ...LONG_AGO },
+          ...TRACED,
         },
       ],
     },

@@ -116,7 +116,7 @@ inChromium('the dashboard’s pages', (open) => {
     expect(await link?.getAttribute('href')).toBe('#/delivery/status?user_id=alice&client_id=desk&command_id=cmd-2')
   })
 
-  it('link the traces of calls and messages to the tracing of the host, in another tab', async () => {
+  it('link the traces of commands, calls and messages to the tracing of the host, in another tab', async () => {
     const world = createWorld()
     const traced = traceFields(`00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`)
     const [pending, ...calls] = world.calls
@@ -125,12 +125,18 @@ inChromium('the dashboard’s pages', (open) => {
       ...world,
       calls: [{ ...(pending as NonNullable<typeof pending>), ...traced }, ...calls],
       messages: [{ ...(message as NonNullable<typeof message>), ...traced }, ...messages],
+      delivery: { statuses: [{ command_id: 'traced', ...traced }] },
     }
+    const command = '/delivery/status?user_id=user-1&client_id=client-1&command_id=traced'
     const traceUrl = 'https://tracing.example/trace/{trace_id}?from=relay'
     const host = await startViewedOnce(shown, {}, { traceUrl })
     const page = await open(host.page, { key: KEY })
     const link = page.locator('main').getByRole('link', { name: 'a'.repeat(32) })
-    for (const path of [`/rpc/pending/${pending?.correlation_id}`, `/history/messages?stream=${message?.stream}`]) {
+    for (const path of [
+      `/rpc/pending/${pending?.correlation_id}`,
+      command,
+      `/history/messages?stream=${message?.stream}`,
+    ]) {
       await page.goto(`${host.page}#${path}`)
       await link.waitFor()
       expect(await link.getAttribute('href')).toBe(`https://tracing.example/trace/${'a'.repeat(32)}?from=relay`)

@@ -16,7 +16,7 @@ export const refOf = (command_id: string) => `${MAILBOX}:${command_id}`
 
 /** The number of arguments of each step. */
 const ARGUMENTS: Record<Step, number> = {
-  ...{ A: 16, S: 9, C: 4, G: 2, B: 3, D: 2, K: 1, O: 0, W: 4, X: 2, V: 6, L: 3, R: 4 },
+  ...{ A: 17, S: 9, C: 4, G: 2, B: 3, D: 2, K: 1, O: 0, W: 4, X: 2, V: 6, L: 3, R: 4 },
 }
 
 /** Parses the steps of a call of the store: letters and arguments. */
@@ -96,6 +96,7 @@ export function openShard(client: RedisClient, options: { maxPerUser?: number; m
           capacity = 100,
           print = 'f',
           payload = '1',
+          trace = '',
           by = `by${++words}`,
         } = {},
       ) =>
@@ -104,6 +105,7 @@ export function openShard(client: RedisClient, options: { maxPerUser?: number; m
           MAILBOX,
           id,
           'refresh',
+          trace && `\t${trace}`,
           scope,
           '',
           '',

@@ -350,6 +350,15 @@ describe('the contract suite detects an inspector that', () => {
       /listCommands under the scope/,
     ],
     [
+      'ignores the trace of a filter for commands',
+      broken('delivery', 'listCommands', (_page, [{ trace_id: _, ...filter }, page]: [CommandFilter, never]) =>
+        createFakeInspectors(createWorld()).delivery?.listCommands?.(filter, page, {
+          signal: new AbortController().signal,
+        }),
+      ),
+      /listCommands under trace_id|listCommands .*trace_id/,
+    ],
+    [
       'returns another command',
       broken('delivery', 'status', () => whole.delivery.statuses?.[0]),
       /status must be null for another user_id|must be null/,

@@ -198,6 +198,7 @@ export function createDispatchConnector(options: DispatchConnectorOptions): Disp
           action,
           payload: parameters as never,
           deadline_ms: timeout_ms,
+          ...traced,
           max_attempts: 1,
           require_waiter: true,
         })

@@ -189,7 +189,7 @@ export interface InvokeInput {
   timeout_ms?: number | undefined
   /** Calls of a viewer with the same key run once. */
   idempotency_key?: string | undefined
-  /** W3C `traceparent` of the caller: passed to the connector, whose pending call shows it. @default none */
+  /** W3C `traceparent` of the caller: passed to the connector, whose call and command show it. @default none */
   trace?: string | undefined
 }
 

@@ -14,6 +14,7 @@ import type { Deliver, DispatchInput } from '../../contract/delivery-dispatch.js
 import { type DeliveryStep, shownAttempts } from '../../contract/delivery-rules.js'
 import { clientKey, commandKey, toTimestamp } from '../../contract/ids.js'
 import type { Json } from '../../contract/json.js'
+import { traceFields } from '../../contract/trace.js'
 import { type Queued, unqueued } from '../table/expiry-queue.js'
 import type { Indexed } from '../table/field-index.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
@@ -69,6 +70,7 @@ export interface TrackedCommand extends CommandKey, Scheduled, Queued, Indexed {
   mailbox: Mailbox | null
   phase: Phase
   action: string
+  trace: string | undefined
   payload: Json
   payloadBytes: number
   attempts: number
@@ -124,12 +126,13 @@ type Admission = Pick<
 >
 
 export function createTrackedCommand(input: DispatchInput, admission: Admission): TrackedCommand {
-  const { user_id, client_id, command_id, action, scope_id = user_id } = input
+  const { user_id, client_id, command_id, action, trace, scope_id = user_id } = input
   return {
     user_id,
     client_id,
     command_id,
     action,
+    trace,
     scope_id,
     ...admission,
     ...unqueued(),
@@ -217,6 +220,7 @@ export function toDeliveryStatus(command: TrackedCommand): DeliveryStatus {
       reason: command.recoveryReason,
     },
     terminal: terminal && { ...terminal, at: toTimestamp(terminal.at) },
+    ...traceFields(command.trace),
   }
 }
 

@@ -75,9 +75,9 @@ local function known(c, print)
 end
 
 -- Admits one command. `by` is the id of the dispatch call. `deadline` is that of the reservation in another shard, or ''. `needs`
--- is the attached client that it requires: '' (none), any, or current (the current instance).
+-- is the attached client that it requires: '' (none), any, or current (the current instance). `trace` is '', or a tab and the trace.
 -- Returns G (new, given to the calling incarnation), N (new), J (rejected), S (known) or C (conflict).
-local function admit(m, id, action, scope, scope_shard, deadline, ttl, capacity, news, most, print, needs, current, refused, by, payload)
+local function admit(m, id, action, trace, scope, scope_shard, deadline, ttl, capacity, news, most, print, needs, current, refused, by, payload)
   local ref, user = m .. ':' .. id, user_of(m)
   local key = K.command_of .. ref
   local w = waiter_of(m)
@@ -97,12 +97,12 @@ local function admit(m, id, action, scope, scope_shard, deadline, ttl, capacity,
   -- The fields are in the order of `RECORD_FIELDS`. One concatenation for each record, for speed.
   if refusal then
     state = 'j'
-    record = 'j\0' .. numbers .. '\0\0' .. scope .. '\0\0000\0000\0\0\0\0\0' .. most .. '\0' .. now_text .. '\0' .. text(now + retention) .. '\0' .. refusal .. '\0' .. by .. '\0' .. print .. '\n' .. action .. '\n' .. now_text .. '\n\0'
+    record = 'j\0' .. numbers .. '\0\0' .. scope .. '\0\0000\0000\0\0\0\0\0' .. most .. '\0' .. now_text .. '\0' .. text(now + retention) .. '\0' .. refusal .. '\0' .. by .. '\0' .. print .. '\n' .. action .. trace .. '\n' .. now_text .. '\n\0'
   elseif is_ready(w) and (deadline == '' or tonumber(deadline) > now) then
     state = 'a'
-    record = 'a\0' .. numbers .. '\0' .. deadline_at .. '\0' .. scope .. '\0' .. scope_shard .. '\0001\0001\0' .. w.incarnation .. '\0' .. w.order .. '\0\0' .. w.instance .. '\0' .. most .. '\0\0\0\0\0' .. print .. '\n' .. action .. '\n' .. now_text .. '\nA' .. now_text .. '\t1\t' .. w.instance .. '\t' .. w.node .. '\n\0' .. payload
+    record = 'a\0' .. numbers .. '\0' .. deadline_at .. '\0' .. scope .. '\0' .. scope_shard .. '\0001\0001\0' .. w.incarnation .. '\0' .. w.order .. '\0\0' .. w.instance .. '\0' .. most .. '\0\0\0\0\0' .. print .. '\n' .. action .. trace .. '\n' .. now_text .. '\nA' .. now_text .. '\t1\t' .. w.instance .. '\t' .. w.node .. '\n\0' .. payload
   else
-    record = 'w\0' .. numbers .. '\0' .. deadline_at .. '\0' .. scope .. '\0' .. scope_shard .. '\0000\0000\0\0\0\0\0' .. most .. '\0\0\0\0\0' .. print .. '\n' .. action .. '\n' .. now_text .. '\n\0' .. payload
+    record = 'w\0' .. numbers .. '\0' .. deadline_at .. '\0' .. scope .. '\0' .. scope_shard .. '\0000\0000\0\0\0\0\0' .. most .. '\0\0\0\0\0' .. print .. '\n' .. action .. trace .. '\n' .. now_text .. '\n\0' .. payload
   end
   local old = call('SET', key, record, 'NX', 'GET')
   if old then

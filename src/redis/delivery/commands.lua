@@ -97,7 +97,8 @@ local function is_wanted(c)
   if not find(c.state, class) or (scope ~= '' and c.scope ~= scope) then return false end
   local is_late = c.ended_at == '' and (tonumber(c.deadline_at) or 0) <= now
   if overdue ~= '' and tostring(is_late) ~= overdue then return false end
-  return action == '' or match(c.history, '^[^\n]*\n([^\n]*)') == action
+  if action ~= '' and match(c.history, '^[^\n]*\n([^\t\n]*)') ~= action then return false end
+  return trace_id == '' or match(c.history, '^[^\n]*\n[^\t\n]*\t00%-(%x+)') == trace_id
 end
 
 -- Overdue commands are in the buckets of past deadlines and in the current bucket.

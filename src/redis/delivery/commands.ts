@@ -33,6 +33,7 @@ const COMMANDS = defineReadScript(
       'scope',
       'overdue',
       'action',
+      'trace_id',
       'descending',
       'by_stamp',
     ],
@@ -100,6 +101,7 @@ async function readStretch(
     scope: encoded(filter.scope_id),
     overdue: String(filter.overdue ?? ''),
     action: filter.action ?? '',
+    trace_id: filter.trace_id ?? '',
     descending: order === 'newest' ? '1' : '',
     by_stamp: byStamp ? '1' : '',
   }

@@ -85,6 +85,7 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
       mailbox,
       id,
       input.action,
+      input.trace === undefined ? '' : `\t${input.trace}`,
       scope,
       scopeShard === shard ? '' : scopeShard,
       place.deadline,

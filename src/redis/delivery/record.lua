@@ -2,7 +2,8 @@
 -- or ends. In Lua it is a list of the reference, the stored string, the fields and the position of the payload. `record.ts`
 -- gives the index of each.
 --
--- `history` starts with three lines (fingerprint, action, instant of the admission), then has one line for each event:
+-- `history` starts with three lines (fingerprint; action, with a tab and the trace if it has one; instant of the admission), then has
+-- one line for each event:
 -- A instant number instance node: a delivery attempt began;
 -- H instant: `deliver` resolved; J or T, instant reason: the attempt was rejected or timed out;
 -- R instant reason: the command was recovered, so another attempt is due;
@@ -27,7 +28,7 @@ local function read(ref)
 end
 
 local function payload_of(c) return sub(c.stored, c.payload_at) end
-local function action_of(c) return match(c.history, '^[^\n]*\n([^\n]*)') end
+local function action_of(c) return match(c.history, '^[^\n]*\n([^\t\n]*)') end
 local function note(c, event, rest) c.history = c.history .. event .. now_text .. rest .. '\n' end
 
 local function save(c, payload)

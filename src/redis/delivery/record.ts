@@ -2,6 +2,7 @@
 import { type Attempt, type CommandKey, DeliveryStatus } from '../../contract/delivery.js'
 import { type DeliveryStep, shownAttempts } from '../../contract/delivery-rules.js'
 import { encodePart, toTimestamp } from '../../contract/ids.js'
+import { traceFields } from '../../contract/trace.js'
 import type { StoreReply } from '../store/reply.js'
 import { timestampOf } from '../table/timestamp.js'
 
@@ -156,7 +157,8 @@ function readStory(events: readonly string[]): Story {
 
 /** Converts a record to a status. Does not validate it. @throws RangeError for an instant outside the range of `Date`. */
 function toDeliveryStatus(record: Record<RecordField, string>, key: CommandKey) {
-  const [, action = '', admittedAt, ...events] = record.history.split('\n')
+  const [, named = '', admittedAt, ...events] = record.history.split('\n')
+  const [action, trace] = named.split('\t')
   const { attempts, omitted, handedOverAt, acknowledgement, recoveries } = readStory(
     events.filter((event) => event !== ''),
   )
@@ -189,6 +191,7 @@ function toDeliveryStatus(record: Record<RecordField, string>, key: CommandKey) 
       reason: recovery?.reason ?? null,
     },
     terminal: record.ended_at === '' ? null : { state, at: instantOf(record.ended_at), reason: record.reason || null },
+    ...traceFields(trace),
   }
   return { status, action: action || null }
 }
@@ -234,7 +237,7 @@ export function readRecord(reply: StoreReply, key: CommandKey): ReadRecord | und
 
 /** Returns the status of a newly admitted command. `node` is the node that got its first attempt, or ''. */
 export function admittedStatus(
-  { user_id, client_id, command_id }: CommandKey,
+  { user_id, client_id, command_id, trace }: CommandKey & { trace?: string | undefined },
   scope_id: string,
   now: number,
   deadlineAt: number,
@@ -261,5 +264,6 @@ export function admittedStatus(
     acknowledgement: { state: 'none', at: null, instance_id: null },
     recovery: { count: 0, last_at: null, reason: null },
     terminal: null,
+    ...traceFields(trace),
   }
 }

@@ -57,6 +57,12 @@ function Whose({ status }: { status: DeliveryStatus }): JSX.Element {
           · deadline <Time at={admission.deadline_at} age="full" />
         </>
       )}
+      {status.trace_id && (
+        <>
+          {' '}
+          · trace <Field name="trace_id" record={status} />
+        </>
+      )}
     </p>
   )
 }

@@ -70,6 +70,7 @@ export const COMMANDS: ListView<DeliveryCommand> = {
     text('command_id'),
     text('scope_id'),
     text('action'),
+    text('trace_id'),
     ORDER,
   ],
   // Commands without a user differ by their scope.
