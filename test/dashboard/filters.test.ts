@@ -249,7 +249,7 @@ async function useFilters(
   await page.goto(`${host.page}#${path}${search(chosen)}`)
   await page.reload()
   await reads((await answered(chosen)).shown)
-  for (const name of names) expect(await fieldOf(page, names, name).inputValue()).toBe(chosen[name])
+  for (const name of names) await expect.poll(() => fieldOf(page, names, name).inputValue()).toBe(chosen[name])
   await page.getByRole('link', { name: 'clear' }).click()
   await expect.poll(() => page.url()).toBe(`${host.page}#${path}`)
 
