@@ -9,7 +9,7 @@ const BOUNDS: Record<string, number> = {
   'a minimal router': 102,
   relayscope: 106,
   'relayscope/memory': 76,
-  'relayscope/redis': 126,
+  'relayscope/redis': 128,
   'relayscope/cooperative-site': 73,
   'relayscope/control-server': 51,
   // With `connectApplication`; the publisher alone is 3.
