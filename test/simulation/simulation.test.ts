@@ -18,6 +18,7 @@ const SEEDS: [StoreKind, number][] = [
   ['redis-sharded', 1072],
   ['redis-sharded', 1082],
   ['redis-sharded', 1193],
+  ['redis-sharded', 173_246_638],
   ['redis-sharded', 743_054_055],
 ]
 

@@ -63,7 +63,9 @@ function judgeCommands({ body, from, to, path, history, operations, by, violate 
       ({ what, reason, call }) => what !== 'dispatch' && (what !== 'acknowledge' || reason === 'busy') && call < to,
     )
     const admitted = dispatches.find((one) => isAdmitted(one) && one.ret < from)
-    if (admitted && !mayEnd && !handed.has(key) && admitted.call + admitted.deadline_ms > to) least++
+    // An earlier dispatch without an answer may have admitted it: its deadline counts.
+    const isBeforeDeadline = dispatches.every((one) => isRejected(one) || one.call + one.deadline_ms > to)
+    if (admitted && !mayEnd && !handed.has(key) && isBeforeDeadline) least++
     if (dispatches.some((one) => mayHaveRun(one) && !isRejected(one)) && !hasEnded) most++
     if (path !== '/delivery/commands' || body.has_more) continue
     const row = listed.get(key)
