@@ -52,6 +52,27 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     expect((await node.pass()).messages).toEqual([])
   })
 
+  it('keeps the trace of a command in its record, and out of the messages to its node', async () => {
+    const { node, ask, other } = await waiting()
+    const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+    await other('b').admit('c1', { trace })
+    const given = ({ messages }: { messages: string[] }) => messages.map((message) => message.split('\t').slice(6))
+    expect(given(await node.pass('', '0-0'))).toEqual([['refresh', '1']])
+    await node.conclude('c1', 1, 'rejected')
+    await node.retry('c1', 1)
+    expect(given({ messages: node.told() })).toEqual([['refresh', '1']])
+    await node.say('c1', 'r')
+    expect(await node.status('c1')).toMatchObject({ trace, terminal: { state: 'resulted' } })
+    const record = await node.run('K', refOf('c1'))
+    const copied = async (to: string) => {
+      await ask('SET', ['command', 'ada', 'tab', 'c2'], record.replace(trace, to))
+      return node.status('c2')
+    }
+    const changed = trace.replace('4b', '5b')
+    expect(await copied(changed)).toMatchObject({ trace: changed })
+    expect(await copied('x')).toBeNull()
+  })
+
   it('admits a command that requires the current instance only if that is attached', async () => {
     const { node } = await waiting()
     expect((await node.admit('c1', { needs: 'current', current: 'i2' }))[0]).toBe('J')
