@@ -5,16 +5,39 @@
 import { posix } from 'node:path'
 import ts from 'typescript'
 
-/** The names that a statement declares: `null` for imports, for exports of other modules and for `export {}`. */
-function namesOf(statement) {
-  if (ts.isVariableStatement(statement)) return statement.declarationList.declarations.map(({ name }) => name.text)
-  return statement.name ? [statement.name.text] : null
+/** Calls `visit` with each identifier in `node`, and `visitImport` with each `import('…').Name`. */
+function walk(node, visit, visitImport) {
+  if (ts.isImportTypeNode(node)) visitImport(node.argument.literal.text, node.qualifier)
+  if (ts.isIdentifier(node)) visit(node.text)
+  ts.forEachChild(node, (child) => walk(child, visit, visitImport))
 }
 
-function identifiersIn(node, found = new Set()) {
-  if (ts.isIdentifier(node)) found.add(node.text)
-  ts.forEachChild(node, (child) => void identifiersIn(child, found))
-  return found
+/** The file that `specifier` names in a module of `file`; `undefined` for a package. */
+const fileOf = (file, specifier) =>
+  specifier.startsWith('.') ? posix.join(posix.dirname(file), specifier.replace(/\.js$/, '.d.ts')) : undefined
+
+/** Reads a file: its statements, those that declare each name, and where each imported or exported name comes from. */
+function readFile(file, text) {
+  const { statements } = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true)
+  const declared = new Map()
+  const origins = new Map()
+  const stars = []
+  for (const statement of statements) {
+    const names = ts.isVariableStatement(statement)
+      ? statement.declarationList.declarations.map(({ name }) => name.text)
+      : statement.name
+        ? [statement.name.text]
+        : []
+    for (const name of names) declared.set(name, [...(declared.get(name) ?? []), statement])
+    const bindings = statement.importClause?.namedBindings ?? statement.exportClause
+    const from = statement.moduleSpecifier && fileOf(file, statement.moduleSpecifier.text)
+    if (from === undefined) continue
+    if (ts.isExportDeclaration(statement) && !bindings) stars.push({ from, statement })
+    else if (!bindings?.elements) throw new Error(`${file}: imports of a whole module are not supported`)
+    for (const { name, propertyName = name } of bindings?.elements ?? [])
+      origins.set(name.text, [...(origins.get(name.text) ?? []), { from, exported: propertyName.text, statement }])
+  }
+  return { statements, declared, origins, stars, kept: new Set() }
 }
 
 /** Text of an import with the names that are used, or `''`. An import for its effects is kept. */
@@ -34,52 +57,78 @@ function shortenImport(statement, used) {
   return names.length === 0 ? '' : `import ${type}${names.join(', ')} from ${moduleSpecifier.getText()};\n`
 }
 
+/** The text that remains of a file. `export {}` says that it is a module. */
+function textOf({ statements, kept }) {
+  const used = new Set()
+  for (const statement of kept)
+    walk(
+      statement,
+      (name) => used.add(name),
+      () => {},
+    )
+  const parts = statements.map((statement) => {
+    if (kept.has(statement)) return statement.getFullText()
+    if (ts.isImportDeclaration(statement)) return shortenImport(statement, used)
+    const isMark = ts.isExportDeclaration(statement) && statement.exportClause?.elements.length === 0
+    return isMark ? statement.getFullText() : ''
+  })
+  return `${parts.join('').trim()}\n`
+}
+
 /**
  * Returns the texts that remain, by file. `texts` are all declarations by file, `entries` the files whose exports are public.
- * A name counts as used wherever a kept statement of any file contains it, so too much is kept and never too little.
  */
 export function publicDeclarations(texts, entries) {
-  const files = [...texts].map(([file, text]) => ({
-    file,
-    statements: ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true).statements.map((statement) => ({
+  const followed = new Map()
+  const files = new Map([...texts].map(([file, text]) => [file, readFile(file, text)]))
+
+  function keepStatement(file, statement) {
+    const { kept } = files.get(file)
+    if (kept.has(statement)) return
+    kept.add(statement)
+    walk(
       statement,
-      names: namesOf(statement),
-      identifiers: identifiersIn(statement),
-      kept: false,
-    })),
-  }))
-  const used = new Set()
-  const keep = (one) => {
-    one.kept = true
-    for (const name of one.identifiers) used.add(name)
-  }
-  for (const { file, statements } of files)
-    for (const one of statements)
-      if (entries.includes(file) || (!one.names && !ts.isImportDeclaration(one.statement))) keep(one)
-  const declared = files.flatMap(({ statements }) => statements.filter(({ names }) => names))
-  for (let before = -1; before < used.size; ) {
-    before = used.size
-    for (const one of declared) if (!one.kept && one.names.some((name) => used.has(name))) keep(one)
+      (name) => keepName(file, name),
+      (specifier, qualifier) => {
+        const from = fileOf(file, specifier)
+        if (from && !qualifier) throw new Error(`${file}: import('${specifier}') of a whole module is not supported`)
+        if (from) keepName(from, ts.isIdentifier(qualifier) ? qualifier.text : qualifier.left.text)
+      },
+    )
   }
 
-  const remaining = new Map()
-  for (const { file, statements } of files) {
-    const kept = statements.filter((one) => one.kept)
-    const here = new Set(kept.flatMap(({ identifiers }) => [...identifiers]))
-    const imports = statements
-      .filter(({ statement, kept: whole }) => !whole && ts.isImportDeclaration(statement))
-      .map(({ statement }) => shortenImport(statement, here))
-    remaining.set(file, `${[...imports, ...kept.map(({ statement }) => statement.getFullText())].join('').trim()}\n`)
+  /**
+   * Keeps what `name` means in `file`; names of packages and of the language mean nothing there.
+   *
+   * @returns whether it means something.
+   */
+  function keepName(file, name) {
+    const read = files.get(file)
+    if (!read) return false
+    const declared = read.declared.get(name) ?? []
+    for (const statement of declared) keepStatement(file, statement)
+    const key = `${file} ${name}`
+    if (declared.length > 0 || followed.has(key)) return declared.length > 0 || followed.get(key)
+    followed.set(key, false)
+    for (const { from, exported, statement } of read.origins.get(name) ?? []) {
+      if (ts.isExportDeclaration(statement)) keepStatement(file, statement)
+      if (keepName(from, exported)) followed.set(key, true)
+    }
+    for (const { from, statement } of read.stars)
+      if (keepName(from, name)) {
+        read.kept.add(statement)
+        followed.set(key, true)
+      }
+    return followed.get(key)
   }
 
-  const reached = new Map()
-  const follow = (file) => {
-    const text = remaining.get(file)
-    if (text === undefined || reached.has(file)) return
-    reached.set(file, text)
-    for (const [, path] of text.matchAll(/(?:from|import)\s*\(?\s*['"](\.{1,2}\/[^'"]+)\.js['"]/g))
-      follow(posix.join(posix.dirname(file), `${path}.d.ts`))
+  function keepAll(file) {
+    const { statements, stars } = files.get(file)
+    for (const statement of statements) if (!ts.isImportDeclaration(statement)) keepStatement(file, statement)
+    for (const { from } of stars) keepAll(from)
   }
-  for (const file of entries) follow(file)
-  return reached
+
+  for (const entry of entries) keepAll(entry)
+  const remaining = [...files].filter(([, { kept }]) => kept.size > 0)
+  return new Map(remaining.map(([file, read]) => [file, textOf(read)]))
 }

@@ -17,8 +17,9 @@ const run = promisify(execFile)
 /** The compiler that is no JavaScript. */
 const NATIVE = 'typescript-7'
 const NONE = 'no-node-types'
-/** That nothing is known of a value's type: what a document shows as JavaScript names none. */
-const isImplicitAny = (code) => code >= 7005 && code <= 7053
+/** Whether nothing is known about the type of a value: JavaScript in a document names no types, nor narrows `unknown`. */
+const isUntyped = (code, text) =>
+  (code >= 7005 && code <= 7053) || code === 18046 || text.includes("Type 'unknown' is not assignable to type '{")
 
 const { values } = parseArgs({ options: { only: { type: 'string', default: '' } } })
 const shown = shownPrograms()
@@ -76,7 +77,7 @@ async function compile(compiler, asked) {
 function describe({ file = '', line, code, text }) {
   const path = relative(project, file)
   const program = shown.find((one) => one.path === path)
-  if (program && !program.typed && isImplicitAny(code)) return undefined
+  if (program && !program.typed && isUntyped(code, text)) return undefined
   return `${path}:${line} TS${code} ${text}`
 }
 

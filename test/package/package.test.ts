@@ -36,7 +36,7 @@ const PORTABLE = SUBPATHS.filter((path) => !NODE_ONLY.includes(path))
 /** What readers of the repository have and users of the package do not need; the pages about using it do not link to it. */
 const IN_REPOSITORY =
   /^docs\/(?:images\/[\w-]+\.png|incident\.schema\.json|(?:architecture|benchmarks|contributing|mini-relayscope|performance|repository-tests)\.md)$/
-/** 3 % above what was measured. More than half of it are scripts; the others are documentation and declarations. */
+/** 1 % above what was measured. More than half of it are scripts; the others are documentation and declarations. */
 const PACKED_BYTES = 600_000
 
 /** The package that one subpath alone needs, and that only its users install. */

@@ -26,7 +26,7 @@ it('the types resolve and compile without those of Node, and no library check is
 
 it('the declarations contain what a public module leads to, and nothing else', () => {
   const texts = new Map([
-    ['index.d.ts', "export { type Shown, open } from './a/open.js';\n"],
+    ['index.d.ts', "export { type Shared } from './all.js';\nexport { type Shown, open } from './a/open.js';\n"],
     [
       'a/open.d.ts',
       `import * as z from 'zod';
@@ -40,10 +40,13 @@ export declare const internal: (hidden: Hidden) => z.ZodType;
 `,
     ],
     ['part.d.ts', 'export type Part = Whole[];\ntype Whole = string;\nexport type Hidden = number;\nexport {};\n'],
-    ['internal.d.ts', 'export declare const other: string;\n'],
+    // The same name as one that is public, and what it alone refers to.
+    ['internal.d.ts', 'export type Whole = typeof other;\nexport declare const other: string;\n'],
+    ['all.d.ts', "export * from './shared.js';\nexport * from './internal.js';\nexport declare const own: number;\n"],
+    ['shared.d.ts', 'export interface Shared {\n}\nexport interface Unused {\n}\n'],
   ])
   expect([...publicDeclarations(texts, ['index.d.ts'])]).toEqual([
-    ['index.d.ts', "export { type Shown, open } from './a/open.js';\n"],
+    ['index.d.ts', "export { type Shared } from './all.js';\nexport { type Shown, open } from './a/open.js';\n"],
     [
       'a/open.d.ts',
       `import { type Part } from '../part.js';
@@ -56,5 +59,7 @@ export declare const open: () => Shown;
 `,
     ],
     ['part.d.ts', 'export type Part = Whole[];\ntype Whole = string;\nexport {};\n'],
+    ['all.d.ts', "export * from './shared.js';\n"],
+    ['shared.d.ts', 'export interface Shared {\n}\n'],
   ])
 })

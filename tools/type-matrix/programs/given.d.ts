@@ -12,6 +12,8 @@ declare const whose: import('relayscope/bullmq').Identify
 declare const deduplicator: import('relayscope').DeduplicatorInspector
 declare const metrics: import('relayscope/metrics').Metrics
 declare const mcp: import('relayscope/mcp').Mcp
+// A function of the host's own tracing.
+declare const startSpan: (name: string, options: { trace: string | null }) => void
 // Of `@opentelemetry/api`, which a host brings.
 interface Instrument {
   addCallback(callback: unknown): void
