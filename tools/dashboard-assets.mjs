@@ -1,4 +1,5 @@
 /** Bundles the dashboard's page: one script and one style sheet, as texts that the package and the tests build in. */
+import { readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
@@ -48,9 +49,9 @@ const OURS = [
   ...['_.+', '(?:getChild|getDerived|getSnapshot|component|shouldComponent)[A-Z].*'],
 ]
 
-async function bundle(file, options) {
+async function bundle(entry, options) {
   const { outputFiles } = await build({
-    entryPoints: [sourceOf(file)],
+    ...entry,
     bundle: true,
     write: false,
     legalComments: 'none',
@@ -59,9 +60,22 @@ async function bundle(file, options) {
   return outputFiles[0].text.trim()
 }
 
+/** The page, with what its views have in common first: in this order it compresses better, by 180 bytes. */
+function entryOfScript() {
+  const files = ['parts', 'charts'].flatMap((folder) =>
+    readdirSync(sourceOf(folder))
+      .sort()
+      .map((file) => `${folder}/${file}`),
+  )
+  const contents = [...files, 'main.tsx'].map((file) => `import '${sourceOf(file)}'`).join('\n')
+  // The package says that a module of which nothing is used may be left out: here each is named for its place.
+  const named = (build) => build.onResolve({ filter: /^\// }, ({ path }) => ({ path, sideEffects: true }))
+  return { stdin: { contents, resolveDir: sourceOf('.') }, plugins: [{ name: 'order', setup: named }] }
+}
+
 async function script() {
   const jsx = { jsx: 'react', jsxFactory: 'h', jsxFragmentFactory: 'Fragment' }
-  const text = await bundle('main.tsx', {
+  const text = await bundle(entryOfScript(), {
     format: 'esm',
     minifySyntax: true,
     target: 'es2022',
@@ -89,7 +103,7 @@ const compressed = (text) => {
 
 /** The constants of `src/dashboard/dashboard.ts`, as a bundler defines them. Takes a second. */
 export async function dashboardAssets() {
-  const [js, css] = await Promise.all([script(), bundle('page.css', { minify: true })])
+  const [js, css] = await Promise.all([script(), bundle({ entryPoints: [sourceOf('page.css')] }, { minify: true })])
   // Texts and not one object, which a bundler would put where every entry finds it.
   return {
     RELAYSCOPE_DASHBOARD_SCRIPT: compressed(js),

@@ -69,6 +69,20 @@ inChromium('the viewer by keys', (open) => {
     await isAt(page, '/connections/conn-6')
   })
 
+  it('turns to the record before or after this one, in the order of the list that it was opened in', async () => {
+    const page = await open(`${host.page}#/connections?order=oldest`, { key: KEY })
+    await page.getByRole('link', { name: 'conn-5' }).click()
+    await isAt(page, '/connections/conn-5')
+    await press(page, ']')
+    await isAt(page, '/connections/conn-6')
+    // There is none after it.
+    await press(page, ']', '[')
+    await isAt(page, '/connections/conn-5')
+    await page.locator('main h1', { hasText: /^Connection$/ }).waitFor()
+    await page.goBack()
+    await isAt(page, '/connections/conn-6')
+  })
+
   it('goes to the first filter, where letters are letters, and out of it again', async () => {
     const page = await open(`${host.page}#/connections`, { key: KEY })
     await page.getByRole('link', { name: 'conn-1' }).waitFor()

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { traceFields } from '../../src/contract/trace.js'
+import type { FindingSummary } from '../../src/views/findings/finding.js'
 import { KEY } from '../diagnostics/subject.js'
 import { createWorld } from '../diagnostics/world.js'
 import { inChromium } from './chromium.js'
@@ -81,10 +82,27 @@ inChromium('the dashboard’s pages', (open) => {
     const titles = await links.allTextContents()
     expect(titles.length).toBeGreaterThan(15)
     for (const title of titles) {
-      await page.getByRole('link', { name: title, exact: true }).and(links).click()
+      await links.filter({ hasText: new RegExp(`^${title}$`) }).click()
       await page.locator('main h1', { hasText: title }).waitFor({ state: 'attached' })
       expect(await page.locator('nav.views [aria-current=page]').allTextContents()).toEqual([title])
     }
+  })
+
+  it('count the findings in the navigation', async () => {
+    const page = await open(`${host.page}#/connections`, { key: KEY })
+    const counted = page.locator('nav.views [data-count]')
+    const shown = async () => Number.parseInt((await counted.getAttribute('data-count')) ?? '', 10)
+    const total = async () =>
+      (await host.ask<FindingSummary>('/findings/summary')).kinds.reduce((sum, { count }) => sum + (count ?? 0), 0)
+    await expect.poll(async () => (await counted.allTextContents()).join()).toBe('Findings')
+    // More become due while the test runs.
+    await expect.poll(async () => (await shown()) === (await total())).toBe(true)
+    expect(await shown()).toBeGreaterThan(0)
+  })
+
+  it('name the docs of a problem', async () => {
+    const page = await open(`${host.page}#/connections?status=none`, { key: KEY, refusals: true })
+    await page.locator('main .trouble', { hasText: 'See docs/problems.md#invalid_query in the package.' }).waitFor()
   })
 
   it('follow the links in their tables from one to the next', async () => {
@@ -107,9 +125,16 @@ inChromium('the dashboard’s pages', (open) => {
     const page = await open(`${host.page}#/users/alice/summary`, { key: KEY })
     const lanes = page.locator('main .user-axis .lane:not(.axis-row) .name')
     await lanes.first().waitFor()
+    const barsOf = async (name: string) => {
+      const lane = page.locator('main .user-axis .lane', { has: page.locator(`.name[title="${name}"]`) })
+      const bars = await lane.locator('a').all()
+      const titles = await Promise.all(bars.map((bar) => bar.getAttribute('title')))
+      return titles.map((title) => title?.split(' ')[0]).sort()
+    }
     // A command and two contexts ended long ago.
-    await expect.poll(() => lanes.allTextContents()).toContain('desk: 1 command, 3 calls, 5 contexts')
-    expect(await lanes.allTextContents()).toContain('desk-1: 1 connection')
+    const contexts = Array.from({ length: 5 }, () => 'context')
+    await expect.poll(() => barsOf('desk')).toEqual(['call', 'call', 'call', 'command', ...contexts])
+    expect(await barsOf('desk-1')).toEqual(['connection'])
     const headings = await page.locator('main h2').allTextContents()
     expect(headings.indexOf('The last hour')).toBe(0)
     const [link] = await page.locator('main .user-axis a[title^="command cmd-2"]').all()

@@ -21,8 +21,8 @@ function failedWorld() {
     ({ ...first, command_id, attempts, acknowledgement, terminal: { state: 'failed', reason, at: AT } }) as typeof first
   const refused = { state: 'refused', at: AT, instance_id: 'inst-1' } as const
   const statuses = [
-    failed('cmd-tried', 'attempts_exhausted'),
-    failed('cmd-said', null),
+    { ...failed('cmd-tried', 'attempts_exhausted'), action: 'sync' },
+    { ...failed('cmd-said', null), action: 'sync' },
     { ...failed('cmd-refused', 'busy'), acknowledgement: refused },
     { ...failed('cmd-unconfirmed', null), attempts: { ...attempts, confirmed: 0 } },
   ]
@@ -53,6 +53,17 @@ inChromium('the words of the dashboard', (open) => {
       await facts(page, 'Proven').getByText(proof).waitFor()
       await expect.poll(() => page.title()).toContain(`command ${id} failed`)
     }
+  })
+
+  it('show other commands of the same action', async () => {
+    const page = await open(`${host.page}#${commandAt('cmd-tried')}`, { key: KEY })
+    const same = page.locator('.card', { has: page.getByRole('heading', { name: 'Same action' }) })
+    await expect
+      .poll(async () => (await same.locator('li a').allTextContents()).sort())
+      .toEqual(['cmd-said', 'cmd-tried'])
+    await page.goto(`${host.page}#${commandAt('cmd-refused')}`)
+    await page.locator('main', { hasText: 'cmd-refused' }).waitFor()
+    await same.waitFor({ state: 'detached' })
   })
 
   it('show how often a command may have run, and claim no unconfirmed write', async () => {

@@ -1,6 +1,7 @@
 /** The frame of every page: the deployment, freshness, navigation and the current view. */
 import type { JSX } from 'preact'
 import { useLayoutEffect, useState } from 'preact/hooks'
+import type { FindingSummary } from '../../views/findings/finding.js'
 import { type Address, hrefOf, pathWithQuery, useAddress } from './address.js'
 import { type Pulse, pulse, queryState, resetAuth, setPaused, unavailableReason } from './answers.js'
 import { urlOf } from './fetch-route.js'
@@ -15,6 +16,7 @@ import { plainText, Text } from './parts/text.js'
 import { currentTheme, isUtc, nextTheme, setUtc, zoneName } from './preferences.js'
 import { forgetRecent, remember, Search } from './search.js'
 import { forgetHappenings } from './tail.js'
+import { countIn } from './views/headline.js'
 import { countOf, durationText, timeOf } from './words.js'
 
 const MODES: Record<string, string> = { shared_store: 'shared store', direct: 'one process' }
@@ -59,23 +61,32 @@ function Freshness(): JSX.Element {
 const isWithin = (to: string, path: string) =>
   to === path || (to !== '/' && path.startsWith(`${to}/`)) || pageForPath(path)?.parent === to
 
-const Navigation = ({ path }: { path: string }): JSX.Element => (
-  <nav class="views" aria-label="Views">
-    {GROUPS.map(([name, paths]) => {
-      const open = paths.filter((to) => !unavailableReason(to))
-      return (
-        <div key={name}>
-          {name !== '' && open.length > 0 && <h2>{name}</h2>}
-          {open.map((to) => (
-            <a key={to} href={hrefOf(to)} {...(isWithin(to, path) && { 'aria-current': 'page' as const })}>
-              {PAGES[to]?.title}
-            </a>
-          ))}
-        </div>
-      )
-    })}
-  </nav>
-)
+function Navigation({ path }: { path: string }): JSX.Element {
+  const { value, isOld } = useAnswer<FindingSummary>('/findings/summary')
+  const count = !isOld && value && countIn(value)
+  return (
+    <nav class="views" aria-label="Views">
+      {GROUPS.map(([name, paths]) => {
+        const open = paths.filter((to) => !unavailableReason(to))
+        return (
+          <div key={name}>
+            {name !== '' && open.length > 0 && <h2>{name}</h2>}
+            {open.map((to) => (
+              <a
+                key={to}
+                href={hrefOf(to)}
+                {...(count && to === '/findings' && { 'data-count': count })}
+                {...(isWithin(to, path) && { 'aria-current': 'page' as const })}
+              >
+                {PAGES[to]?.title}
+              </a>
+            ))}
+          </div>
+        )
+      })}
+    </nav>
+  )
+}
 
 /** The same question for a terminal. */
 const Curl = ({ url }: { url: string }): JSX.Element => (

@@ -7,6 +7,8 @@ export interface Problem {
   readonly status: number
   readonly code: string
   readonly title: string
+  /** Where the documentation of the package explains it. */
+  readonly help?: string
 }
 
 export type Reply =
@@ -42,9 +44,9 @@ export function keyHeaders(): Record<string, string> {
 async function problemOf(response: Response): Promise<Problem> {
   const { status } = response
   try {
-    const { code, title, errors } = await response.json()
+    const { code, title, errors, help } = await response.json()
     const reasons = (errors ?? []).map(({ name, reason }: { name: string; reason: string }) => `${name} ${reason}`)
-    return { status, code: String(code), title: [title, ...reasons].join('; ') }
+    return { status, code: String(code), title: [title, ...reasons].join('; '), help }
   } catch {
     return { status, code: 'unexpected', title: `A proxy answered ${status} instead of the router` }
   }

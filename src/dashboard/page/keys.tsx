@@ -10,6 +10,7 @@ const OTHERS: readonly (readonly [string, string])[] = [
   ['/', 'search for any id; Ctrl K too'],
   ['e', 'edit the first filter'],
   ['j k', 'next row, previous row; Enter opens it'],
+  ['[ ]', 'previous, next record of the list'],
   ['c', 'copy the id of the row, or of the record'],
   ['y', 'copy a link to it'],
   ['p', 'pause, resume'],
@@ -22,9 +23,24 @@ const titled = Object.entries(PAGES).filter(([, { key }]) => key)
 const isTyping = (target: EventTarget | null) =>
   target instanceof HTMLElement && /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName)
 
+const rowsIn = (part: ParentNode) => [...part.querySelectorAll<HTMLAnchorElement>('tbody tr th a')]
+
+/** Where the rows lead of the table in which a record was opened. */
+let list: string[] = []
+addEventListener('click', ({ target }) => {
+  const table = (target as Element).closest('table')
+  if (table) list = rowsIn(table).map(({ hash }) => hash)
+})
+
+/** Opens the record before or after this one in that table. */
+function turn(by: number): void {
+  const { hash } = location
+  if (list.includes(hash)) location.hash = list[list.indexOf(hash) + by] ?? hash
+}
+
 /** The first link of the next row, or of the one before. */
 function step(by: number): void {
-  const links = [...document.querySelectorAll<HTMLAnchorElement>('tbody tr th a')]
+  const links = rowsIn(document)
   const at = links.indexOf(document.activeElement as HTMLAnchorElement)
   links[at < 0 ? 0 : Math.min(links.length - 1, Math.max(0, at + by))]?.focus()
 }
@@ -78,7 +94,10 @@ export function useKeys(given: Acts): void {
       if (goal !== undefined) location.hash = hrefOf(goal)
       else if (key === '?') acts.help()
       else if (key === 'p') acts.pause()
-      else if (key === 'j' || key === 'k') step(key === 'j' ? 1 : -1)
+      else if (key === 'j') step(1)
+      else if (key === 'k') step(-1)
+      else if (key === ']') turn(1)
+      else if (key === '[') turn(-1)
       else if (key === '/') document.querySelector<HTMLElement>('#search')?.focus()
       else if (key === 'e') openFilters()
       else if (key === 'c') copy('id')

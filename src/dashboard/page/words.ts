@@ -85,10 +85,9 @@ export const HINTS: Readonly<Record<string, string>> = {
   late: 'Replies that came after the call had ended.',
   'active drainers': 'Mailboxes that are being delivered right now.',
   'connection waiters': 'Connections that wait for commands at this node.',
-  listener: 'Whether the node is notified of new commands. A single process needs no listener.',
-  loop: 'Whether the loop that delivers due commands is running.',
+  listener: 'Whether the node is notified of commands. A single process needs none.',
+  loop: 'Whether the loop that delivers commands is running.',
   'silent for': 'Time since the node last reported.',
   'superseded count': 'How often a newer connection of its client replaced it.',
   dropped: 'Events dropped because this viewer was too slow.',
-  pending: 'Not yet taken or answered.',
 }

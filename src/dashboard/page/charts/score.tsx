@@ -186,7 +186,7 @@ export function Score({ status, connections }: ScoreProps): JSX.Element {
       <p class="legend">
         <span class="key there">connected</span>
         <span class="key unwatched">not known</span>
-        <span>Clocks of nodes may differ a little.</span>
+        <span>Clocks of nodes may differ.</span>
       </p>
     </section>
   )

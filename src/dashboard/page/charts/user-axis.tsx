@@ -111,28 +111,12 @@ function clientsOf({ connections, commands, calls, contexts }: Records): Client[
   return [...clients.values()].sort((a, b) => b.latest - a.latest || (a.name < b.name ? -1 : 1))
 }
 
-const KINDS: Readonly<Record<string, string>> = {
-  there: 'connection',
-  run: 'command',
-  call: 'call',
-  context: 'context',
-}
-
-/** What a lane shows, for screen readers: the tables below have each record. */
-const summaryOf = ({ bars }: Client) =>
-  Object.entries(KINDS)
-    .map(([kind, name]) => [name, bars.filter((bar) => bar.kind === kind).length] as const)
-    .filter(([, count]) => count > 0)
-    .map(([name, count]) => `${countOf(count)} ${name}${count === 1 ? '' : 's'}`)
-    .join(', ')
-
 const Lane = ({ client, axis }: { client: Client; axis: Axis }): JSX.Element => (
   <div class="lane">
     <span class="name" title={plainText(client.name)}>
       <Text value={client.name} />
-      <span class="hidden">: {summaryOf(client)}</span>
     </span>
-    {/* The same records stand in the tables below, where they are reached by keys. */}
+    {/* The same records stand in the tables below, where they are counted and reached by keys. */}
     <div class="track" aria-hidden="true">
       {client.bars.map(({ id, kind, from, to, said, href, glyph, tone }) => (
         <a key={kind + id} href={href} tabIndex={-1} title={`${said}, ${timeOf(from)}`}>

@@ -23,7 +23,7 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 export const problemName = (code: string) => PROBLEMS[code] ?? spacedName(code)
 
 /** Explains why there is no answer. Only faults look like alarms. */
-export function ProblemNote({ problem: { status, code, title }, gone }: ProblemNoteProps): JSX.Element {
+export function ProblemNote({ problem: { status, code, title, help }, gone }: ProblemNoteProps): JSX.Element {
   if (status === 501)
     return (
       <p class="absent">
@@ -51,7 +51,10 @@ export function ProblemNote({ problem: { status, code, title }, gone }: ProblemN
   return (
     <p class="trouble">
       <strong>{status === 0 ? 'No answer' : problemName(code)}</strong> {status > 0 && status}{' '}
-      <span class="dim">{title}</span>
+      <span class="dim">
+        {title}
+        {help && `. See ${help} in the package.`}
+      </span>
     </p>
   )
 }

@@ -67,11 +67,17 @@ function Whose({ status }: { status: DeliveryStatus }): JSX.Element {
   )
 }
 
-/** Other commands of the same client, the newest first. */
-function Neighbours({ status, query }: { status: DeliveryStatus; query: Record<string, string> }): JSX.Element {
+interface NeighboursProps {
+  title: string
+  status: DeliveryStatus
+  query: Record<string, string>
+}
+
+/** The newest commands that `query` lets through, the newest first. */
+function Neighbours({ title, status, query }: NeighboursProps): JSX.Element {
   const answer = useAnswer<Listed<DeliveryCommand>>(pathWithQuery('/delivery/commands', { ...query, limit: '9' }), true)
   return (
-    <Card title="Same client" href={hrefOf('/delivery/commands', query)} answer={answer}>
+    <Card title={title} href={hrefOf('/delivery/commands', query)} answer={answer}>
       {({ items }) => (
         <ul class="inline neighbours">
           {items.map((command) => (
@@ -100,6 +106,12 @@ export function CommandPage({ address: { path, query } }: { address: Address }):
     client && pathWithQuery('/connections', { ...client, limit: '20' }),
     true,
   )
+  // Its status does not name its action.
+  const own = useAnswer<Listed<DeliveryCommand>>(
+    client && pathWithQuery('/delivery/commands', { ...client, command_id: query.get('command_id'), limit: '1' }),
+    true,
+  )
+  const action = own.value?.items[0]?.action
   const why = useWhy(value && client && { ...client, command_id: value.command_id })
   return (
     <>
@@ -145,7 +157,8 @@ export function CommandPage({ address: { path, query } }: { address: Address }):
         }}
       </Card>
       {why && <Why answer={why} />}
-      {value && client && <Neighbours status={value} query={client} />}
+      {value && client && <Neighbours title="Same client" status={value} query={client} />}
+      {value && action && <Neighbours title="Same action" status={value} query={{ action }} />}
       {client && <Excerpt view={MAILBOXES} query={client} isBrief />}
       {client && <Excerpt view={CONNECTIONS} query={client} isBrief />}
     </>

@@ -65,7 +65,7 @@ function attemptsIn(
   const { count, confirmed, last_at } = attempts
   const field = 'attempts'
   if (count === 0) {
-    if (terminal) proven.push({ text: 'No attempt is recorded: no node claimed it for a connection.', field })
+    if (terminal) proven.push({ text: 'No node claimed it for a connection.', field })
     return
   }
   const times = `${count} attempt${count === 1 ? '' : 's'}`

@@ -41,10 +41,20 @@ function Fact({ name, href, answer: { asOf, problem, isOld }, isBad, said }: Fac
   )
 }
 
-function foundIn({ kinds, completeness }: FindingSummary): string | null {
+/** How many findings there are: `13`, `at least 13` as `13+`, and nothing for none. */
+export function countIn({ kinds, completeness }: FindingSummary): string {
   const total = kinds.reduce((sum, { count }) => sum + (count ?? 0), 0)
-  const isAll = completeness.complete && kinds.every(({ exact }) => exact)
-  if (total > 0) return `${countOf(total)}${isAll ? '' : '+'} finding${total === 1 && isAll ? '' : 's'}`
+  return total > 0 ? countOf(total) + (isAllIn({ kinds, completeness }) ? '' : '+') : ''
+}
+
+const isAllIn = ({ kinds, completeness }: Pick<FindingSummary, 'kinds' | 'completeness'>) =>
+  completeness.complete && kinds.every(({ exact }) => exact)
+
+function foundIn(summary: FindingSummary): string | null {
+  const { completeness } = summary
+  const isAll = isAllIn(summary)
+  const count = countIn(summary)
+  if (count) return `${count} finding${count === '1' ? '' : 's'}`
   if (lacksSource(completeness)) return null
   return isAll ? 'no findings' : 'no findings in what was read'
 }

@@ -73,7 +73,7 @@ const Numbers = ({ value }: { value: DeliverySummary }): JSX.Element => {
               </a>
             )
           })}
-          <small>ended, and still kept</small>
+          <small>ended, still kept</small>
         </div>
       </div>
       <p>
