@@ -34,6 +34,8 @@ const OURS = [
     'etag',
     'follow',
     'glyph',
+    'gone',
+    'look',
     'notProven',
     'proven',
     'tone',

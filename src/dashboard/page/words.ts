@@ -79,7 +79,7 @@ export const labelOf = (name: string) =>
 
 /** Explanations of numbers and terms, shown on hover. */
 export const HINTS: Readonly<Record<string, string>> = {
-  due: 'Unacknowledged commands whose next attempt is now or earlier and whose client is attached.',
+  due: 'Commands that are due for an attempt and whose client is attached.',
   'in delivery': 'Commands that were admitted and have not ended.',
   foreign: 'Replies that came from another client than the one that was called.',
   late: 'Replies that came after the call had ended.',

@@ -6,7 +6,7 @@ import type { ListView } from '../parts/list.js'
 export const MAILBOXES: ListView<DeliveryMailbox> = {
   path: '/delivery/mailboxes',
   title: 'Mailboxes',
-  about: 'Clients that are attached and wait for commands. A connected client without a mailbox takes none.',
+  about: 'Clients that wait for commands. A client without a mailbox takes none.',
   filters: [text('user_id'), text('client_id'), text('node_id')],
   keyOf: ({ user_id, client_id }) => JSON.stringify([user_id, client_id]),
   columns: ['client_id', 'user_id', 'waiting_commands', 'node_id', 'instance_id', 'attached_at'],
