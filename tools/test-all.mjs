@@ -131,16 +131,20 @@ async function openApiDocuments() {
   }
 }
 
-/** Builds the docs as a site, which fails for a dead link. Installs VitePress where it is missing. */
-async function docsSite() {
-  const tool = 'tools/docs-site'
+/** Runs `check` where the packages of a tool are installed, or can be. */
+const withPackages = (tool, what, check) => async () => {
   if (!existsSync(join(ROOT, tool, 'node_modules'))) {
     const installed = await run('npm', ['ci', '--ignore-scripts', '--no-audit', '--fetch-retries=0', '--prefix', tool])
-    if (!installed.ok) return { ok: true, skipped: 'VitePress cannot be installed', all: '' }
+    if (!installed.ok) return { ok: true, skipped: `${what} cannot be installed`, all: '' }
   }
+  return check()
+}
+
+/** Builds the docs as a site, which fails for a dead link. */
+async function docsSite() {
   const folder = await mkdtemp(join(tmpdir(), 'relayscope-site-'))
   try {
-    return await run(`${tool}/node_modules/.bin/vitepress`, ['build', 'docs', '--outDir', folder])
+    return await run('tools/docs-site/node_modules/.bin/vitepress', ['build', 'docs', '--outDir', folder])
   } finally {
     await rm(folder, { recursive: true })
   }
@@ -160,7 +164,8 @@ const CHECKS = [
     ['type matrix', command('node', 'tools/type-matrix.mjs')],
     ['nothing unused', command('npx', 'knip')],
     ['reference documentation', command('npx', 'typedoc', '--emit', 'none')],
-    ['documentation site', docsSite],
+    ['frameworks', withPackages('tools/frameworks', 'frameworks', command('node', 'tools/frameworks.mjs'))],
+    ['documentation site', withPackages('tools/docs-site', 'VitePress', docsSite)],
     ['OpenAPI documents', openApiDocuments],
     ['OpenAPI clients', command('node', 'tools/openapi-clients.mjs')],
     ['MCP conformance', command('node', 'tools/mcp-conformance.mjs')],
