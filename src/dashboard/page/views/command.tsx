@@ -34,35 +34,30 @@ const Facts = ({ title, glyph, facts }: { title: string; glyph: string; facts: r
 /** The client, the scope, the admission and the deadline of a command. */
 function Whose({ status }: { status: DeliveryStatus }): JSX.Element {
   const { admission, terminal, user_id } = status
-  const took = terminal && new Date(terminal.at).getTime() - new Date(admission.at).getTime()
   return (
     <p>
       for <Field name="client_id" record={status} /> of <Field name="user_id" record={status} />
       {admission.scope_id !== user_id && (
         <>
-          {' '}
-          · scope <Field name="scope_id" record={admission} />
+          {' · scope '}
+          <Field name="scope_id" record={admission} />
         </>
       )}{' '}
       · {admission.state} <Time at={admission.at} age="full" />
       {terminal && (
         <>
-          {' '}
-          · ended <Time at={terminal.at} /> (after {durationText(took ?? 0)})
+          {' · ended '}
+          <Time at={terminal.at} /> (after {durationText(Date.parse(terminal.at) - Date.parse(admission.at))})
         </>
       )}
       {!terminal && admission.deadline_at && (
         <>
-          {' '}
-          · deadline <Time at={admission.deadline_at} age="full" />
+          {' · deadline '}
+          <Time at={admission.deadline_at} age="full" />
         </>
       )}
-      {status.trace_id && (
-        <>
-          {' '}
-          · trace <Field name="trace_id" record={status} />
-        </>
-      )}
+      {status.trace_id && ' · trace '}
+      <Field name="trace_id" record={status} />
     </p>
   )
 }
