@@ -12,6 +12,7 @@ import { minify } from 'terser'
 import { dashboardAssets } from './dashboard-assets.mjs'
 import { publicDeclarations } from './declarations.mjs'
 import { FACES } from './faces.mjs'
+import { withHoverTexts } from './hover.mjs'
 import { esbuildLua } from './lua.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
@@ -52,7 +53,12 @@ async function shortenScripts() {
   for (const name of readdirSync(DIST, { recursive: true })) {
     if (!name.endsWith('.js')) continue
     const file = join(DIST, name)
-    const { code } = await minify(readFileSync(file, 'utf8'), { ecma: 2020, module: true, compress: false, mangle })
+    const { code } = await minify(readFileSync(file, 'utf8'), {
+      ecma: 2020,
+      module: true,
+      compress: { passes: 2, keep_fnames: true, keep_classnames: true },
+      mangle,
+    })
     writeFileSync(file, code)
   }
 }
@@ -64,7 +70,7 @@ const shortened = (text) =>
     .replace(/^ +(\*)?/gm, (_, star) => (star ? ' *' : ' '))
 
 /** Emits the declarations that the public ones lead to, one file for each source file that has some. */
-function buildDeclarations() {
+async function buildDeclarations() {
   const tsc = join(ROOT, 'node_modules/.bin/tsc')
   const { status } = spawnSync(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { cwd: ROOT, stdio: 'inherit' })
   if (status !== 0) process.exit(status ?? 1)
@@ -72,7 +78,11 @@ function buildDeclarations() {
   const files = readdirSync(DIST, { recursive: true }).filter((name) => name.endsWith('.d.ts'))
   const texts = new Map(files.map((file) => [file, readFileSync(join(DIST, file), 'utf8')]))
   const entries = Object.keys(FACES).map((name) => `${name}.d.ts`)
-  const declarations = publicDeclarations(texts, entries)
+  const declarations = await withHoverTexts(
+    ROOT,
+    publicDeclarations(texts, entries),
+    Object.values(FACES).map((path) => path.replace('src/', '')),
+  )
   for (const file of files) {
     const text = declarations.get(file)
     if (text === undefined) rmSync(join(DIST, file))
@@ -104,5 +114,5 @@ await buildScripts()
 await import(join(DIST, 'redis/index.js'))
 if (!process.argv.includes('--no-dts')) {
   await shortenScripts()
-  buildDeclarations()
+  await buildDeclarations()
 }

@@ -50,7 +50,7 @@ export interface WatchOptions {
   onChange(lists: Readonly<Record<string, WatchedList>>): void
   /** Ends the watch. */
   signal?: AbortSignal
-  /** @default globalThis.fetch */
+  /** The `fetch` to use. @default globalThis.fetch */
   fetch?: typeof globalThis.fetch
 }
 

@@ -144,7 +144,11 @@ export type ReportBrowserWindowInput = z.input<typeof ReportBrowserWindowInput>
 
 /** The live window registry; staleness, uniqueness and ownership as in the context registry. */
 export interface BrowserWindowRegistry {
-  /** @throws Refusal `invalid_input`, `identity_conflict`, `capacity_exceeded`. */
+  /**
+   * Inserts or updates a window; the times are the registry's.
+   *
+   * @throws Refusal `invalid_input`, `identity_conflict`, `capacity_exceeded`.
+   */
   report(input: ReportBrowserWindowInput): Promise<BrowserWindow>
   /**
    * Whether the window was there and not closed. A closed window reads `focused: false`; if it is reported again

@@ -298,7 +298,11 @@ export type Instance = z.infer<typeof Instance>
  * with reason `heartbeat_lost`.
  */
 export interface ConnectionRegistry {
-  /** @throws Refusal `invalid_input`, `payload_too_large` (a record over 64 KiB), `capacity_exceeded`. */
+  /**
+   * Records a new connection and returns it, with its `connection_id`. It supersedes the connection that the client had.
+   *
+   * @throws Refusal `invalid_input`, `payload_too_large` (a record over 64 KiB), `capacity_exceeded`.
+   */
   connect(input: ConnectInput): Promise<Connection>
   /**
    * Records a heartbeat and, if given, replaces the client's `metadata`. Metadata that arrives late does not replace

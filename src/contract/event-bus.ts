@@ -136,6 +136,8 @@ export interface SiteEventBus {
   /** Events that wait for one subscriber before its oldest are dropped. */
   readonly queueSize: number
   /**
+   * Sends the event to the subscriptions of a topic.
+   *
    * @returns the number of subscriptions of this process that the event reaches.
    * @throws Refusal when the event was not published and never will be, unless its `outcome` is `unknown`; any other
    * error leaves the outcome open. `invalid_input` for an event with a missing or invalid field.
@@ -146,7 +148,11 @@ export interface SiteEventBus {
    * bus shared by several nodes; for a bus without this method each process remembers its own events.
    */
   publishOnce?(topic: string, event: PublishedEvent): Promise<number | null>
-  /** @throws Refusal `invalid_input` for an invalid signal or `wake`, `closed`. */
+  /**
+   * Subscribes to the events of a topic, from now on.
+   *
+   * @throws Refusal `invalid_input` for an invalid signal or `wake`, `closed`.
+   */
   subscribe(topic: string, options?: SubscribeOptions): Subscription
   /**
    * Resolves when a new subscription would know its position, after everything published before the call on any node.

@@ -116,7 +116,11 @@ export type IdempotencyState =
  * uncertain state as certain: a claim that may have run is not free again before it expires.
  */
 export interface IdempotencyStore {
-  /** @throws Refusal `capacity_exceeded` when all keys of this viewer in this session are pending; `unavailable`. */
+  /**
+   * Claims a key for one attempt, or returns what is known of it.
+   *
+   * @throws Refusal `capacity_exceeded` when all keys of this viewer in this session are pending; `unavailable`.
+   */
   claim(claim: IdempotencyClaim): Promise<IdempotencyState>
   /** Records the result of an attempt, or `null` if it may have run: every repeat gets it. */
   keep(claim: IdempotencyClaim, answer: Invocation | null): Promise<void>

@@ -213,6 +213,8 @@ export interface OpenCall {
 /** The live correlator of calls and replies. */
 export interface RpcCorrelator {
   /**
+   * Opens a call and returns its id, which the reply must name, and the promise of its result.
+   *
    * @throws Refusal `invalid_input`, `capacity_exceeded` (too many calls pending), `command_conflict` (a call with the
    * given correlation id is pending).
    */

@@ -262,7 +262,11 @@ const isNoSite = ({ status, body }: RelayAnswer) => status === 404 && codeOf(bod
 export interface RemoteSiteRegistry {
   /** Returns a site of this host, or `null` if it is unknown. */
   get(siteId: string): Promise<Site | null>
-  /** @throws RelayError with the relay's code, e.g. `owner_mismatch` or `generic_action_name`. */
+  /**
+   * Creates the site, or replaces its declaration.
+   *
+   * @throws RelayError with the relay's code, e.g. `owner_mismatch` or `generic_action_name`.
+   */
   put(site: SiteInput): Promise<{ created: boolean; site: Site }>
   /** Whether it was there, as a site of this host. */
   delete(siteId: string): Promise<boolean>
