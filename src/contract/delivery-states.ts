@@ -40,12 +40,11 @@ const ATTEMPT_OUTCOMES = ['handed_over', 'rejected', 'timed_out'] as const
 export const AttemptOutcome = vocabulary(ATTEMPT_OUTCOMES)
 export type AttemptOutcome = z.infer<typeof AttemptOutcome>
 
-const RECOVERY_REASONS = ['ack_timeout', 'deliver_rejected', 'deliver_timed_out', 'lease_expired', 'requeued'] as const
+const RECOVERY_REASONS = ['ack_timeout', 'deliver_rejected', 'deliver_timed_out', 'lease_expired'] as const
 
 /**
  * Why another attempt was made. `ack_timeout`: delivered, not acknowledged in time. `deliver_rejected`: `deliver`
  * rejected. `deliver_timed_out`: it did not settle in time. `lease_expired`: the node went silent during the attempt.
- * `requeued`: the node did not learn about the attempt, and returned it.
  */
 export const RecoveryReason = vocabulary(RECOVERY_REASONS)
 export type RecoveryReason = z.infer<typeof RecoveryReason>

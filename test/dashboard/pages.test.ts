@@ -32,7 +32,7 @@ const PAGES: Record<string, readonly [address: string, heading: string, ...texts
     'Not proven',
   ],
   '/delivery/mailboxes': ['/delivery/mailboxes', 'Mailboxes', 'desk-3'],
-  '/delivery/nodes': ['/delivery/nodes', 'Nodes', 'node-3', 'requeued 1'],
+  '/delivery/nodes': ['/delivery/nodes', 'Nodes', 'node-3', 'lease expired 1'],
   '/delivery/tenants': ['/delivery/tenants', 'Tenants', 'scope-3'],
   '/rpc/pending': ['/rpc/pending', 'Calls', 'call-4', 'foreign'],
   '/rpc/pending/*': ['/rpc/pending/call-1', 'Call', 'inst-1'],

@@ -124,7 +124,7 @@ export function node(over: Partial<DeliveryNode> = {}): DeliveryNode {
     updated_at: at(-100),
     stale: false,
     staleness_ms: 100,
-    counters: { recovery: { requeued: 1 }, outcome: {}, acknowledgement: { acknowledged: 5 }, other: {} },
+    counters: { recovery: { lease_expired: 1 }, outcome: {}, acknowledgement: { acknowledged: 5 }, other: {} },
     ...over,
   }
 }

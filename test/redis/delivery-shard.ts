@@ -16,7 +16,7 @@ export const refOf = (command_id: string) => `${MAILBOX}:${command_id}`
 
 /** The number of arguments of each step. */
 const ARGUMENTS: Record<Step, number> = {
-  ...{ A: 17, S: 9, C: 4, G: 2, B: 3, D: 2, K: 1, O: 0, W: 4, X: 2, V: 6, L: 3, R: 4 },
+  ...{ A: 17, S: 9, C: 4, G: 2, B: 2, D: 2, K: 1, O: 0, W: 4, X: 2, V: 6, L: 3, R: 4 },
 }
 
 /** Parses the steps of a call of the store: letters and arguments. */
@@ -127,7 +127,7 @@ export function openShard(client: RedisClient, options: { maxPerUser?: number; m
       ) => run('S', refOf(id), word, '', instance, '', '', handed, acknowledges, by),
       conclude: (id: string, delivery: number, what: string, ago = 0) => run('C', refOf(id), delivery, what, ago),
       retry: (id: string, delivery: number) => run('G', refOf(id), delivery),
-      giveBack: (id: string, delivery: number, wasBegun = '') => run('B', refOf(id), delivery, wasBegun),
+      giveBack: (id: string, delivery: number) => run('B', refOf(id), delivery),
       fetch: (id: string, delivery: number) => run('D', refOf(id), delivery),
       reserve: (scope: string, id: string, ttl: number, dispatch = id, capacity = 1) =>
         run('V', scope, refOf(id), ttl, capacity, '1', dispatch),

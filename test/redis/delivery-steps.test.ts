@@ -134,17 +134,6 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     expect(givenIn(node.told())).toEqual([{ ref: refOf('c1'), delivery: '2', attempt: '1' }])
   })
 
-  it('does not count an attempt that was given back after it began against the maximum', async () => {
-    const { node } = await waiting()
-    await node.admit('c1', { maxAttempts: 1 })
-    await node.giveBack('c1', 1, '1')
-    expect(await node.status('c1')).toMatchObject({
-      attempts: { count: 2 },
-      recovery: { count: 1, reason: 'requeued' },
-      terminal: null,
-    })
-  })
-
   it('returns the running attempts of a waiter to an attach, a detach and its replacement', async () => {
     const { node } = await waiting()
     for (const id of ['c1', 'c2', 'c3']) await node.admit(id)

@@ -2,6 +2,7 @@
 
 import { raceAbort } from '../../async/abort.js'
 import { CLOSE_TIMEOUT_MS, type CloseResult, endWithin } from '../../async/ending.js'
+import { publishCommands } from '../../contract/channels.js'
 import type { DeliveryInspector } from '../../contract/delivery.js'
 import type { CommandDispatcher } from '../../contract/delivery-dispatch.js'
 import { DispatcherOptions, readDeliveryBounds, withDeadline } from '../../contract/delivery-rules.js'
@@ -54,7 +55,7 @@ export type RedisCommandDispatcher = Inspected<CommandDispatcher, DeliveryInspec
  * await dispatcher.attach({ user_id: 'u', client_id: 'c', instance_id: 'i' }, (command) => socket.send(command))
  */
 export function createRedisCommandDispatcher(options: RedisCommandDispatcherOptions): RedisCommandDispatcher {
-  return commandDispatcherOn(createStore(options, inStore(RedisDispatcherOptions)), options)
+  return publishCommands(commandDispatcherOn(createStore(options, inStore(RedisDispatcherOptions)), options))
 }
 
 /** @param sweeps Cleanup of other facilities, which the loop of this node runs. */

@@ -106,7 +106,7 @@ export function createMailboxes(options: MailboxesOptions) {
   async function giveBack(ref: string, number: string, shard: number): Promise<void> {
     const again = () => giveBack(ref, number, shard)
     try {
-      await delivery.run('B', shard, [ref, number, ''], mailboxOfRef(ref))
+      await delivery.run('B', shard, [ref, number], mailboxOfRef(ref))
     } catch (error) {
       returning.add(again)
       onError(error)

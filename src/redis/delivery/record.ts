@@ -142,8 +142,6 @@ function readStory(events: readonly string[]): Story {
       last.confirmed ||= kind === 'H'
     } else if (kind === 'R') {
       story.recoveries.push({ at: instantOf(first), reason: second })
-      // An attempt that was given back has no outcome.
-      if (second === 'requeued' && last) Object.assign(last, { ended_at: instantOf(first), reason: second })
     } else if (kind === 'K' || kind === 'N') {
       const state = kind === 'K' ? 'acknowledged' : 'refused'
       story.acknowledgement = { state, at: instantOf(first), instance_id: second }

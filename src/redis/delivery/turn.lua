@@ -11,7 +11,7 @@
 --@include ./pass.lua
 
 local STEPS = {
-  A = { admit, 17 }, S = { say, 9 }, C = { conclude, 4 }, G = { retry, 2 }, B = { give_back, 3 }, D = { fetch, 2 },
+  A = { admit, 17 }, S = { say, 9 }, C = { conclude, 4 }, G = { retry, 2 }, B = { give_back, 2 }, D = { fetch, 2 },
   K = { look_up, 1 }, O = { take_order, 0 }, W = { attach, 4 }, X = { detach, 2 }, V = { reserve, 6 }, L = { release, 3 }, R = { pass, 4 },
 }
 local FORMATS = {}

@@ -119,20 +119,13 @@ local function retry(ref, delivery)
   return '0'
 end
 
--- Returns an attempt that this incarnation will not deliver. An attempt that had not begun is removed from the history. One that
--- had begun stays there, but doesn't count against the maximum number of attempts.
-local function give_back(ref, delivery, was_begun)
+-- Returns an attempt that this incarnation will not deliver and has not begun. It is removed from the history.
+local function give_back(ref, delivery)
   local c = look(ref)
   if not c or c.state ~= 'a' or c.incarnation ~= me or c.delivery ~= delivery then return '0' end
   free_place(c)
-  if was_begun == '' then
-    c.attempts = text(c.attempts - 1)
-    c.history = match(c.history, '^(.*\n)A[^\n]*\n$') or c.history
-  else
-    c.max_attempts = text(c.max_attempts + 1)
-    note(c, 'R', '\trequeued')
-    count('recovery requeued')
-  end
+  c.attempts = text(c.attempts - 1)
+  c.history = match(c.history, '^(.*\n)A[^\n]*\n$') or c.history
   place(c)
   return '0'
 end
