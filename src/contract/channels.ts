@@ -13,7 +13,7 @@ interface Published {
 }
 
 /** Fields of messages about one command. */
-interface OfCommand extends Published {
+export interface CommandMessage extends Published {
   /** Id of the user. */
   user_id: string
   /** Id of the client. */
@@ -23,7 +23,7 @@ interface OfCommand extends Published {
 }
 
 /** Fields of messages about one call. */
-interface OfCall extends Published {
+export interface CallMessage extends Published {
   /** Id of the call; `null` if `open` threw and the caller gave none. */
   correlation_id: string | null
   /** Id of the user. */
@@ -41,7 +41,7 @@ interface OfCall extends Published {
 /** The messages of the channels by their names. Requests are on `relayscope:request`, as an `AccessRecord`. */
 export interface ChannelMessages {
   /** After `dispatcher.dispatch`. */
-  'relayscope:command:dispatch': OfCommand & {
+  'relayscope:command:dispatch': CommandMessage & {
     /** Name of the action. */
     action: string
     /** The W3C `traceparent` that the caller gave; absent without one. */
@@ -52,7 +52,7 @@ export interface ChannelMessages {
     ended: NonNullable<DeliveryStatus['terminal']>['state'] | null
   }
   /** After `deliver` of an attached connection, once per attempt. */
-  'relayscope:command:deliver': OfCommand & {
+  'relayscope:command:deliver': CommandMessage & {
     /** Id of the attached instance. */
     instance_id: string
     /** Name of the action. */
@@ -61,7 +61,7 @@ export interface ChannelMessages {
     attempt: number
   }
   /** After `dispatcher.acknowledge`. */
-  'relayscope:command:acknowledge': OfCommand & {
+  'relayscope:command:acknowledge': CommandMessage & {
     /** Id of the instance that acknowledges. */
     instance_id: string
     /** Whether it accepts or refuses the command. */
@@ -70,21 +70,21 @@ export interface ChannelMessages {
     counted: boolean | null
   }
   /** After `dispatcher.settle`. */
-  'relayscope:command:settle': OfCommand & {
+  'relayscope:command:settle': CommandMessage & {
     /** Whether the command succeeded or failed. */
     state: 'resulted' | 'failed'
     /** Whether it counted; `null` if `settle` threw. */
     counted: boolean | null
   }
   /** After `dispatcher.cancel`. */
-  'relayscope:command:cancel': OfCommand & {
+  'relayscope:command:cancel': CommandMessage & {
     /** Whether it ended the command; `null` if `cancel` threw. */
     counted: boolean | null
   }
   /** After `rpc.open`. */
-  'relayscope:call:open': OfCall
+  'relayscope:call:open': CallMessage
   /** When the result of a call is there, in the process that opened it. `error` is the rejection of `result`. */
-  'relayscope:call:end': OfCall
+  'relayscope:call:end': CallMessage
 }
 
 const channelOf = <Name extends keyof ChannelMessages>(name: Name) => createChannel<ChannelMessages[Name]>(name)
@@ -115,7 +115,7 @@ async function published<Result>(
 }
 
 /** The ids of a command in an input that may be invalid. */
-function keyOf(input: unknown): Pick<OfCommand, 'user_id' | 'client_id' | 'command_id'> {
+function keyOf(input: unknown): Pick<CommandMessage, 'user_id' | 'client_id' | 'command_id'> {
   const { user_id, client_id, command_id } = Object(input)
   return { user_id, client_id, command_id }
 }

@@ -14,7 +14,7 @@ export {
   WindowType,
 } from './browser-windows.js'
 export { Capabilities, Capability, capabilitiesOf } from './capabilities.js'
-export type { ChannelMessages } from './channels.js'
+export type { CallMessage, ChannelMessages, CommandMessage } from './channels.js'
 export { Completeness, SourceName } from './completeness.js'
 export {
   ActionDescriptor,

@@ -31,6 +31,7 @@ export type {
   ResultSink,
 } from './actions/handlers.js'
 export { createActionHandlers } from './actions/handlers.js'
+export type { ApplicationConnections } from './applications/applications.js'
 export type { HostMessage, IngestSiteMessageDeps } from './events/ingest.js'
 export { ingestCooperativeSiteMessage } from './events/ingest.js'
 export type { PublishingBus } from './events/publish-once.js'
