@@ -1,6 +1,8 @@
 /** Applications in processes of their own: the stream of their commands, and their replies, as the relay serves them. */
+
 import { createParser } from 'eventsource-parser'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { createCommandStream } from '../../src/cooperative-site/applications/stream.js'
 import { type CooperativeSiteRouterOptions, createCooperativeSiteRouter } from '../../src/cooperative-site/index.js'
 import { createMemoryFacilities } from '../../src/memory/index.js'
 import { createWorld, invokeRequest, type World } from './world.js'
@@ -153,6 +155,22 @@ describe('an application that is connected', () => {
     viewer.abort()
     expect(await application.next()).toEqual({ event: 'cancel', data: { command_id } })
     await invoked
+  })
+
+  it('gets a command whose id begins like the cancellation of another one', async () => {
+    const { deliver, frames, start } = createCommandStream(() => {})
+    const user = { user_id: 'alice', client_id: 'laptop' }
+    const command = { ...user, action: 'add', payload: null, attempt: 1, deadline_at: '2026-01-01T00:00:00.000Z' }
+    const cancelled = new AbortController()
+    start({ ...user, connection_id: 'c', instance_id: 'i', heartbeat_ms: 1 })
+    const first = deliver({ ...command, command_id: 'a' }, cancelled)
+    for (const _ of ['ready', 'a']) await frames.next()
+    await first
+    const second = deliver({ ...command, command_id: 'cancel a' }, new AbortController())
+    cancelled.abort()
+    const texts = [await frames.next(), await frames.next()].map(({ value }) => new TextDecoder().decode(value))
+    expect(texts.map((text) => /^event: (\w+)/m.exec(text)?.[1])).toEqual(['command', 'cancel'])
+    await second
   })
 
   it('does not count a command that it has not read as delivered', async () => {

@@ -91,7 +91,8 @@ function createDeliver(queue: ReturnType<typeof createQueue>, isOver: () => bool
         if (isOver()) return
         if (queue.withdraw(command_id, one)) return reject(new Refusal('cancelled'))
         const cancel = encoder.encode(encodeFrame({ event: 'cancel', data: { command_id } }))
-        queue.add(`cancel ${command_id}`, { bytes: cancel, taken: ignore, dropped: ignore })
+        // An id contains no line break, so no command has this key.
+        queue.add(`cancel\n${command_id}`, { bytes: cancel, taken: ignore, dropped: ignore })
       })
     })
 }
