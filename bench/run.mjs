@@ -42,7 +42,6 @@ const BENCHES = [
   { name: 'redis-pages', args: ['100000'], long: [], needs: ['redis-server', 'redis-cli'], seconds: 40 },
   { name: 'redis-delivery', args: ['2000'], long: [], needs: ['redis-server'], seconds: 60 },
   { name: 'store-instructions', args: ['250'], long: [], needs: ['redis-server', 'valgrind'], seconds: 120 },
-  { name: 'store-calls', needs: ['redis-server'], seconds: 30 },
   { name: 'scaling', node: ['--expose-gc'], args: ['10000'], long: [], needs: ['redis-server'], seconds: 120 },
   { name: 'plugs', needs: ['redis-server'], seconds: 120 },
   { name: 'dashboard', needs: ['chromium'], seconds: 180 },
