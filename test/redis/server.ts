@@ -48,9 +48,16 @@ export interface Server {
  */
 const PORTS = { from: 11_000, count: 11_000 }
 
-/** Returns a port that is unused, and is not used by outgoing connections. */
+/** Each process of the test run has ports of its own: a server of another test must not start where one was killed here. */
+const POOLS = 16
+const POOL = Number(process.env.VITEST_POOL_ID ?? 0) % POOLS
+const given = new Set<number>()
+
+/** Returns a port that is unused, was not returned before, and is not used by outgoing connections. */
 export async function freePort(): Promise<number> {
-  const port = PORTS.from + Math.floor(Math.random() * PORTS.count)
+  const port = PORTS.from + Math.floor(Math.random() * (PORTS.count / POOLS)) * POOLS + POOL
+  if (given.has(port)) return freePort()
+  given.add(port)
   const probe = createServer().listen(port, '127.0.0.1')
   const isFree = await once(probe, 'listening').then(
     () => true,
