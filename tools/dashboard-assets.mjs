@@ -41,7 +41,7 @@ const OURS = [
     'tone',
     'problem',
     'proves',
-    'said',
+    'caption',
     'unknowns',
     'samples',
     'stages',

@@ -191,7 +191,7 @@ function typeOfSchema(declarations, schema) {
   if (maker === 'hook') return { type: `(${named}) | null`, isOptional: true }
   return {
     type: named ?? PLAIN[maker] ?? 'number',
-    isOptional: !['whole', 'custom', 'having', 'madeBy', 'func', 'list', ...Object.keys(PLAIN)].includes(maker),
+    isOptional: !['whole', 'custom', 'withMethods', 'madeBy', 'func', 'list', ...Object.keys(PLAIN)].includes(maker),
   }
 }
 

@@ -3,7 +3,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import {
   ANYTHING,
-  boundsIn,
+  boundRules,
   checkBound,
   checkOptions,
   defineBounds,
@@ -31,7 +31,7 @@ const BOUNDS = defineBounds({
 
 const PORT_MAX = 65_535
 
-export const LISTEN_OPTIONS: Shape<ListenOptions> = { ...boundsIn(BOUNDS), host: TEXT, port: ANYTHING }
+export const LISTEN_OPTIONS: Shape<ListenOptions> = { ...boundRules(BOUNDS), host: TEXT, port: ANYTHING }
 
 /** @throws TypeError for an option that there is not, RangeError for a bound that is not a positive whole number. */
 function readOptions(options: ListenOptions) {

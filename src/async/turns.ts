@@ -71,23 +71,23 @@ function nextTurn(): Promise<void> {
 }
 
 /** What ends work early. The signal is looked at only after a turn. */
-interface Ending {
+interface Cancellable {
   readonly signal: AbortSignal
 }
 
 /** Waits for a turn where the slice is used up. @throws the signal's reason once it has aborted. */
-export async function betweenSlices(ending: Ending): Promise<void> {
+export async function betweenSlices(ctx: Cancellable): Promise<void> {
   if (isSliceOver()) await nextTurn()
-  ending.signal.throwIfAborted()
+  ctx.signal.throwIfAborted()
 }
 
 /** As `items.map(map)`, in slices. @throws the signal's reason where it aborts meanwhile. */
-export async function mapInTurns<T, U>(items: readonly T[], map: (item: T) => U, ending: Ending): Promise<U[]> {
+export async function mapInTurns<T, U>(items: readonly T[], map: (item: T) => U, ctx: Cancellable): Promise<U[]> {
   const mapped: U[] = []
   for (const item of items) {
     if (isSliceOver()) {
       await nextTurn()
-      ending.signal.throwIfAborted()
+      ctx.signal.throwIfAborted()
     }
     mapped.push(map(item))
   }
@@ -101,15 +101,15 @@ export type Steps<T> = Generator<undefined, T, undefined>
  * Runs `steps` to completion in slices; synchronously if they fit into one, or if the signal has already aborted: the
  * partial result is then still returned in time. @throws the signal's reason if it aborts while waiting for a turn.
  */
-export function inTurns<T>(steps: Steps<T>, ending: Ending): T | Promise<T> {
+export function inTurns<T>(steps: Steps<T>, ctx: Cancellable): T | Promise<T> {
   for (let step = steps.next(); ; step = steps.next()) {
     if (step.done) return step.value
     if (isSliceOver()) break
   }
-  if (ending.signal.aborted) return atOnce(steps)
+  if (ctx.signal.aborted) return atOnce(steps)
   return nextTurn().then(() => {
-    ending.signal.throwIfAborted()
-    return inTurns(steps, ending)
+    ctx.signal.throwIfAborted()
+    return inTurns(steps, ctx)
   })
 }
 

@@ -1,7 +1,7 @@
 /** The browser client of a cooperative session: subscribe to events and invoke actions over HTTP. */
 
 import { sleep } from '../async/timer.js'
-import { ANYTHING, checkOptions, FUNCTION, needed, type Shape, TEXT } from '../contract/checks.js'
+import { ANYTHING, checkOptions, FUNCTION, required, type Shape, TEXT } from '../contract/checks.js'
 import type { GapReason, SiteEvent } from '../contract/event-bus.js'
 import type { Invocation } from '../contract/invocations.js'
 import type { Json, JsonObject } from '../contract/json.js'
@@ -202,14 +202,20 @@ export interface CooperativeSiteClientOptions {
 }
 
 const OPTIONS: Shape<CooperativeSiteClientOptions> = {
-  baseUrl: needed(BASE_URL_OR_PATH),
-  sessionId: needed(TEXT),
+  baseUrl: required(BASE_URL_OR_PATH),
+  sessionId: required(TEXT),
   fetch: FUNCTION,
   headers: ANYTHING,
 }
 
 /** Known callback names, so that a misspelt one is refused: without `onEvent` a stream would be opened for nothing. */
-const SUBSCRIBER = { onEvent: needed(FUNCTION), onGap: FUNCTION, onReady: FUNCTION, onEnd: FUNCTION, signal: ANYTHING }
+const SUBSCRIBER = {
+  onEvent: required(FUNCTION),
+  onGap: FUNCTION,
+  onReady: FUNCTION,
+  onEnd: FUNCTION,
+  signal: ANYTHING,
+}
 
 const INVOKE: Shape<InvokeOptions> = { signal: ANYTHING, idempotencyKey: TEXT, timeoutMs: ANYTHING, trace: TEXT }
 

@@ -3,7 +3,16 @@
 import { invalidOption, shown } from '../contract/checks.js'
 import type { DeliveryInspector } from '../contract/delivery.js'
 import { checkId } from '../contract/ids.js'
-import { defineOptions, func, having, type Input, list, readOptions, textOrNull, timer } from '../contract/options.js'
+import {
+  defineOptions,
+  func,
+  type Input,
+  list,
+  readOptions,
+  textOrNull,
+  timer,
+  withMethods,
+} from '../contract/options.js'
 import { listCommands, readStatus } from './commands.js'
 import type { Identify } from './identity.js'
 import { listNodes } from './nodes.js'
@@ -25,7 +34,7 @@ export const BullmqOptions = defineOptions({
 })
 export interface BullmqOptions extends Input<typeof BullmqOptions> {}
 
-const QUEUE = having(...QUEUE_METHODS)
+const QUEUE = withMethods(...QUEUE_METHODS)
 
 function checkQueues(queues: readonly BullmqQueue[]): void {
   const names = new Set<string>()

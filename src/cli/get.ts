@@ -132,6 +132,6 @@ export async function get(
     return 1
   }
   if (isTable) printAnswer({ route, items, page: last }, out, err)
-  for (const said of cuts(pages, values.all)) print(err, `relayscope: ${said}`)
+  for (const cut of cuts(pages, values.all)) print(err, `relayscope: ${cut}`)
   return 0
 }

@@ -101,12 +101,12 @@ interface Io {
  * address or a header.
  */
 function createLossNote(stderr: NodeJS.WriteStream) {
-  const said = new Set<string>()
+  const warned = new Set<string>()
   return (error: unknown): void => {
     const { cause } = (error ?? {}) as { cause?: { code?: unknown } }
     const code = typeof cause?.code === 'string' ? cause.code : 'no reason given'
-    if (said.has(code)) return
-    said.add(code)
+    if (warned.has(code)) return
+    warned.add(code)
     print(stderr, `relayscope: no answer at --url: ${code}`)
   }
 }

@@ -94,5 +94,5 @@ export const CommandReplyAnswer = z
       .boolean()
       .describe('Whether it counted. Late, repeated and foreign ones don’t, and sending them again changes nothing.'),
   })
-  .describe('What became of an acknowledgement or reply.')
+  .describe('Whether an acknowledgement or reply counted.')
 export type CommandReplyAnswer = z.infer<typeof CommandReplyAnswer>

@@ -17,13 +17,13 @@ export type WindowStatus = z.infer<typeof WindowStatus>
 /** Type of a browser window. */
 export const WindowType = z
   .enum(['normal', 'popup', 'panel', 'app', 'devtools'])
-  .describe('What kind of window it is, as browsers have it.')
+  .describe("Window type, as in browsers' APIs.")
 export type WindowType = z.infer<typeof WindowType>
 
 /** Display state of a browser window. */
 export const WindowState = z
   .enum(['normal', 'minimized', 'maximized', 'fullscreen'])
-  .describe('How a window is shown, as browsers have it.')
+  .describe("Window state, as in browsers' APIs.")
 export type WindowState = z.infer<typeof WindowState>
 
 const Count = z.int().min(0)
@@ -39,8 +39,8 @@ export const BrowserWindow = z
     client_id: idField('client_id'),
     ownership: Ownership.describe('Whether it serves its user, or tasks as a worker.'),
     focused: z.boolean().nullable().describe('Whether it has the focus; `null`: not reported.'),
-    type: WindowType.nullable().describe('What kind of window it is; `null`: not reported.'),
-    state: WindowState.nullable().describe('How it is shown; `null`: not reported.'),
+    type: WindowType.nullable().describe('Window type; `null` if not reported.'),
+    state: WindowState.nullable().describe('Window state; `null` if not reported.'),
     incognito: z.boolean().nullable().describe('Whether it is a private window; `null`: not reported.'),
     tab_count: Count.nullable().describe('Tabs in it; `null`: not reported.'),
     capacity: Count.nullable().describe('Maximum number of worker contexts in it; `null`: not reported.'),

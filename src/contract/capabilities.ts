@@ -93,8 +93,8 @@ export type Capability = z.infer<typeof Capability>
 
 function booleanOf(name: string) {
   const within = CAPABILITIES.inspectorOf(name)
-  const said = name === within ? 'this inspector is there' : `the inspector \`${within}\` offers this operation`
-  return z.boolean().describe(`Whether ${said}.`)
+  const condition = name === within ? 'this inspector is there' : `the inspector \`${within}\` offers this operation`
+  return z.boolean().describe(`Whether ${condition}.`)
 }
 
 /**

@@ -109,9 +109,9 @@ export function resolveBounds<N extends string>(
 /** The check of one option. */
 export interface Rule {
   /** The expectation, as in error messages: "expected …". */
-  readonly said: string
+  readonly expected: string
   test(value: unknown): boolean
-  readonly isNeeded?: true
+  readonly isRequired?: true
   /** Whether the value may hold a credential, so that no error shows it. */
   readonly isPrivate?: true
   /** The checks of nested options. */
@@ -119,14 +119,14 @@ export interface Rule {
 }
 
 /** The rule of a required option. */
-export interface NeededRule extends Rule {
-  readonly isNeeded: true
+export interface RequiredRule extends Rule {
+  readonly isRequired: true
 }
 
 /** A rule for each option of `O`; the compiler reports one that is missing. */
-export type Shape<O> = { readonly [Name in keyof Required<O>]: undefined extends O[Name] ? Rule : NeededRule }
+export type Shape<O> = { readonly [Name in keyof Required<O>]: undefined extends O[Name] ? Rule : RequiredRule }
 
-const rule = (said: string, test: (value: unknown) => boolean): Rule => ({ said, test })
+const rule = (expected: string, test: (value: unknown) => boolean): Rule => ({ expected, test })
 
 /** For an option that the factory checks itself, like a limit. */
 export const ANYTHING = rule('any value', () => true)
@@ -137,23 +137,24 @@ export const LIST = rule('an array', Array.isArray)
 export const OBJECT = rule('an object', (value) => value !== null && typeof value === 'object' && !Array.isArray(value))
 
 /** An object or a function with these methods. */
-export const having = (...methods: string[]): Rule =>
+export const withMethods = (...methods: string[]): Rule =>
   rule(`an object with ${methods.map((name) => `${name}()`).join(', ')}`, (value) =>
     methods.every((name) => typeof (value as Record<string, unknown> | null | undefined)?.[name] === 'function'),
   )
 
-const orNull = ({ said, test }: Rule): Rule => rule(`${said} or null`, (value) => value === null || test(value))
+const nullable = ({ expected, test }: Rule): Rule =>
+  rule(`${expected} or null`, (value) => value === null || test(value))
 
 /** A hook; `null` turns it off. */
-export const HOOK = orNull(FUNCTION)
+export const HOOK = nullable(FUNCTION)
 
 /** An object with nested options. */
 export const optionsOf = (shape: Readonly<Record<string, Rule>>): Rule => ({ ...OBJECT, shape })
 
-export const needed = (rule: Rule): NeededRule => ({ ...rule, isNeeded: true })
+export const required = (rule: Rule): RequiredRule => ({ ...rule, isRequired: true })
 
 /** Rules for limits, which `resolveBounds` checks. */
-export const boundsIn = <N extends string>(bounds: Bounds<N>): Record<N, Rule> =>
+export const boundRules = <N extends string>(bounds: Bounds<N>): Record<N, Rule> =>
   Object.fromEntries(Object.keys(bounds).map((name) => [name, ANYTHING])) as Record<N, Rule>
 
 /**
@@ -163,7 +164,7 @@ export const boundsIn = <N extends string>(bounds: Bounds<N>): Record<N, Rule> =
  * @throws TypeError for an unknown, missing or invalid option; it names the option and what is expected.
  *
  * @example
- * checkOptions(options, { sites: needed(having('get')), onError: HOOK })
+ * checkOptions(options, { sites: required(withMethods('get')), onError: HOOK })
  */
 export function checkOptions(given: unknown, shape: Readonly<Record<string, Rule>>, path = ''): void {
   if (!OBJECT.test(given)) throw new TypeError(invalidOption(path.slice(0, -1), 'an object', given))
@@ -174,11 +175,11 @@ export function checkOptions(given: unknown, shape: Readonly<Record<string, Rule
 
 /** `checkOptions` that ignores unknown names, for an object that is passed as a whole. */
 export function checkParts(given: unknown, shape: Readonly<Record<string, Rule>>, path = ''): void {
-  for (const [name, { said, test, isNeeded, isPrivate, shape: own }] of Object.entries(shape)) {
+  for (const [name, { expected, test, isRequired, isPrivate, shape: own }] of Object.entries(shape)) {
     const value = (given as Readonly<Record<string, unknown>> | null | undefined)?.[name]
-    if (value === undefined && !isNeeded) continue
-    if (value === undefined) throw missingOption(path + name, said)
-    if (!test(value)) throw new TypeError(invalidOption(path + name, said, ...(isPrivate ? [] : [value])))
+    if (value === undefined && !isRequired) continue
+    if (value === undefined) throw missingOption(path + name, expected)
+    if (!test(value)) throw new TypeError(invalidOption(path + name, expected, ...(isPrivate ? [] : [value])))
     if (own) checkOptions(value, own, `${path}${name}.`)
   }
 }
@@ -187,6 +188,6 @@ export function checkParts(given: unknown, shape: Readonly<Record<string, Rule>>
  * The default share of one user in a limit that all users share: a tenth, so that one user cannot use up most of it; two if
  * the limit is below twenty.
  */
-export function shareOf(bound: number): number {
+export function defaultShare(bound: number): number {
   return Math.min(bound, Math.max(2, Math.floor(bound / 10)))
 }

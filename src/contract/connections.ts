@@ -27,7 +27,7 @@ const Count = z.int().min(0)
 export const ChurnMinute = z
   .object({
     minute: Timestamp.describe('When the minute began.'),
-    opened: Count.describe('Connections that were made.'),
+    opened: Count.describe('Connections opened in this minute.'),
     ended: z
       .record(Reason, Count)
       .describe(
@@ -44,9 +44,9 @@ export const ConnectionChurn = z
       .array(ChurnMinute)
       .max(CHURN_MINUTES)
       .describe('The observed minutes, oldest first; nothing is known about missing ones.'),
-    observed_at: Timestamp.describe('When this was looked at.'),
+    observed_at: Timestamp.describe('When this was read.'),
   })
-  .describe('How many connections came and went in each of the last sixty minutes.')
+  .describe('Connections opened and ended in each of the last sixty minutes.')
 export type ConnectionChurn = z.infer<typeof ConnectionChurn>
 
 /** The number of the minute that `epochMs` is in. */
@@ -59,7 +59,7 @@ export type ClientType = z.infer<typeof ClientType>
 /** Status of a connection. */
 export const ConnectionStatus = z
   .enum(['connected', 'disconnected'])
-  .describe('Whether a connection is there, as its latest sign of life has it.')
+  .describe('Status derived from the last heartbeat.')
 export type ConnectionStatus = z.infer<typeof ConnectionStatus>
 
 /** One connection of one instance of a client. A disconnected one is kept for a while, so that a reader can see it go. */
@@ -71,10 +71,10 @@ export const Connection = z
     instance_id: idField('instance_id'),
     client_type: ClientType.describe('What kind of program the client is.'),
     node_id: z.string().nullable().describe('The node that holds the connection; `null` in a single-node deployment.'),
-    status: ConnectionStatus.describe('Whether it is there, as its latest sign of life has it.'),
+    status: ConnectionStatus.describe('Whether it is connected, according to its last heartbeat.'),
     connected_at: Timestamp.describe('When it was registered.'),
-    last_seen_at: Timestamp.describe('Its latest sign of life.'),
-    disconnected_at: Timestamp.nullable().describe('When it went; `null` while it is connected.'),
+    last_seen_at: Timestamp.describe('Time of its last heartbeat.'),
+    disconnected_at: Timestamp.nullable().describe('When it disconnected; `null` while it is connected.'),
     ended_reason: Reason.nullable()
       .optional()
       .describe('Why the connection ended; `null` while connected, or without a reason.'),

@@ -17,7 +17,7 @@ export const ContextStatus = z
 export type ContextStatus = z.infer<typeof ContextStatus>
 
 /** Owner of a context or window: the user or a worker. */
-export const Ownership = z.enum(['user-owned', 'worker']).describe('Who uses it: the user, or tasks.')
+export const Ownership = z.enum(['user-owned', 'worker']).describe('Whether the user or tasks use it.')
 export type Ownership = z.infer<typeof Ownership>
 
 /** An execution site in its current registry state; no history. */
@@ -41,7 +41,7 @@ export const Context = z
     created_at: Timestamp.describe('When it was first reported.'),
     updated_at: Timestamp.describe('When it was last reported or changed.'),
   })
-  .describe('An execution site (a browser tab, a console flow) in its current registry state; no history.')
+  .describe('An execution context (a browser tab, a console flow) in its current state; no history.')
 export type Context = z.infer<typeof Context>
 
 /** Filters of `/contexts`. */

@@ -7,9 +7,9 @@ import { inputObject } from './input.js'
 import { count, defineOptions, duration, type Input } from './options.js'
 import type { Awaitable, Examined, InspectionContext, Pingable } from './page.js'
 
-const Entries = z.int().min(0).describe('Messages that are remembered now.')
-const Accepted = z.int().min(0).describe('Claims that were granted and not given back.')
-const Duplicates = z.int().min(0).describe('Claims that were refused because the message had been seen.')
+const Entries = z.int().min(0).describe('Messages remembered now.')
+const Accepted = z.int().min(0).describe('Claims granted and not released.')
+const Duplicates = z.int().min(0).describe('Claims refused because the message was already claimed.')
 
 /** The deduplicator as a whole. */
 export const DeduplicatorSummary = z
@@ -25,7 +25,7 @@ export const DeduplicatorSummary = z
     duplicates: Duplicates,
     evicted: z.int().min(0).describe('Entries evicted before their expiry because the capacity was reached.'),
   })
-  .describe('The deduplicator as a whole. Its counters run since the deduplicator was made.')
+  .describe('The whole deduplicator. Its counters start when it is created.')
 export type DeduplicatorSummary = z.infer<typeof DeduplicatorSummary>
 
 /** One user's part. */

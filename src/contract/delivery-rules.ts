@@ -25,13 +25,13 @@ import {
   custom,
   defineOptions,
   duration,
-  having,
   type Input,
   object,
   readParts,
   text,
   timer,
   whole,
+  withMethods,
 } from './options.js'
 
 /** @throws Refusal `invalid_identity` for ids that no command can have, because they are not one path segment. */
@@ -201,8 +201,8 @@ export function measure(histograms: LatencyHistograms, times: StepTimes, command
 }
 
 /** Converts a capacity returned by a host's function to whole commands. An invalid value is 0. */
-function toCapacity(said: unknown): number {
-  return typeof said === 'number' && !Number.isNaN(said) ? Math.floor(said) : 0
+function toCapacity(value: unknown): number {
+  return typeof value === 'number' && !Number.isNaN(value) ? Math.floor(value) : 0
 }
 
 /** A capacity as it is shown: `null` without a bound. */
@@ -233,7 +233,7 @@ export const DispatcherOptions = defineOptions({
   /** Name of this node in the records, unique in a deployment. @default 'local', over a shared store random */
   nodeId: text().optional(),
   /** Who is current. Without it the instance that attached last is. */
-  connections: having<Pick<ConnectionRegistry, 'currentInstance'>>('currentInstance').optional(),
+  connections: withMethods<Pick<ConnectionRegistry, 'currentInstance'>>('currentInstance').optional(),
   /** Timeout for `deliver()`, then again for the acknowledgement, in milliseconds. @default 5000 */
   ackTimeoutMs: timer(5_000),
   /** Attempts of a command that names none. @default 5 */

@@ -4,7 +4,7 @@ import { toReason } from './ids.js'
 import { COUNTER_NAMES } from './limits.js'
 
 /** Whether a command was admitted or rejected. */
-export const AdmissionState = z.enum(['admitted', 'rejected']).describe('Whether a command was let in.')
+export const AdmissionState = z.enum(['admitted', 'rejected']).describe('Whether a command was admitted.')
 /** Whether the client acknowledged or refused a command. */
 export const AcknowledgementState = z.enum(['none', 'acknowledged', 'refused'])
 /** How a command ended. */

@@ -56,7 +56,7 @@ const Quantiles = z.object({
   p50_ms: Count.nullable().describe('The median, in ms; `null` without a sample.'),
   p95_ms: Count.nullable().describe('95 % took at most this long, in ms; `null` without a sample.'),
   p99_ms: Count.nullable().describe('99 % took at most this long, in ms; `null` without a sample.'),
-  sample_size: Count.describe('Commands that these are taken from: those of the sample that made this step.'),
+  sample_size: Count.describe('Number of commands measured: those of the sample that reached this step.'),
 })
 
 const Latency = z.object(
@@ -104,8 +104,8 @@ export const NO_LEGACY = {
 export const DeliverySummary = z
   .object({
     deployment_id: z.string().nullable().describe(NAMES.deployment_id),
-    mode: DeploymentMode.describe('How the deployment is made up.'),
-    tracked_commands: Count.describe('Commands that are admitted and not terminal.'),
+    mode: DeploymentMode.describe('Whether the deployment is one process or several over one store.'),
+    tracked_commands: Count.describe('Admitted commands that have not ended.'),
     by_state: countsOf(CommandState.options)
       .nullable()
       .describe(
@@ -129,22 +129,22 @@ export const DeliverySummary = z
     oldest_queued_age_ms: Count.nullable().describe(
       'How long the oldest command of the sample has been queued, in ms; `null` for none.',
     ),
-    sample_size: Count.describe('Commands that `oldest_queued_age_ms` is taken from: no global maximum.'),
+    sample_size: Count.describe('Size of the sample behind `oldest_queued_age_ms`, which is not a global maximum.'),
     oldest_open_age_ms: Count.nullable().describe(
       'How long ago the oldest command that has not ended was admitted, acknowledged ones included, in ms; `null` for none, or if not known. The latencies leave it out, because it has not ended.',
     ),
     latency: Latency.nullable().describe(
-      `How long the commands took that ended last, at most ${LATENCY_SAMPLE}, refused admissions excluded. \`null\` if not known.`,
+      `Durations of the commands that ended last, at most ${LATENCY_SAMPLE}, rejected admissions excluded. \`null\` if not known.`,
     ),
     legacy_stream_depth: Count.nullable().describe('Entries in the legacy stream; `null` if not known.'),
     legacy_pending_depth: Count.nullable().describe(
-      'Entries that its group was given and has not acknowledged; `null` if not known.',
+      'Entries delivered to its group and not acknowledged; `null` if not known.',
     ),
-    legacy_stream_lag: Count.nullable().describe('Entries that its group was never given; `null` if not known.'),
+    legacy_stream_lag: Count.nullable().describe('Entries never delivered to its group; `null` if not known.'),
     legacy_reason: LegacyReason.nullable().describe(
       'Why a legacy number is `null`; `null` when all three are known. `not_configured`: no legacy stream is configured. `stream_missing`, `group_missing`: it does not exist. `lag_unknown`: the store cannot compute the lag, because entries were deleted or the group started in the middle. `unreadable`: the read was denied or failed.',
     ),
-    observed_at: Timestamp.describe('When this was looked at.'),
+    observed_at: Timestamp.describe('When this was read.'),
   })
   .describe('Delivery as a whole.')
 export type DeliverySummary = z.infer<typeof DeliverySummary>
@@ -156,14 +156,12 @@ export const DeliveryMinute = z
   .object({
     minute: Timestamp.describe('When the minute began.'),
     admitted: Count.describe('Commands that were admitted.'),
-    ended: countsOf(TerminalState.options).describe(
-      'Commands whose end was recorded, by how they ended; `rejected` has refused admissions.',
-    ),
+    ended: countsOf(TerminalState.options).describe('Ended commands by outcome; `rejected` counts refused admissions.'),
     open: OpenCounts.nullable().describe(
       'Unfinished commands by state, as last counted within the minute. `null` if they were not counted, and under a filter.',
     ),
   })
-  .describe('What happened to commands in one minute that was watched.')
+  .describe('What happened to commands in one observed minute.')
 export type DeliveryMinute = z.infer<typeof DeliveryMinute>
 
 /** Commands per minute of the last hour. */
@@ -172,7 +170,7 @@ export const DeliveryChurn = z
     items: z
       .array(DeliveryMinute)
       .max(CHURN_MINUTES)
-      .describe('The minutes that were watched, oldest first. Nothing is known of a missing minute.'),
+      .describe('The observed minutes, oldest first. Nothing is known about a missing minute.'),
     observed_at: Timestamp.describe('When this was read.'),
   })
   .describe('How many commands were admitted and ended in each of the last sixty minutes.')

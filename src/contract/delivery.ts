@@ -32,8 +32,8 @@ export * from './delivery-summary.js'
 const Count = z.int().min(0)
 
 const NodeCounters = z.object({
-  recovery: Counters.describe('Further attempts, by why they were due.'),
-  outcome: Counters.describe('Ends of commands and refused admissions, by outcome.'),
+  recovery: Counters.describe('Further attempts, by reason.'),
+  outcome: Counters.describe('Ended commands and rejected admissions, by outcome.'),
   acknowledgement: Counters.describe('Acknowledgements and results from clients, by kind.'),
   other: Counters.describe('Other events counted by the node.'),
 })
@@ -48,21 +48,23 @@ export const DeliveryNode = z
     mailbox_listener_alive: z
       .boolean()
       .nullable()
-      .describe('Whether it receives wake-ups; `null` without such a listener, or if unknown.'),
+      .describe('Whether messages of the store reach it; `null` without such a listener, or if unknown.'),
     reconciliation_loop_alive: z
       .boolean()
       .nullable()
       .describe('Whether its reconciliation loop runs; `null` without such a loop, or if unknown.'),
-    active_drainers: Count.nullable().describe('Clients that are being handed a command now; `null` if not known.'),
-    connection_waiters: Count.nullable().describe('Connections that wait for commands now; `null` if not known.'),
+    active_drainers: Count.nullable().describe(
+      'Clients that a command is being delivered to now; `null` if not known.',
+    ),
+    connection_waiters: Count.nullable().describe('Attached connections; `null` if not known.'),
     updated_at: Timestamp.nullable().describe('When it last reported; `null` if nodes do not report.'),
-    stale: z.boolean().nullable().describe('Whether it has been silent for too long; `null` if unknown.'),
-    staleness_ms: Count.nullable().describe('How long it has been silent, in ms; `null` if unknown.'),
+    stale: z.boolean().nullable().describe('Whether its last report is too old; `null` if unknown.'),
+    staleness_ms: Count.nullable().describe('Time since its last report, in ms; `null` if unknown.'),
     counters: NodeCounters.describe('Counters since its start, by low-cardinality names.'),
     latency: LatencyHistograms.nullable()
       .optional()
       .describe(
-        'How long the steps of the commands took that ended at this node since its start, refused admissions excluded. `null` or absent if not known.',
+        'Durations of the steps of commands that ended at this node since it started, rejected admissions excluded. `null` or absent if not known.',
       ),
     metadata: HostMetadata.optional().describe(`Host-supplied metadata of the node, at most ${METADATA_BYTES} bytes.`),
   })
@@ -74,18 +76,18 @@ export const DeliveryTenant = z
   .object({
     scope_id: idField('scope_id'),
     reserved_commands: Count.describe('Commands that hold a reservation.'),
-    oldest_deadline_at: Timestamp.nullable().describe('Their earliest deadline; `null` for none.'),
+    oldest_deadline_at: Timestamp.nullable().describe('Their earliest deadline; `null` if there are none.'),
     capacity: Count.nullable()
       .optional()
-      .describe('Most reservations, as the latest admission was held to; `null` where unknown or without a bound.'),
+      .describe('Capacity that the latest admission was checked against; `null` if unknown or unlimited.'),
     metadata: HostMetadata.optional().describe(`Host-supplied metadata of the scope, at most ${METADATA_BYTES} bytes.`),
   })
   .describe('One admission scope with reservations; it does not necessarily map to a commercial tenant.')
 export type DeliveryTenant = z.infer<typeof DeliveryTenant>
 
 const Admission = z.object({
-  state: AdmissionState.describe('Whether it was let in.'),
-  at: Timestamp.describe('When that was decided.'),
+  state: AdmissionState.describe('Whether it was admitted.'),
+  at: Timestamp.describe('When the decision was made.'),
   scope_id: idField('scope_id'),
   deadline_at: Timestamp.nullable().describe('When it expires; `null` where it does not.'),
 })
@@ -94,9 +96,9 @@ const Admission = z.object({
 export const ATTEMPTS_KEPT = 16
 
 const Attempt = z.object({
-  number: z.int().min(1).describe('Its number among the attempts of the command, from 1.'),
-  at: Timestamp.nullable().describe('When it was claimed; `null` if not known.'),
-  node_id: z.string().nullable().describe('The node that claimed it; `null` if not known.'),
+  number: z.int().min(1).describe('Number of the attempt, from 1.'),
+  at: Timestamp.nullable().describe('When the attempt started; `null` if not known.'),
+  node_id: z.string().nullable().describe('The node that made the attempt; `null` if not known.'),
   instance_id: z.string().nullable().describe('The instance of the client that it was for; `null` if not known.'),
   outcome: AttemptOutcome.nullable().describe('The outcome; `null` while the attempt is pending.'),
   ended_at: Timestamp.nullable().describe('When that was recorded; `null` while it is under way, or if not known.'),
@@ -107,30 +109,33 @@ const Attempt = z.object({
 export type Attempt = z.infer<typeof Attempt>
 
 const Attempts = z.object({
-  count: Count.describe('Attempts that were claimed.'),
-  confirmed: Count.describe('Attempts whose `deliver` resolved: confirmed deliveries.'),
+  count: Count.describe('Number of attempts.'),
+  confirmed: Count.describe('Number of attempts whose `deliver` resolved.'),
   handed_over_at: Timestamp.nullable().describe(
     'When `deliver` first resolved; `null` if it has not, or if not known.',
   ),
-  last_at: Timestamp.nullable().describe('When the latest was claimed; `null` before the first.'),
-  last_node_id: z.string().nullable().describe('The node that claimed it; `null` before the first.'),
+  last_at: Timestamp.nullable().describe('When the latest attempt started; `null` before the first.'),
+  last_node_id: z.string().nullable().describe('The node of the latest attempt; `null` before the first.'),
   last_outcome: AttemptOutcome.nullable().describe(
     'The outcome of that attempt; `null` before the first, and while it is pending.',
   ),
   items: z.array(Attempt).max(ATTEMPTS_KEPT).describe(`The latest attempts, oldest first, at most ${ATTEMPTS_KEPT}.`),
-  omitted: Count.describe('Attempts before these, which are not kept one by one.'),
+  omitted: Count.describe('Number of earlier attempts, which are not listed.'),
 })
 
 const Acknowledgement = z.object({
   state: AcknowledgementState.describe("The client's acknowledgement, if any."),
-  at: Timestamp.nullable().describe('When it gave it; `null` without one.'),
-  instance_id: z.string().nullable().describe('The instance that gave it; `null` without one.'),
+  at: Timestamp.nullable().describe('When the client acknowledged or refused the command; `null` if it did not.'),
+  instance_id: z
+    .string()
+    .nullable()
+    .describe('The client instance that acknowledged or refused it; `null` if none did.'),
 })
 
 const Recovery = z.object({
-  count: Count.describe('How often another attempt was due.'),
-  last_at: Timestamp.nullable().describe('When that was last so; `null` for never.'),
-  reason: RecoveryReason.nullable().describe('Why it was so then; `null` for never.'),
+  count: Count.describe('Number of further attempts that were scheduled.'),
+  last_at: Timestamp.nullable().describe('When that was last the case; `null` if never.'),
+  reason: RecoveryReason.nullable().describe('The reason at that time; `null` if never.'),
 })
 
 const Terminal = z.object({
@@ -145,13 +150,13 @@ export const DeliveryStatus = z
     user_id: z.string().nullable().describe(`${NAMES.user_id} \`null\` if unknown.`),
     client_id: z.string().nullable().describe(`${NAMES.client_id} \`null\` if there is none, or if unknown.`),
     command_id: idField('command_id'),
-    admission: Admission.describe('Whether it was let in, by when, and on whose account.'),
+    admission: Admission.describe('Whether and when it was admitted, its deadline and its scope.'),
     attempts: Attempts.describe(
       "Attempts to deliver the command. An attempt is one call of a consumer's `deliver`; its outcome describes the delivery, not the command.",
     ),
     acknowledgement: Acknowledgement.describe("The client's acknowledgement."),
-    recovery: Recovery.describe('Further attempts, and why they were due.'),
-    terminal: Terminal.nullable().describe('Its end; `null` while it is tracked.'),
+    recovery: Recovery.describe('Further attempts, and why they were scheduled.'),
+    terminal: Terminal.nullable().describe('How it ended; `null` while it has not.'),
     ...TRACE_FIELDS,
   })
   .describe('The evidence about one command. No single field proves that an external effect happened.')
@@ -193,7 +198,7 @@ export const DeliveryMailbox = z
     node_id: z.string().nullable().describe('The node where it is attached; `null` if not known.'),
     attached_at: Timestamp.nullable().describe('Since when it is attached; `null` if not known.'),
     waiting_commands: Count.nullable().describe(
-      'Commands that are ready to be delivered and have not been claimed; one whose deadline has just passed may be among them. `null` if not known.',
+      'Commands that wait for an attempt; one whose deadline has just passed may be included. `null` if not known.',
     ),
   })
   .describe('One mailbox that a connection is attached to, and how many commands wait in it.')

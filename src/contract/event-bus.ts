@@ -186,7 +186,7 @@ export const ReadyFrame = z
     replay: z.literal(false).describe('Nothing from before is replayed: refetch what you show.'),
     heartbeat_ms: Count.describe('Silence after which a comment is written, in ms.'),
   })
-  .describe('`ready`: the stream lives.')
+  .describe('`ready`: the stream is open.')
 export type ReadyFrame = z.infer<typeof ReadyFrame>
 
 /** The `gap` frame, which marks lost events. */
@@ -204,7 +204,7 @@ export type GapFrame = z.infer<typeof GapFrame>
 /** Why a stream ends. */
 export const EndReason = z
   .enum(['session_closed', 'session_expired', 'policy_revoked', 'shutdown'])
-  .describe('Why a stream ends. After `shutdown` it is worth coming back.')
+  .describe('Why a stream ends. After `shutdown`, reconnect.')
 export type EndReason = z.infer<typeof EndReason>
 
 /** `end`, the last frame. */

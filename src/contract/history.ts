@@ -6,7 +6,7 @@ import { inputObject } from './input.js'
 import { JsonValue } from './json.js'
 import { RECORD_BYTES } from './limits.js'
 import type { FoldedPart, UserIndex } from './observation.js'
-import { count, defineOptions, derived, func, having, type Input, timer } from './options.js'
+import { count, defineOptions, derived, func, type Input, timer, withMethods } from './options.js'
 import type { Awaitable, InspectionContext, Page, PageQuery, Sample } from './page.js'
 import { TRACE_FIELDS, Traceparent } from './trace.js'
 
@@ -146,7 +146,7 @@ export interface SpillStore {
 }
 
 /** The check of an option that takes a spill store. */
-export const SPILL_STORE = having<SpillStore>('put', 'get', 'delete')
+export const SPILL_STORE = withMethods<SpillStore>('put', 'get', 'delete')
 
 /** Adds a stream to its user's observation. */
 export function foldStream(part: FoldedPart): void {

@@ -79,7 +79,7 @@ export const NAMES = {
   instance_id: 'The instance of the client: one start of it, such as one page load.',
   message_id: 'The message, within its stream.',
   node_id: 'The node.',
-  scope_id: 'Whose capacity is reserved.',
+  scope_id: 'The scope whose capacity the command reserves.',
   session_id: 'The session.',
   site_id: 'The site.',
   subscription_id: 'The viewer stream, as named in its `ready` frame.',

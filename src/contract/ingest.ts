@@ -14,7 +14,7 @@ import {
 import { idField, idInput, SegmentId, Timestamp } from './ids.js'
 import { parseInput } from './input.js'
 import { JsonValue } from './json.js'
-import { defineOptions, having, type Input, readParts } from './options.js'
+import { defineOptions, type Input, readParts, withMethods } from './options.js'
 import { Traceparent } from './trace.js'
 
 // Names of history streams: every id one percent-encoded segment, everything under the user who sent it.
@@ -51,7 +51,7 @@ export const isReservedStream = (stream: string): boolean => RESERVED.test(strea
 /** Who sent a message the first time, and when it was retained. */
 export const FirstAccepted = z
   .object({ client_id: idField('client_id'), at: Timestamp.describe('When it was retained.') })
-  .describe('Who sent a message the first time.')
+  .describe('The first sender of a message.')
 export type FirstAccepted = z.infer<typeof FirstAccepted>
 
 /** The result of an ingested message. A refused one throws, so `accepted` is always true: the history holds it once. */
@@ -70,11 +70,11 @@ export type Ingest = (message: AppendInput) => Promise<IngestAnswer>
 /** Options of `createIngest`. */
 export const IngestOptions = defineOptions({
   /** Registry that tells whether the sending instance is current. */
-  connections: having<Pick<ConnectionRegistry, 'isCurrentInstance'>>('isCurrentInstance'),
+  connections: withMethods<Pick<ConnectionRegistry, 'isCurrentInstance'>>('isCurrentInstance'),
   /** Deduplicator that claims each message id. */
-  deduplicator: having<Deduplicator>('claim', 'release'),
+  deduplicator: withMethods<Deduplicator>('claim', 'release'),
   /** History that retains accepted messages. */
-  history: having<MessageHistory>('append'),
+  history: withMethods<MessageHistory>('append'),
 })
 export interface IngestOptions extends Input<typeof IngestOptions> {}
 
@@ -219,8 +219,8 @@ export type NotPublishedReason = z.infer<typeof NotPublishedReason>
  */
 export const SiteMessageAnswer = z
   .object({
-    accepted: z.boolean().describe('Whether the relay holds it.'),
-    duplicate: z.boolean().describe('Whether it had held it before; it holds it once.'),
+    accepted: z.boolean().describe('Whether the relay stored the message.'),
+    duplicate: z.boolean().describe('Whether the relay had the message already; it keeps one copy.'),
     first: FirstAccepted.nullable()
       .optional()
       .describe('For a duplicate: sender and time of the first message; `null` if not known.'),

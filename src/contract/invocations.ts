@@ -50,7 +50,7 @@ export const Invocation = z
     status: z.enum(['succeeded', 'failed']).describe('Whether the application succeeded.'),
     result: JsonValue.describe('The returned JSON value; `null` if it failed.'),
     error: InvocationError.nullable().describe('Why it failed; `null` where it did not.'),
-    started_at: Timestamp.describe('When the relay took it on.'),
+    started_at: Timestamp.describe('When the relay accepted the call.'),
     finished_at: Timestamp.describe('When the result arrived.'),
   })
   .describe('The result of an invocation that the application answered.')

@@ -1,6 +1,6 @@
 /** Declares the options of a factory once: types, defaults and the public interface. */
 import * as z from 'zod'
-import { integerRange, invalidOption, missingOption, shareOf, TIMER_MAX_MS, unknownOption } from './checks.js'
+import { defaultShare, integerRange, invalidOption, missingOption, TIMER_MAX_MS, unknownOption } from './checks.js'
 
 /** The longest duration, a century: a date that far ahead is still exact. */
 const DURATION_MAX_MS = 3_155_760_000_000
@@ -53,8 +53,8 @@ export function derived<N extends string>(make: (read: Readonly<Record<N, number
   return schema as never
 }
 
-/** The share of one user in the limit `name`; see `shareOf`. */
-export const share = (name: string): WithDefault => derived((read) => shareOf(read[name] as number))
+/** The share of one user in the limit `name`; see `defaultShare`. */
+export const share = (name: string): WithDefault => derived((read) => defaultShare(read[name] as number))
 
 export const func = <F>(): z.ZodCustom<F, F> => custom('a function', isFunction)
 /** A hook; `null` turns it off. */
@@ -68,12 +68,12 @@ export const list = <T>(): z.ZodCustom<T, T> => custom('an array', Array.isArray
 export const object = <T>(): z.ZodCustom<T, T> => custom('an object', isObject)
 
 /** An object or a function with `methods`. */
-export const having = <T>(...methods: string[]): z.ZodCustom<T, T> => withMethods('an object', methods)
-/** `having` that names the factories which return one: errors say "expected `factories` or an object with …". */
+export const withMethods = <T>(...methods: string[]): z.ZodCustom<T, T> => customWithMethods('an object', methods)
+/** `withMethods` that names the factories which return one: errors say "expected `factories` or an object with …". */
 export const madeBy = <T>(factories: string, ...methods: string[]): z.ZodCustom<T, T> =>
-  withMethods(`${factories} or an object`, methods)
+  customWithMethods(`${factories} or an object`, methods)
 
-const withMethods = <T>(expected: string, methods: string[]) =>
+const customWithMethods = <T>(expected: string, methods: string[]) =>
   custom<T>(`${expected} with ${methods.map((name) => `${name}()`).join(', ')}`, (value) =>
     methods.every((name) => isFunction((value as Record<string, unknown> | null | undefined)?.[name])),
   )

@@ -6,7 +6,7 @@ import { type Family, foldUsers } from './family.js'
 import { filterBy, Id, idField, Timestamp } from './ids.js'
 import { inputObject, Signal } from './input.js'
 import { addNames, type FoldedPart, type UserIndex } from './observation.js'
-import { count, defineOptions, func, having, type Input, share, timer } from './options.js'
+import { count, defineOptions, func, type Input, share, timer, withMethods } from './options.js'
 import type { Awaitable, InspectionContext, Page, PageQuery } from './page.js'
 import { byTraceId, TRACE_FIELDS, Traceparent } from './trace.js'
 
@@ -122,15 +122,17 @@ export const RpcSummary = z
   .object({
     pending: Count.describe('Calls that wait within their deadline: those of `/rpc/pending`.'),
     oldest_started_at: Timestamp.nullable().describe(
-      'When the call was opened that has waited longest, an overdue one too; `null` where none waits.',
+      'When the oldest waiting call was opened, overdue ones included; `null` if none waits.',
     ),
-    oldest_age_ms: Count.nullable().describe('How long that one has waited, in ms; `null` where none waits.'),
+    oldest_age_ms: Count.nullable().describe(
+      'How long the oldest waiting call has waited, in ms; `null` if none waits.',
+    ),
     overdue: Count.describe(
       'Calls past their deadline that have not been removed yet: those of `/rpc/pending?overdue=true`.',
     ),
     counters: CallCounters.describe('Counters of calls and replies.'),
     counting_since: Timestamp.nullable().describe('When the first was counted; `null` where none has been.'),
-    observed_at: Timestamp.describe('When this was looked at.'),
+    observed_at: Timestamp.describe('When this was read.'),
   })
   .describe(
     'Pending calls and counters from one moment: `opened` is `succeeded + failed + timed_out + cancelled + pending + overdue`.',
@@ -242,7 +244,7 @@ export const RpcOptions = defineOptions({
    * Used by the inspector to check whether an instance is the current one. @default none; over a shared store the
    * connection registry of the deployment
    */
-  connections: having<Pick<ConnectionRegistry, 'currentInstance'>>('currentInstance').optional(),
+  connections: withMethods<Pick<ConnectionRegistry, 'currentInstance'>>('currentInstance').optional(),
 })
 export interface RpcOptions extends Input<typeof RpcOptions> {}
 

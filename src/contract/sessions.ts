@@ -4,7 +4,7 @@ import { Refusal } from '../refusal.js'
 import type { Family } from './family.js'
 import { filterBy, Id, idField, randomUuid, SegmentId, Timestamp } from './ids.js'
 import { inputObject } from './input.js'
-import { count, defineOptions, func, having, type Input, share } from './options.js'
+import { count, defineOptions, func, type Input, share, withMethods } from './options.js'
 import type { Awaitable, InspectionContext, Page, PageQuery, Pingable, Versioned } from './page.js'
 import type { SiteKey, SiteRegistry } from './sites.js'
 
@@ -64,7 +64,7 @@ export const SessionRow = Session.extend({
     .boolean()
     .nullable()
     .describe('Whether its connector holds a connection now. `null` also where the session has no connector.'),
-  shares: z.int().min(0).nullable().describe('Viewers that it is shared with now, its owner not among them.'),
+  shares: z.int().min(0).nullable().describe('Number of viewers that it is shared with now, without its owner.'),
   next_share_expires_at: Timestamp.nullable().describe('When the first of these shares expires; `null` if none does.'),
   viewers: z.int().min(0).nullable().describe('Open viewer streams on all nodes.'),
 }).describe('A session, with facts about its connector and viewers. `null` means unknown.')
@@ -187,7 +187,7 @@ export interface SessionPolicy {
 /** What both registries of sessions take. In a shared store each bound is that of one shard. */
 export const SessionOptions = defineOptions({
   /** Where `open` looks up the site and its owner. Without it the given owner is trusted. */
-  sites: having<Pick<SiteRegistry, 'get'>>('get').optional(),
+  sites: withMethods<Pick<SiteRegistry, 'get'>>('get').optional(),
   /** Maximum open sessions, and as many ended ones. @default 10000 */
   maxSessions: count(10_000),
   /** Most sessions of one owner that have not ended. @default a tenth of `maxSessions`, at least 2 */

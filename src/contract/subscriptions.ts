@@ -22,9 +22,9 @@ export const SubscriptionRow = z
     last_position: z
       .string()
       .nullable()
-      .describe('The position behind everything that it was sent, `<epoch>:<seq>`; `null` before that is known.'),
+      .describe('Position after the last event sent to it, `<epoch>:<seq>`; `null` until known.'),
     last_taken_at: Timestamp.nullable().describe(
-      'When its reader last took anything, heartbeats included; `null` for never.',
+      'When its reader last read from it, heartbeats included; `null` if it never did.',
     ),
   })
   .describe('One open viewer stream. Changing fields are as of the last report of its node, at most some seconds old.')

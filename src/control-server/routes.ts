@@ -48,7 +48,7 @@ const EventBody = z
   .strictObject({
     name: EventName.describe('What happened, one of the names that the site declares.'),
     data: JsonValue.optional().describe('Any JSON value. Absent: `null`.'),
-    message_id: Id.optional().describe('Sent again under the same id it is taken in once. Absent: a new one.'),
+    message_id: Id.optional().describe('A message with an id that was sent before is stored once. Absent: a new id.'),
     trace: Traceparent.optional().describe('The W3C `traceparent` of the sender. Absent: none.'),
   })
   .describe('An event to publish.')

@@ -12,7 +12,6 @@ import { checkId, checkSegmentId } from '../contract/ids.js'
 import {
   custom,
   defineOptions,
-  having,
   hook,
   type Input,
   madeBy,
@@ -20,6 +19,7 @@ import {
   secret,
   timer,
   whole,
+  withMethods,
 } from '../contract/options.js'
 import type { SiteRegistry } from '../contract/sites.js'
 import { createEngine, toHandler } from '../http/engine.js'
@@ -128,7 +128,7 @@ export const CooperativeSiteControlServerOptions = defineOptions({
   /** Bearer token that callers must send: at least 16 printable ASCII characters without spaces. */
   token: secret(`at least ${TOKEN_LENGTH} printable ASCII characters without spaces`, isToken),
   /** Registry of the sites: a registry of this process, or `createRemoteSiteRegistry` for the relay's. */
-  sites: having<SiteRegistry>('get', 'put', 'delete'),
+  sites: withMethods<SiteRegistry>('get', 'put', 'delete'),
   /** The application's publisher, which publishes for the callers. */
   publisher: madeBy<CooperativeSitePublisher>('createCooperativeSitePublisher()', 'publish'),
   /** TCP port to listen on. @default 0, a free port */

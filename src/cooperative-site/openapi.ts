@@ -81,8 +81,16 @@ export function cooperativeSiteOpenApi(options: CooperativeSiteOpenApiOptions = 
     },
     always: RELAY_PROBLEMS,
     securitySchemes: {
-      host: { type: 'http', scheme: 'bearer', description: 'Who publishes and declares sites, as the host has it.' },
-      viewer: { type: 'http', scheme: 'bearer', description: 'Who watches and invokes, as the host has it.' },
+      host: {
+        type: 'http',
+        scheme: 'bearer',
+        description: 'The host that publishes and declares sites, as your authentication returns it.',
+      },
+      viewer: {
+        type: 'http',
+        scheme: 'bearer',
+        description: 'The viewer that watches and invokes, as your authentication returns it.',
+      },
     },
     securityOf: ({ who }) => who,
   })

@@ -7,7 +7,17 @@ import type { CommandDispatcher } from '../contract/delivery-dispatch.js'
 import type { SiteEventBus } from '../contract/event-bus.js'
 import { checkSegmentId, Id } from '../contract/ids.js'
 import type { Ingest } from '../contract/ingest.js'
-import { count, defineOptions, func, having, hook, type Input, readOptions, text, timer } from '../contract/options.js'
+import {
+  count,
+  defineOptions,
+  func,
+  hook,
+  type Input,
+  readOptions,
+  text,
+  timer,
+  withMethods,
+} from '../contract/options.js'
 import type { Awaitable } from '../contract/page.js'
 import type { Principal, SessionRegistry } from '../contract/sessions.js'
 import type { SubscriptionRegistry } from '../contract/subscriptions.js'
@@ -33,23 +43,23 @@ export type Authenticate = (request: Request) => Awaitable<Principal | null>
 export const CooperativeSiteRouterOptions = defineOptions({
   ...ActionGateOptions.shape,
   /** Registry of the sites. With `get` alone, sites can't be declared over HTTP: those methods return 501. */
-  sites: having<Relay['sites']>('get'),
+  sites: withMethods<Relay['sites']>('get'),
   /** Registry of the sessions. With `watch`, a stream ends as soon as its session does. */
-  sessions: having<Pick<SessionRegistry, 'get' | 'watch'>>('get'),
+  sessions: withMethods<Pick<SessionRegistry, 'get' | 'watch'>>('get'),
   /** Takes in the messages of hosts, like `facilities.ingest`. It must return within `deadlineMs`. */
   ingest: func<Ingest>(),
   /** Event bus that events are published to and streams subscribe to. */
-  bus: having<SiteEventBus>('publish', 'subscribe'),
+  bus: withMethods<SiteEventBus>('publish', 'subscribe'),
   /** Registry of the open event streams, for `/subscriptions`. @default they are not listed */
-  subscriptions: having<SubscriptionRegistry>('add').optional(),
+  subscriptions: withMethods<SubscriptionRegistry>('add').optional(),
   /**
    * Registry that applications in processes of their own are entered in while they are connected, like
    * `facilities.connections`. Needs `dispatcher`, and a `connector` of `createDispatchConnector`. @default applications
    * can't connect here: 501
    */
-  connections: having<ApplicationConnections>('connect', 'heartbeat', 'disconnect', 'currentInstance').optional(),
+  connections: withMethods<ApplicationConnections>('connect', 'heartbeat', 'disconnect', 'currentInstance').optional(),
   /** Dispatcher of the commands for connected applications. Needs `connections`. @default applications can't connect here */
-  dispatcher: having<Pick<CommandDispatcher, 'attach'>>('attach').optional(),
+  dispatcher: withMethods<Pick<CommandDispatcher, 'attach'>>('attach').optional(),
   /** Maximum number of applications per user that are connected to this relay; one more gets 429. @default 100 */
   streamsPerHost: count(100),
   /** Authenticates hosts: applications that publish and declare sites. */
@@ -105,7 +115,7 @@ function readApplicationPorts({ connections, dispatcher, connector }: Cooperativ
   return { connections, dispatcher, connector: connector as CooperativeSiteRouterOptions['connector'] & ReplyTarget }
 }
 
-const REPLY_TARGET = having<ReplyTarget>('acknowledge', 'reply')
+const REPLY_TARGET = withMethods<ReplyTarget>('acknowledge', 'reply')
 
 /** The state of one request. */
 interface Visit {

@@ -1,5 +1,5 @@
 /** The handler of the dashboard: a shell without data, its two files, and what a browser lets the page do. */
-import { checkOptions, invalidOption, needed, type Shape, TEXT } from '../contract/checks.js'
+import { checkOptions, invalidOption, required, type Shape, TEXT } from '../contract/checks.js'
 import { digest64 } from '../contract/digest.js'
 import { createEngine, type Mountable, type Route, toHandler } from '../http/engine.js'
 import { ProblemError } from '../http/problem.js'
@@ -176,18 +176,18 @@ export function isTraceUrl(value: unknown): boolean {
 }
 
 const OPTIONS: Shape<DashboardOptions> = {
-  api: needed({
-    said: 'a string: the path or the URL of the diagnostics router',
+  api: required({
+    expected: 'a string: the path or the URL of the diagnostics router',
     test: (value) => typeof value === 'string',
   }),
   prefix: TEXT,
   title: TEXT,
   links: {
-    said: `an array of at most ${LINKS_MAX} { title, href }, href being a path or an http(s) URL`,
+    expected: `an array of at most ${LINKS_MAX} { title, href }, href being a path or an http(s) URL`,
     test: (value) => Array.isArray(value) && value.length <= LINKS_MAX && value.every(isLink),
   },
   traceUrl: {
-    said: `an http(s) URL with {trace_id} after its host, of at most ${TRACE_URL_LENGTH} characters and without credentials`,
+    expected: `an http(s) URL with {trace_id} after its host, of at most ${TRACE_URL_LENGTH} characters and without credentials`,
     test: isTraceUrl,
     isPrivate: true,
   },

@@ -9,7 +9,7 @@ import { diagnosticsRoute, routeSection } from './route.js'
 export const RawHistory = z
   .object({
     items: z.array(HistoryMessage).describe('The newest messages of the stream, oldest first.'),
-    count: z.int().min(0).describe('How many these are.'),
+    count: z.int().min(0).describe('Number of these.'),
     omitted: Omitted.optional().describe('Messages among these that cannot be shown. Absent: none.'),
   })
   .describe('Raw history: one bounded sample of a stream.')

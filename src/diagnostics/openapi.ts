@@ -212,7 +212,7 @@ export function openApiDocument(options: OpenApiOptions = {}): JsonObject {
       headers: {
         ETag: {
           description:
-            'A weak entity tag: the same while nothing changes. Ages and instants of observation are no change.',
+            "A weak entity tag: the same while nothing changes. Ages and times of observation don't count as changes.",
           schema: { type: 'string' },
         },
       },

@@ -42,7 +42,7 @@ export function requestedRoutes(limits: ResolvedOptions['limits']): readonly Pla
 }
 
 /** A parsed request: its parameters, what its caller may see, and its deadline. */
-interface Asked {
+interface CheckedRequest {
   params: Record<string, string>
   given: ReturnType<typeof readQuery>
   accessScope: AccessScope
@@ -71,7 +71,7 @@ export function createQuestions({
 
   return (
     asked: RequestedRoute,
-    { params, given, accessScope, deadline }: Asked,
+    { params, given, accessScope, deadline }: CheckedRequest,
     handled: Set<unknown>,
     reportError: ReportError,
   ): Question => {

@@ -18,8 +18,8 @@ export const InstanceStatus = z
   .object({
     instance_id: idField('instance_id'),
     current: z.boolean().describe('Whether it held its client then; an unknown instance does not.'),
-    current_instance_id: z.string().nullable().describe('The instance that did; `null` for none.'),
-    checked_at: Timestamp.describe('When this was looked at.'),
+    current_instance_id: z.string().nullable().describe('The instance that did; `null` if none did.'),
+    checked_at: Timestamp.describe('When this was read.'),
   })
   .describe('Whether an instance held its client at `checked_at`.')
 

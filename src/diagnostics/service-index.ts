@@ -8,7 +8,7 @@ import { type JsonObject, JsonValue } from '../contract/json.js'
 /** One route as the index lists it. */
 export const RouteEntry = z
   .object({
-    method: z.literal('GET').describe('HEAD is answered too.'),
+    method: z.literal('GET').describe('`HEAD` works too.'),
     path: z.string().describe("Relative to the prefix, in OpenAPI's form."),
     summary: z.string().describe('What the route returns.'),
     capability: z
@@ -23,10 +23,10 @@ export type RouteEntry = z.infer<typeof RouteEntry>
 /** The index of routes. */
 export const ServiceIndex = z
   .object({
-    service: z.literal('relayscope').describe('Whose router this is.'),
+    service: z.literal('relayscope').describe('The deployment that the router serves.'),
     version: z.string().describe('Version of the library.'),
     deployment_id: z.string().nullable().describe(NAMES.deployment_id),
-    mode: DeploymentMode.describe('How the deployment is made up.'),
+    mode: DeploymentMode.describe('Whether the deployment is one process or several over one store.'),
     dashboard_path: z.string().describe('Where hosts mount a dashboard, by convention; nothing is mounted there.'),
     openapi_path: z.string().describe('Where this API describes itself, relative to the prefix.'),
     routes: z.array(RouteEntry).describe('Every route, available or not.'),

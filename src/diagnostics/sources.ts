@@ -16,7 +16,7 @@ export const SourceRow = z
   .object({
     source: SourceName.describe('Which source, by its capability.'),
     answered: z.boolean().describe('Whether it answered.'),
-    duration_ms: z.int().min(0).describe('Time until it answered, failed, or its time was up, in ms.'),
+    duration_ms: z.int().min(0).describe('Time until it answered, failed or timed out, in ms.'),
     code: ProblemCode.nullable().describe('Why it did not answer; `null` if it did.'),
   })
   .describe(

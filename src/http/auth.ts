@@ -38,7 +38,7 @@ function entriesOf(keys: NamedKeys): [name: string, key: string][] {
  * @param form The pattern of a valid key, and its description for error messages.
  * @throws TypeError for a blank or malformed key, an invalid name, a key with two names, and an empty set.
  */
-function createKeyring(keys: string | NamedKeys, form: { pattern: RegExp; said: string }): Keyring {
+function createKeyring(keys: string | NamedKeys, form: { pattern: RegExp; expected: string }): Keyring {
   const entries = typeof keys === 'string' ? ([['admin', keys]] as const) : entriesOf(keys)
   if (entries.length === 0) throw new TypeError('Invalid keys: expected at least one administrator key')
   const names = new Map<string, string>()
@@ -48,7 +48,7 @@ function createKeyring(keys: string | NamedKeys, form: { pattern: RegExp; said: 
     if (typeof key !== 'string' || key.trim() === '')
       throw new TypeError(`Invalid keys: the administrator key of ${name} is blank`)
     if (!form.pattern.test(key))
-      throw new TypeError(`Invalid keys: the administrator key of ${name} must be ${form.said}`)
+      throw new TypeError(`Invalid keys: the administrator key of ${name} must be ${form.expected}`)
     if ((names.get(key) ?? name) !== name)
       throw new TypeError(`Invalid keys: ${names.get(key)} and ${name} have the same key`)
     names.set(key, name)
@@ -104,9 +104,9 @@ export class AdminKeyRequiredError extends Error {
 /** Characters that a header value can carry unchanged. */
 const HEADER_TEXT = {
   pattern: /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/,
-  said: 'printable ASCII without a leading or trailing space',
+  expected: 'printable ASCII without a leading or trailing space',
 }
-const TOKEN = { pattern: /^[\x21-\x7e]+$/, said: 'printable ASCII without spaces' }
+const TOKEN = { pattern: /^[\x21-\x7e]+$/, expected: 'printable ASCII without spaces' }
 const BEARER = /^Bearer +([\x21-\x7e]+)$/i
 
 /**

@@ -10,11 +10,11 @@ import {
   defineOptions,
   flag,
   func,
-  having,
   type Input,
   readOptions,
   text,
   whole,
+  withMethods,
 } from '../contract/options.js'
 import { problemText } from '../http/problem.js'
 import { isObject, isText, readObject } from '../relay-client/wire.js'
@@ -53,7 +53,7 @@ export const CaptureOptions = defineOptions({
   /** Most bytes of the incident as JSON text. @default 67108864 (64 MiB), which is also the most */
   maxBytes: count(INCIDENT_BYTES, INCIDENT_BYTES),
   /** Cancels the capture. */
-  signal: having<AbortSignal>('addEventListener').optional(),
+  signal: withMethods<AbortSignal>('addEventListener').optional(),
   /** Epoch ms by the clock of this machine. @default Date.now */
   now: func<() => number>().default(() => Date.now),
 })
@@ -80,9 +80,13 @@ type Reply =
   | { readonly value: Record<string, unknown>; readonly refused?: never }
   | { readonly refused: Refused; readonly value?: never }
 
-type Ask = (path: string) => Promise<Reply>
+type FetchReply = (path: string) => Promise<Reply>
 
-function askOf(router: CapturedRouter, headers: Readonly<Record<string, string>>, outer: AbortSignal | undefined): Ask {
+function fetcherOf(
+  router: CapturedRouter,
+  headers: Readonly<Record<string, string>>,
+  outer: AbortSignal | undefined,
+): FetchReply {
   const base = /^https?:/.test(router.prefix) ? router.prefix : `http://localhost${router.prefix}`
   return async (path) => {
     outer?.throwIfAborted()
@@ -135,7 +139,7 @@ function pathOf(
 
 /** Walks one list to its end. */
 async function walk(
-  ctx: Ask,
+  fetchReply: FetchReply,
   part: Part,
   budget: Budget,
   into: Captured,
@@ -153,11 +157,11 @@ async function walk(
   let share = budget.left / 4
   for (let pages = 0, cursor: string | null = null; pages < PAGES_MAX; pages++) {
     if (cursor !== null) search.set('cursor', cursor)
-    let { value, refused } = await ctx(`${path}?${search}`)
+    let { value, refused } = await fetchReply(`${path}?${search}`)
     if (refused?.status === 422 && search.has('limit')) {
       // A host may allow smaller pages only.
       search.delete('limit')
-      ;({ value, refused } = await ctx(`${path}?${search}`))
+      ;({ value, refused } = await fetchReply(`${path}?${search}`))
     }
     if (refused?.status === 404 && of !== null) return
     if (refused || !Array.isArray(value?.items))
@@ -193,7 +197,7 @@ async function walk(
 
 /** One answer that is not a list; under a key it is a row. */
 async function readAnswer(
-  ctx: Ask,
+  fetchReply: FetchReply,
   part: Part,
   budget: Budget,
   into: Captured,
@@ -201,7 +205,7 @@ async function readAnswer(
 ) {
   const { path, search } = pathOf(part, key, {})
   const of = part.keys.length > 0 ? { ...key } : null
-  const { value, refused } = await ctx(search.size > 0 ? `${path}?${search}` : path)
+  const { value, refused } = await fetchReply(search.size > 0 ? `${path}?${search}` : path)
   if (refused?.status === 404 && of !== null) return
   const read = value && part.row.safeParse(value)
   if (!read?.success)
@@ -291,18 +295,18 @@ function keysFor(part: Part, captured: ReadonlyMap<Part, Captured>, user: string
 }
 
 /** The instant of the node's clock; `null` where it does not tell. */
-async function nodeTime(ctx: Ask): Promise<string | null> {
-  const { value } = await ctx('/sources')
+async function nodeTime(fetchReply: FetchReply): Promise<string | null> {
+  const { value } = await fetchReply('/sources')
   return isText(value?.observed_at) && !Number.isNaN(Date.parse(value.observed_at)) ? value.observed_at : null
 }
 
 /** What the router says of itself. @throws CaptureFailed */
-async function describe(ctx: Ask) {
-  const { value: index, refused } = await ctx('/')
+async function describe(fetchReply: FetchReply) {
+  const { value: index, refused } = await fetchReply('/')
   if (refused) throw new CaptureFailed(`nothing was captured: ${refused.detail}`)
   if (index?.service !== 'relayscope' || !Array.isArray(index.routes))
     throw new CaptureFailed('nothing was captured: this is not a diagnostics router of relayscope')
-  const { value: capabilities } = await ctx('/capabilities')
+  const { value: capabilities } = await fetchReply('/capabilities')
   const { extensions: told, ...booleans } = capabilities ?? {}
   const { operations, deployment_id: _, mode: __, incident: ___, ...extensions } = isObject(told) ? told : {}
   const offered = Object.entries(booleans).flatMap(([name, is]) => (is === true ? [name] : []))
@@ -320,7 +324,7 @@ async function describe(ctx: Ask) {
 
 /** Walks all lists and answers without keys, once. */
 async function walkAll(
-  ctx: Ask,
+  fetchReply: FetchReply,
   parts: readonly Part[],
   user: string | undefined,
   budget: Budget,
@@ -329,22 +333,28 @@ async function walkAll(
   for (const part of parts) {
     const into = emptyPart()
     captured.set(part, into)
-    if (part.kind === 'answer') await readAnswer(ctx, part, budget, into)
+    if (part.kind === 'answer') await readAnswer(fetchReply, part, budget, into)
     else {
       const query: Record<string, string> =
         user !== undefined && part.userFilter !== null ? { [part.userFilter]: user } : {}
-      for (const variant of [{}, ...part.variants]) await walk(ctx, part, budget, into, {}, { ...query, ...variant })
+      for (const variant of [{}, ...part.variants])
+        await walk(fetchReply, part, budget, into, {}, { ...query, ...variant })
     }
   }
   return captured
 }
 
 /** Walks until two walks in a row agree. */
-async function walkUntilSteady(ctx: Ask, parts: readonly Part[], user: string | undefined, maxBytes: number) {
-  let before = await walkAll(ctx, parts, user, { left: maxBytes })
+async function walkUntilSteady(
+  fetchReply: FetchReply,
+  parts: readonly Part[],
+  user: string | undefined,
+  maxBytes: number,
+) {
+  let before = await walkAll(fetchReply, parts, user, { left: maxBytes })
   for (let walks = 2; ; walks++) {
     const budget = { left: maxBytes }
-    const after = await walkAll(ctx, parts, user, budget)
+    const after = await walkAll(fetchReply, parts, user, budget)
     const unsteady = [...after].map(
       ([part, now]) => [now, part, differing(part, before.get(part) as Captured, now)] as const,
     )
@@ -363,7 +373,7 @@ async function walkUntilSteady(ctx: Ask, parts: readonly Part[], user: string | 
 
 /** Reads the parts that are asked for key by key. */
 async function readKeyed(
-  ctx: Ask,
+  fetchReply: FetchReply,
   parts: readonly Part[],
   captured: Map<Part, Captured>,
   user: string | undefined,
@@ -374,8 +384,8 @@ async function readKeyed(
     const keys = keysFor(part, captured, user) as Readonly<Record<string, string>>[]
     for (const key of keys.slice(0, KEYS_MAX)) {
       if (budget.left < 0) break
-      if (part.kind === 'answer') await readAnswer(ctx, part, budget, into, key)
-      else await walk(ctx, part, budget, into, key)
+      if (part.kind === 'answer') await readAnswer(fetchReply, part, budget, into, key)
+      else await walk(fetchReply, part, budget, into, key)
     }
     const left = keys.length - KEYS_MAX
     if (left > 0 || budget.left < 0)
@@ -398,24 +408,24 @@ async function readKeyed(
  */
 export async function captureIncident(router: CapturedRouter, options: CaptureOptions = {}): Promise<Incident> {
   const { headers = {}, user, since, redact, maxBytes, signal, now } = readOptions(CaptureOptions, options)
-  const ctx = askOf(router, headers, signal)
+  const fetchReply = fetcherOf(router, headers, signal)
   const observer = { from: toTimestamp(now()) }
-  const { index, routes, capabilities, extensions } = await describe(ctx)
-  const from = await nodeTime(ctx)
+  const { index, routes, capabilities, extensions } = await describe(fetchReply)
+  const from = await nodeTime(fetchReply)
   const offered = new Set(capabilities)
   const known = new Set(routes.map(({ path }) => path))
   const parts = PARTS.filter(({ capability, route }) => offered.has(capability) && known.has(route))
   const keyless = parts.filter(({ keys }) => keys.length === 0)
-  const { captured, consistent, budget } = await walkUntilSteady(ctx, keyless, user, maxBytes - HEADER_BYTES)
+  const { captured, consistent, budget } = await walkUntilSteady(fetchReply, keyless, user, maxBytes - HEADER_BYTES)
   await readKeyed(
-    ctx,
+    fetchReply,
     parts.filter(({ keys }) => keys.length > 0),
     captured,
     user,
     budget,
   )
   if (user !== undefined || since !== undefined) select(captured, user, since)
-  const to = await nodeTime(ctx)
+  const to = await nodeTime(fetchReply)
   const absent = PARTS.filter((part) => !captured.has(part)).map(({ route }) =>
     missingOf(route, 'not_deployed', 'the deployment has no such source'),
   )

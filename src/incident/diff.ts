@@ -120,7 +120,7 @@ async function findingsOf(incident: Incident): Promise<Side> {
   }
 }
 
-const about = (incident: Incident) => ({
+const summaryOf = (incident: Incident) => ({
   deployment: incident.deployment.id,
   at: new Date(instantOf(incident)).toISOString(),
 })
@@ -144,5 +144,5 @@ export async function diffIncidents(a: Incident, b: Incident): Promise<IncidentD
   const findings = compare('/findings', await findingsOf(a), await findingsOf(b))
   const isTold = ({ added, gone, changed, unknown }: RouteDiff) =>
     added.length + gone.length + changed.length + unknown.length > 0
-  return { a: about(a), b: about(b), routes: [findings, ...routes].filter(isTold) }
+  return { a: summaryOf(a), b: summaryOf(b), routes: [findings, ...routes].filter(isTold) }
 }

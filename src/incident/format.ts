@@ -44,7 +44,7 @@ export const Missing = z
     count: z.int().min(0).nullable().describe('How many records are affected; `null` where that is unknown.'),
     detail: z.string().max(500).describe('The reason as a sentence.'),
   })
-  .describe('Something that is not in the file, or not whole.')
+  .describe('Something that the file lacks or has only in part.')
 export type Missing = z.infer<typeof Missing>
 
 const Clock = z.object({
@@ -81,7 +81,7 @@ const HEADER = {
   }),
   clocks: z
     .object({
-      node: Clock.nullable().describe('By the clock of the node that answered; `null` if it did not tell its time.'),
+      node: Clock.nullable().describe('By the clock of the node that answered; `null` if it reported no time.'),
       observer: Clock.describe('By the clock of the machine that captured.'),
     })
     .describe(
@@ -91,7 +91,7 @@ const HEADER = {
   since: Timestamp.nullable().describe('What ended before this instant was left out; `null` for nothing.'),
   redaction: z
     .object({
-      id: z.string().max(100).describe('Names the set of pseudonyms: only files with the same one can be compared.'),
+      id: z.string().max(100).describe('Id of the set of pseudonyms: only files with the same one can be compared.'),
     })
     .nullable()
     .describe('`null` for a file with the original ids.'),
@@ -100,10 +100,10 @@ const HEADER = {
     .describe(
       'Whether two walks in a row found the same rows in the same states, so that all lists are of one instant.',
     ),
-  capabilities: z.array(z.string().max(100)).max(1_000).describe('What the deployment could be asked.'),
+  capabilities: z.array(z.string().max(100)).max(1_000).describe('What the deployment could answer.'),
   extensions: JsonRecord.describe("The host's own entries of `capabilities.extensions`; empty in a redacted file."),
   recording: RecordingSpan.nullable().describe('`null` for a capture.'),
-  missing: z.array(Missing).max(MISSING_MAX).describe('All that is not in the file, or not whole.'),
+  missing: z.array(Missing).max(MISSING_MAX).describe('Everything that the file lacks or has only in part.'),
 }
 
 /** The file without its parts, which are read by the route that each names. */

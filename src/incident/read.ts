@@ -67,7 +67,7 @@ function refusePrototypes(name: string, value: unknown): unknown {
   return value
 }
 
-function textOf(file: string | Uint8Array): string {
+function decodeText(file: string | Uint8Array): string {
   if (typeof file === 'string') return file
   if (file.byteLength > INCIDENT_BYTES)
     throw new IncidentRefused('too_large', `the file has more than ${INCIDENT_BYTES} bytes`)
@@ -79,7 +79,7 @@ function textOf(file: string | Uint8Array): string {
 }
 
 function parsed(file: IncidentFile): unknown {
-  if (typeof file === 'string' || file instanceof Uint8Array) return parseBounded(textOf(file))
+  if (typeof file === 'string' || file instanceof Uint8Array) return parseBounded(decodeText(file))
   if (isDeeperThan(file, DEPTH)) throw new IncidentRefused('too_deep', `the incident nests deeper than ${DEPTH} levels`)
   return file
 }

@@ -147,14 +147,14 @@ function redactMissing(missing: Missing, pseudonym: Pseudonym): Missing {
  */
 export function redactIncident(incident: Incident): Incident {
   const pseudonym = createPseudonyms()
-  const orNull = (id: string | null, field: string) => (id === null ? null : pseudonym(id, field))
+  const nullable = (id: string | null, field: string) => (id === null ? null : pseudonym(id, field))
   // Users first: who is seen as a user of connections is one wherever else the id stands.
   const parts = incident.parts.flatMap((part) => redactPart(part, pseudonym))
   return {
     ...incident,
     router_version: /^\d+\.\d+\.\d+/.exec(incident.router_version ?? '')?.[0] ?? null,
-    deployment: { ...incident.deployment, id: orNull(incident.deployment.id, 'deployment_id') },
-    user: orNull(incident.user, 'user_id'),
+    deployment: { ...incident.deployment, id: nullable(incident.deployment.id, 'deployment_id') },
+    user: nullable(incident.user, 'user_id'),
     redaction: { id: randomUuid() },
     extensions: {},
     missing: incident.missing.map((missing) => redactMissing(missing, pseudonym)),

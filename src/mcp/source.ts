@@ -103,7 +103,7 @@ const problem = (words: string, status: number | null = null, code?: unknown): R
 /** Of one who found no place to wait. */
 export const TOO_MANY = 'too many requests are waiting: retry later'
 
-async function put(source: Source, route: string, caller: Caller, signal: AbortSignal): Promise<RouteResult> {
+async function fetchResult(source: Source, route: string, caller: Caller, signal: AbortSignal): Promise<RouteResult> {
   const response = await source(route, caller, signal)
   const body = await readObject(response, ANSWER_BYTES)
   if (!response.ok)
@@ -142,7 +142,7 @@ export function createRouteFetcher(
           }),
           signal,
         )
-        return await raceAbort(put(source, route, caller, signal), signal)
+        return await raceAbort(fetchResult(source, route, caller, signal), signal)
       } catch (error) {
         if (signal.aborted) return problem(`no response within ${ms / 1_000} s`)
         if (turn === undefined) return problem(TOO_MANY)

@@ -9,14 +9,14 @@ function without(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(without)
   if (schema === null || typeof schema !== 'object') return schema
   const { $schema, propertyNames, ...rest } = schema as Json
-  const said = Object.entries(rest).filter(([name, value]) => {
+  const kept = Object.entries(rest).filter(([name, value]) => {
     const isEmpty = JSON.stringify(value) === '{}'
     return !(
       isEmpty &&
       (name === 'additionalProperties' || (name === 'properties' && typeof rest.additionalProperties === 'object'))
     )
   })
-  return Object.fromEntries(said.map(([name, value]) => [name, without(value)]))
+  return Object.fromEntries(kept.map(([name, value]) => [name, without(value)]))
 }
 
 /**
@@ -54,13 +54,19 @@ interface Terse<T extends z.ZodObject> {
 
 /** Returns `schema` with the same checks, a shorter JSON schema, and a bounded message where it refuses. */
 export function terse<T extends z.ZodObject>(schema: T): Terse<T> {
-  const said = (io: 'input' | 'output') => () => without(z.toJSONSchema(schema, { io })) as Json
+  const schemaOf = (io: 'input' | 'output') => () => without(z.toJSONSchema(schema, { io })) as Json
   const { vendor, version, validate: check, types } = schema['~standard']
   const validate: typeof check = async (value) => {
     const checked = await check(value)
     return checked.issues === undefined ? checked : { issues: bounded(checked.issues) }
   }
   return {
-    '~standard': { vendor, version, validate, types, jsonSchema: { input: said('input'), output: said('output') } },
+    '~standard': {
+      vendor,
+      version,
+      validate,
+      types,
+      jsonSchema: { input: schemaOf('input'), output: schemaOf('output') },
+    },
   }
 }

@@ -14,12 +14,12 @@ export const DeduplicatorOptions = withClock(ClaimOptions)
 /** Options of `createDeduplicator`. */
 export interface DeduplicatorOptions extends ClaimOptions, Clocked {}
 
-interface Seen extends Queued {
+interface ClaimEntry extends Queued {
   readonly key: string
   readonly owner: Owner
   /** Time of the wall clock in epoch ms, for display. */
   readonly claimedAt: number
-  place?: Place<Seen>
+  place?: Place<ClaimEntry>
 }
 
 /** A user with at least one entry. */
@@ -39,22 +39,22 @@ interface Owner {
 export function createDeduplicator(options: DeduplicatorOptions = {}): Inspected<Deduplicator, DeduplicatorInspector> {
   const { ttlMs, capacity, now } = readOptions(DeduplicatorOptions, options)
   const clock = createClock(now)
-  const seen = new Map<string, Seen>()
-  const queue = new ExpiryQueue<Seen>()
+  const seen = new Map<string, ClaimEntry>()
+  const queue = new ExpiryQueue<ClaimEntry>()
   const owners = new Map<string, Owner>()
-  const shares = new FairShare<Seen>({ entries: capacity })
+  const shares = new FairShare<ClaimEntry>({ entries: capacity })
   const counters = { accepted: 0, duplicates: 0, evicted: 0 }
 
   // Unambiguous, because neither ids nor stream names contain control characters.
   const keyOf = ({ user_id, stream = '', message_id }: ClaimInput) => `${user_id}\n${stream}\n${message_id}`
 
-  function forget({ owner, key, place }: Seen): void {
+  function forget({ owner, key, place }: ClaimEntry): void {
     seen.delete(key)
     if (place) shares.remove(place)
     if (!shares.of(owner.user_id)) owners.delete(owner.user_id)
   }
 
-  function drop(entry: Seen): void {
+  function drop(entry: ClaimEntry): void {
     queue.remove(entry)
     forget(entry)
   }
@@ -92,7 +92,7 @@ export function createDeduplicator(options: DeduplicatorOptions = {}): Inspected
       const { user_id } = input
       const owner = owners.get(user_id) ?? { user_id, accepted: 0, duplicates: 0 }
       owners.set(user_id, owner)
-      const entry: Seen = { key, owner, claimedAt: clock.now(), ...unqueued() }
+      const entry: ClaimEntry = { key, owner, claimedAt: clock.now(), ...unqueued() }
       seen.set(key, entry)
       queue.push(entry, time)
       entry.place = shares.add(user_id, entry)

@@ -194,7 +194,7 @@ function familyText({ name, type, unit, help, samples }: MetricFamily, open: boo
 }
 
 /** Formats `families` in order. Families without samples are omitted. */
-const textOf = (families: readonly MetricFamily[], { open }: Format): string =>
+const renderText = (families: readonly MetricFamily[], { open }: Format): string =>
   families.map((family) => familyText(family, open)).join('') + (open ? '# EOF\n' : '')
 
 const QUALITY = /^(?:0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)$/
@@ -321,7 +321,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
       'x-content-type-options': 'nosniff',
       'referrer-policy': 'no-referrer',
     }
-    return { status: 200, headers, body: textOf(familiesOf(reading), format) }
+    return { status: 200, headers, body: renderText(familiesOf(reading), format) }
   }
 
   const engine = createEngine<Route<typeof scrape>, Visit, AdminPrincipal, HttpReply>({

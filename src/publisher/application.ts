@@ -8,11 +8,11 @@ import {
   checkParts,
   FUNCTION,
   HOOK,
-  having,
-  needed,
   OBJECT,
+  required,
   type Shape,
   TEXT,
+  withMethods,
 } from '../contract/checks.js'
 import type { SiteMessageAnswer } from '../contract/ingest.js'
 import type { Json, JsonObject } from '../contract/json.js'
@@ -65,9 +65,9 @@ export interface ApplicationOptions {
 }
 
 const OPTIONS: Shape<ApplicationOptions> = {
-  clientId: needed(TEXT),
-  site: needed({ said: 'a site id or a site', test: (value) => TEXT.test(value) || OBJECT.test(value) }),
-  actions: having('execute'),
+  clientId: required(TEXT),
+  site: required({ expected: 'a site id or a site', test: (value) => TEXT.test(value) || OBJECT.test(value) }),
+  actions: withMethods('execute'),
   headers: ANYTHING,
   metadata: OBJECT,
   signal: ANYTHING,
@@ -76,7 +76,7 @@ const OPTIONS: Shape<ApplicationOptions> = {
 }
 
 const SITE: Shape<ApplicationSite> = {
-  site_id: needed(TEXT),
+  site_id: required(TEXT),
   mode: TEXT,
   title: ANYTHING,
   event_names: ANYTHING,
@@ -147,7 +147,7 @@ const NO_ACTIONS: ApplicationActions = {
  * ```
  */
 export async function connectApplication(url: string, options: ApplicationOptions): Promise<Application> {
-  checkParts({ url }, { url: needed(BASE_URL) })
+  checkParts({ url }, { url: required(BASE_URL) })
   checkOptions(options, OPTIONS)
   const { clientId, site, actions = NO_ACTIONS, headers = {}, metadata = {}, signal, fetch } = options
   if (typeof site === 'object') checkOptions(site, SITE, 'site.')

@@ -1,7 +1,7 @@
 /** Publishes events of a site to the relay, for the application that owns the site. */
 import { runWithin } from '../async/time-limit.js'
 import { sleep } from '../async/timer.js'
-import { ANYTHING, checkOptions, checkParts, FUNCTION, needed, OBJECT, type Shape, TEXT } from '../contract/checks.js'
+import { ANYTHING, checkOptions, checkParts, FUNCTION, OBJECT, required, type Shape, TEXT } from '../contract/checks.js'
 import type { FirstAccepted, NotPublishedReason, SiteMessage, SiteMessageAnswer } from '../contract/ingest.js'
 import type { Json } from '../contract/json.js'
 import type { Awaitable } from '../contract/page.js'
@@ -82,15 +82,15 @@ export interface PublisherRuntime {
 }
 
 const RUNTIME: Shape<PublisherRuntime> = {
-  identity: needed(FUNCTION),
-  baseUrl: needed(BASE_URL),
-  authorize: needed(FUNCTION),
+  identity: required(FUNCTION),
+  baseUrl: required(BASE_URL),
+  authorize: required(FUNCTION),
   fetch: FUNCTION,
 }
 
 /** Validates the runtime. Extra members are allowed. */
 function checkRuntime(options: { runtime: PublisherRuntime }): void {
-  checkOptions(options, { runtime: needed(OBJECT) })
+  checkOptions(options, { runtime: required(OBJECT) })
   checkParts(options.runtime, RUNTIME, 'runtime.')
 }
 

@@ -97,8 +97,8 @@ function isBaseUrl(value: unknown, page?: string): boolean {
 }
 
 /** A rule for an option, as `contract/checks.ts` tests them. */
-const baseUrl = (said: string, page?: string) => ({
-  said: `${said} without credentials, query and fragment`,
+const baseUrl = (expected: string, page?: string) => ({
+  expected: `${expected} without credentials, query and fragment`,
   test: (value: unknown) => isBaseUrl(value, page),
   isPrivate: true as const,
 })
@@ -137,8 +137,8 @@ export const fieldErrorsOf = (problem: Record<string, unknown> | undefined): rea
 
 /** A problem in one line: code, status if known, and the first invalid field. */
 export function messageOf(code: string, status: number | null, errors: readonly FieldError[] | undefined): string {
-  const said = status === null ? code : `${code} (${status})`
-  return errors?.[0] ? `${said}: ${errors[0].name} ${errors[0].reason}` : said
+  const summary = status === null ? code : `${code} (${status})`
+  return errors?.[0] ? `${summary}: ${errors[0].name} ${errors[0].reason}` : summary
 }
 
 /** Headers accepted by relay clients. Spelled out because only the DOM library names the input type of `fetch`. */

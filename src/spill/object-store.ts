@@ -3,7 +3,7 @@
 import type { SpillStore } from '../contract/history.js'
 import { encodePart } from '../contract/ids.js'
 import { HYDRATION_BYTES } from '../contract/limits.js'
-import { defineOptions, having, type Input, readOptions, text } from '../contract/options.js'
+import { defineOptions, type Input, readOptions, text, withMethods } from '../contract/options.js'
 import { Refusal } from '../refusal.js'
 
 /** A minimal S3-like object store. A vendor client fits with three one-line functions. */
@@ -19,7 +19,7 @@ export interface Bucket {
 /** Options of `createObjectSpillStore`. */
 export const ObjectSpillStoreOptions = defineOptions({
   /** Object storage for the payloads. */
-  bucket: having<Bucket>('putObject', 'getObject', 'deleteObject'),
+  bucket: withMethods<Bucket>('putObject', 'getObject', 'deleteObject'),
   /** Prefix of every object key; two deployments in one bucket need different ones. @default '' */
   prefix: text().default(''),
 })

@@ -48,7 +48,7 @@ export function countsBy<Values extends z.ZodEnum>(values: Values) {
 function countOf<F extends Readonly<Record<string, z.ZodEnum>>>(fields: F) {
   const by = Object.entries(fields).map(([field, values]) => [
     `by_${field}`,
-    countsBy(values).describe(`The same by \`${field}\`, every value present.`),
+    countsBy(values).describe(`The same counts by \`${field}\`, every value present.`),
   ])
   return z
     .object({ ...counts, ...(Object.fromEntries(by) as CountShape<F>) })

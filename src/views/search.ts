@@ -73,11 +73,11 @@ export const SearchResult = z
         'Sources that were not searched to the end: by a limit, a failure or a timeout. They may hold more hits.',
       ),
   })
-  .describe('What has an id in any family, and which users and actions begin with a text.')
+  .describe('Records of every family with an id, and users and actions that begin with a text.')
 export type SearchResult = z.infer<typeof SearchResult>
 
 /** What one lookup found. */
-interface Found {
+interface LookupResult {
   hits: Hit[]
   /** Whether it has more hits than these. */
   hasMore?: boolean
@@ -89,7 +89,7 @@ interface Found {
 interface Lookup {
   kind: HitKind
   needs: Capability
-  find(inspectors: Present, q: string, view: ViewContext, source: SourceName): Promise<Found>
+  find(inspectors: Present, q: string, view: ViewContext, source: SourceName): Promise<LookupResult>
 }
 
 /** A lookup that gets one record by its id. */
@@ -270,7 +270,7 @@ const NAME_PAGE = { limit: HITS_MAX + 1, cursor: null }
 const matchOf = (id: string, q: string) => (id === q ? 'exact' : 'prefix')
 
 /** Users whose ids begin with the text. */
-async function findUsers(inspectors: Present, q: string, view: ViewContext): Promise<Found> {
+async function findUsers(inspectors: Present, q: string, view: ViewContext): Promise<LookupResult> {
   const { items, completeness } = await listUsers(inspectors, { ...NAME_PAGE, prefix: q }, view)
   const hits = items.slice(0, HITS_MAX).map(({ user_id }): Hit => {
     const route = `/users/${encodeURIComponent(user_id)}/summary`
@@ -280,7 +280,7 @@ async function findUsers(inspectors: Present, q: string, view: ViewContext): Pro
 }
 
 /** Actions that connected clients offer and whose names begin with the text. */
-async function findActions({ registry }: Present, q: string, view: ViewContext): Promise<Found> {
+async function findActions({ registry }: Present, q: string, view: ViewContext): Promise<LookupResult> {
   const { items, completeness } = await listActions(registry, { name_prefix: q }, NAME_PAGE, view)
   const hits = items.slice(0, HITS_MAX).map(({ name }): Hit => {
     const route = requestOf('/actions', { name_prefix: name })
@@ -310,7 +310,7 @@ export async function search(
   const ms = deadlineMs / 2
   const present = inspectors as Present
   const offers = (capability: Capability) => CAPABILITIES.offers(inspectors, capability)
-  const lookups: { kind: HitKind; source: SourceName; find(view: ViewContext): Promise<Found> }[] = []
+  const lookups: { kind: HitKind; source: SourceName; find(view: ViewContext): Promise<LookupResult> }[] = []
   const users = USER_SOURCES.find(offers)
   if (users) lookups.push({ kind: 'user', source: sourceOf(users), find: (given) => findUsers(present, q, given) })
   if (offers('registry'))
@@ -336,9 +336,9 @@ const sourceOf = (capability: Capability) => CAPABILITIES.inspectorOf(capability
 async function look(
   source: SourceName,
   ms: number,
-  find: (view: ViewContext) => Promise<Found>,
+  find: (view: ViewContext) => Promise<LookupResult>,
   asked: ViewContext,
-): Promise<Found> {
+): Promise<LookupResult> {
   const view = viewForSource(asked, source)
   const { signal } = view.ctx
   try {

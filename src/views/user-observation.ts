@@ -30,14 +30,12 @@ export const UserObservation = z
     user_id: idField('user_id'),
     sources: z.array(z.string()).describe('The sources that know the user.'),
     observed_connections: ObservedCount.describe('Connections with status `connected`.'),
-    observed_client_types: z
-      .array(ClientType)
-      .describe('Types of clients with a connected connection or a live context.'),
+    observed_client_types: z.array(ClientType).describe('Types of clients that have a connection or a live context.'),
     observed_action_types: z.array(z.string()).describe('Names of the actions that connected clients offer.'),
     observed_contexts: ObservedCount.describe('Execution contexts with status `active` or `idle`.'),
     observed_browser_windows: ObservedCount.describe('Browser windows with status `open`.'),
     last_seen_at: Timestamp.nullable().describe(
-      "The latest sign of life of any of the user's connections; `null` for none.",
+      "Time of the last heartbeat of any of the user's connections; `null` if there is none.",
     ),
   })
   .describe(

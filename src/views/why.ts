@@ -56,7 +56,7 @@ interface Facts {
 }
 
 /** Reads one source once. An error makes only this reading fail. @throws Refusal `invalid_identity` */
-async function ask<T>(
+async function readSource<T>(
   source: SourceName,
   view: ViewContext,
   work: (view: ViewContext, budget: Budget) => Promise<T>,
@@ -108,7 +108,7 @@ async function readStatus(
   view: ViewContext,
 ): Promise<Read<DeliveryStatus | null>> {
   if (!delivery) return ABSENT
-  return ask('delivery', view, async ({ ctx }) => {
+  return readSource('delivery', view, async ({ ctx }) => {
     const found = await delivery.status(key, ctx)
     if (found === null) return null
     const read = readRecord(DeliveryStatus, found, 0)
@@ -123,7 +123,7 @@ async function readClient({ registry, delivery }: Inspectors, key: CommandKey, i
   const { user_id, client_id } = key
   const connectionsOf = (only: { status?: 'connected' }, limit: number) =>
     registry
-      ? ask('registry', view, (own, budget) => {
+      ? readSource('registry', view, (own, budget) => {
           const list = (page: PageQuery, ctx: InspectionContext) =>
             registry.listConnections({ user_id, client_id, ...only }, { ...page, order: 'newest' }, ctx)
           return ofClient('registry', { entry: Connection, list }, key, limit, own, budget)
@@ -132,7 +132,7 @@ async function readClient({ registry, delivery }: Inspectors, key: CommandKey, i
   const { listMailboxes } = delivery ?? {}
   const mailboxes = () =>
     listMailboxes
-      ? ask('delivery', view, (own, budget) => {
+      ? readSource('delivery', view, (own, budget) => {
           const list = (page: PageQuery, ctx: InspectionContext) =>
             listMailboxes.call(delivery, { user_id, client_id }, page, ctx)
           return ofClient('delivery', { entry: DeliveryMailbox, list }, key, 1, own, budget)

@@ -17,10 +17,10 @@ export const WorkerCounts = z
     user_id: idField('user_id'),
     idle_count: WorkerCount.describe('Workers that are idle and carry no task.'),
     assigned_count: WorkerCount.describe('Workers that carry a task and are not closed.'),
-    other_count: WorkerCount.describe('The rest: busy without a task, stale or closed.'),
+    other_count: WorkerCount.describe('Other workers: busy without a task, stale or closed.'),
     completeness: Completeness.describe('What this response may be missing.'),
   })
-  .describe('How many worker contexts a user has.')
+  .describe('Number of worker contexts of a user.')
 export type WorkerCounts = z.infer<typeof WorkerCounts>
 
 /** The worker contexts of a user, each list up to the limit; the counts cover all that was examined. */

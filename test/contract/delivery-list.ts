@@ -130,7 +130,7 @@ export function listContract({ clock, dispatcher, open, advance, status, command
       expect(await shown()).toBe('acknowledged')
       await dispatcher.settle({ ...key('c1'), state: 'resulted' })
       expect(await shown()).toBe('resulted')
-      // Another trace is no other command, and the first one stays.
+      // A repeated dispatch with another trace is the same command, which keeps its first trace.
       expect(await dispatcher.dispatch(command('c1', { trace: other }))).toMatchObject(traced)
       for (const bad of ['', trace_id, trace.toUpperCase(), trace.replace('00-', 'ff-'), `${trace}\t`])
         await expect(dispatcher.dispatch(command('c5', { trace: bad }))).rejects.toMatchObject({

@@ -11,12 +11,12 @@ import { HistoryOptions } from '../../src/contract/history.js'
 import {
   defineOptions,
   func,
-  having,
   hook,
   optionsOf,
   readOptions,
   readParts,
   text,
+  withMethods,
 } from '../../src/contract/options.js'
 import { startCooperativeSiteControlServer } from '../../src/control-server/index.js'
 import * as site from '../../src/cooperative-site/index.js'
@@ -245,7 +245,7 @@ describe('an option that cannot have been meant', () => {
 
 describe('the options of a factory', () => {
   const schema = defineOptions({
-    sites: having('get'),
+    sites: withMethods('get'),
     prefix: text().optional(),
     onError: hook(),
     timeouts: optionsOf(defineOptions({ now: func().optional() })),
@@ -281,7 +281,7 @@ describe('the options of a factory', () => {
     expect(() => readOptions(schema, options)).toThrow(new TypeError(sentence))
   })
 
-  const urls = { runtime: checks.optionsOf({ baseUrl: checks.needed(BASE_URL) }), baseUrl: BASE_URL_OR_PATH }
+  const urls = { runtime: checks.optionsOf({ baseUrl: checks.required(BASE_URL) }), baseUrl: BASE_URL_OR_PATH }
   const EVERYWHERE = ['http://127.0.0.1:8080/relay/', 'https://relay.test', 'HTTPS://relay.test/a%20b']
   const IN_A_PAGE = ['', '/', '/relay', 'relay', '../relay', './a:b', '//relay.test/relay']
   const NOWHERE = [

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { shareOf, shown } from '../../src/contract/checks.js'
+import { defaultShare, shown } from '../../src/contract/checks.js'
 import { count, defineOptions, derived, duration, readOptions, share, timer } from '../../src/contract/options.js'
 import { FairShare } from '../../src/fair-share/fair-share.js'
 import { Holders } from '../../src/fair-share/holders.js'
@@ -37,7 +37,7 @@ describe('the bounds of a factory', () => {
   })
 
   it('are shared in tenths, where there is enough to share', () => {
-    expect([1, 2, 10, 20, 30, 10_000].map(shareOf)).toEqual([1, 2, 2, 2, 3, 1_000])
+    expect([1, 2, 10, 20, 30, 10_000].map(defaultShare)).toEqual([1, 2, 2, 2, 3, 1_000])
   })
 })
 

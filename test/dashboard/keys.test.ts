@@ -75,7 +75,7 @@ inChromium('the viewer by keys', (open) => {
     await isAt(page, '/connections/conn-5')
     await press(page, ']')
     await isAt(page, '/connections/conn-6')
-    // There is none after it.
+    // It is the last record.
     await press(page, ']', '[')
     await isAt(page, '/connections/conn-5')
     await page.locator('main h1', { hasText: /^Connection$/ }).waitFor()

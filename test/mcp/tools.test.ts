@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createDiagnosticsRouter, noopAuth, openApiDocument } from '../../src/index.js'
-import { FAMILIES } from '../../src/mcp/tools/records.js'
+import { RECORD_FAMILIES } from '../../src/mcp/tools/records.js'
 import { createMemoryFacilities, memoryComposition } from '../../src/memory/index.js'
 import { buildCommand } from '../cli/process.js'
 import { createSubject, get, KEY } from '../diagnostics/subject.js'
@@ -231,14 +231,14 @@ describe('the families', () => {
 
   it('are all that the router lists', () => {
     const lists = Object.keys(paths).filter(isList)
-    const result = Object.values(FAMILIES).map(({ list }) => list as string)
+    const result = Object.values(RECORD_FAMILIES).map(({ list }) => list as string)
     // What findings are has a tool of its own.
     expect(lists.filter((path) => path !== '/findings').sort()).toEqual(result.sort())
   })
 
   it('can be asked for one record wherever the router can', () => {
-    const single = Object.values(FAMILIES).flatMap((family) => ('one' in family ? [family.one] : []))
-    const whole = Object.values(FAMILIES).flatMap(({ list }) =>
+    const single = Object.values(RECORD_FAMILIES).flatMap((family) => ('one' in family ? [family.one] : []))
+    const whole = Object.values(RECORD_FAMILIES).flatMap(({ list }) =>
       Object.keys(paths).filter((path) => path.startsWith(`${list}/{`) && !path.slice(list.length + 2).includes('/')),
     )
     expect(whole.sort()).toEqual(single.sort())

@@ -12,7 +12,7 @@ describeStores('a listener', (_kind, place) => {
   it('receives a channel for each subscriber until it unsubscribes', async () => {
     const where = place()
     const store = createStore(where)
-    const [channel, other] = [store.key(0, 'wake-ups'), store.key(0, 'other')]
+    const [channel, other] = [store.key(0, 'signals'), store.key(0, 'other')]
     const publish = (to: string, message: string) => store.command(['SPUBLISH', to, message], to)
     const signals = new EventTarget()
     const part = (name: string) => {

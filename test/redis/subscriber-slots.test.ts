@@ -27,7 +27,7 @@ class Unslotted extends EventEmitter {
 function open(timeoutMs: number) {
   const client = new Unslotted()
   const subscriber = openSubscriber({ client: client as never, onMessage: () => {}, onLink: () => {} })
-  return { client, subscribe: () => subscriber.subscribe('wake-ups', timeoutMs) }
+  return { client, subscribe: () => subscriber.subscribe('signals', timeoutMs) }
 }
 
 it('subscribes when the client is ready, not by the client’s own queue', async () => {
@@ -37,7 +37,7 @@ it('subscribes when the client is ready, not by the client’s own queue', async
   client.status = 'ready'
   client.emit('ready')
   await subscribed
-  expect(client.asked).toEqual(['wake-ups'])
+  expect(client.asked).toEqual(['signals'])
 })
 
 it('is unavailable while the client does not know the slot, and keeps nothing of timed-out callers', async () => {
@@ -48,7 +48,7 @@ it('is unavailable while the client does not know the slot, and keeps nothing of
   await expect(subscribe()).rejects.toMatchObject({ code: 'unavailable' })
   client.slots = [['a']]
   await subscribe()
-  expect(client.asked).toEqual(['wake-ups'])
+  expect(client.asked).toEqual(['signals'])
 })
 
 it('connects a lazy client on first use', async () => {
@@ -56,5 +56,5 @@ it('connects a lazy client on first use', async () => {
   client.status = 'wait'
   client.slots = [['a']]
   await subscribe()
-  expect(client.asked).toEqual(['wake-ups'])
+  expect(client.asked).toEqual(['signals'])
 })

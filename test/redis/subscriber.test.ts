@@ -24,15 +24,15 @@ describeStores('a subscriber', (_kind, place) => {
       onLink: () => {},
     })
     for (let shard = 0; shard < 4; shard++) {
-      const channel = store.key(shard, 'wake-ups')
+      const channel = store.key(shard, 'signals')
       await subscriber.subscribe(channel, PATIENT_MS)
       const arrived = once(signals, `m${shard}`)
       expect(await store.command(['SPUBLISH', channel, `m${shard}`], channel)).toBe(1)
       await arrived
     }
-    expect(heard).toEqual([0, 1, 2, 3].map((shard) => `${store.key(shard, 'wake-ups')} m${shard}`))
-    await subscriber.unsubscribe(store.key(0, 'wake-ups'), PATIENT_MS)
-    expect(await store.command(['SPUBLISH', store.key(0, 'wake-ups'), 'x'], store.key(0, 'wake-ups'))).toBe(0)
+    expect(heard).toEqual([0, 1, 2, 3].map((shard) => `${store.key(shard, 'signals')} m${shard}`))
+    await subscriber.unsubscribe(store.key(0, 'signals'), PATIENT_MS)
+    expect(await store.command(['SPUBLISH', store.key(0, 'signals'), 'x'], store.key(0, 'signals'))).toBe(0)
     await subscriber.close()
     await subscriber.close()
   })
@@ -40,7 +40,7 @@ describeStores('a subscriber', (_kind, place) => {
   it('receives a channel that it subscribes again before its unsubscription is confirmed', async () => {
     const where = place()
     const store = createStore(where)
-    const channel = store.key(0, 'wake-ups')
+    const channel = store.key(0, 'signals')
     const heard: string[] = []
     const onMessage = (_: string, message: string) => heard.push(message)
     const subscriber = openSubscriber({ client: where.client, onMessage, onLink: () => {} })

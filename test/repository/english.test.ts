@@ -28,6 +28,13 @@ const FORBIDDEN: readonly [pattern: RegExp, replacement: string][] = [
   [/\bhand(s|ed)?[- ]overs?\b/i, 'delivery, delivers'],
 ]
 
+/** Declared names that say nothing to a reader of the field; a name says what the thing is. */
+const VAGUE_NAMES =
+  /^(?:export )?(?:async )?(?:interface|type|class|const|function) (Ask|Asked|Told|Found|Seen|Sight|Look|Looking|Spent|Trouble|Word|Echo|Ending|ask|narrows|examinable|said|needed|having|orNull|boundsIn|shareOf|omitting|annotated|along|about|behind|at|put|carry|unusable|readmit|ghostOf|ousted|unsure)\b/
+
+/** Names of which each means one thing in the library. */
+const UNIQUE_NAMES = ['pageOf', 'textOf', 'answerOf', 'Reading', 'FAMILIES', 'MatchedRequest']
+
 /** Files that need a forbidden word. At most five. */
 const EXCEPTIONS: readonly string[] = ['test/repository/english.test.ts']
 
@@ -75,6 +82,21 @@ describe('plain English', () => {
     const files = filesIn(folder)
     expect(files.length).toBeGreaterThan(0)
     expect(files.flatMap(violations)).toEqual([])
+  })
+
+  it('names no declaration of src by a vague word', () => {
+    const vague = filesIn('src').flatMap((file) =>
+      readFileSync(join(ROOT, file), 'utf8')
+        .split('\n')
+        .flatMap((line) => (VAGUE_NAMES.test(line) ? [`${file}: ${line}`] : [])),
+    )
+    expect(vague).toEqual([])
+  })
+
+  it.each(UNIQUE_NAMES)('declares at most one %s', (name) => {
+    const declaration = new RegExp(`^(?:export )?(?:async )?(?:interface|type|class|const|function) ${name}\\b`, 'm')
+    const files = filesIn('src').filter((file) => declaration.test(readFileSync(join(ROOT, file), 'utf8')))
+    expect(files.length).toBeLessThanOrEqual(1)
   })
 
   it('is used in the subject of the last commit', () => {

@@ -73,9 +73,9 @@ export function* summaryOf({
   redaction,
 }: Incident): Generator<string> {
   const rows = parts.reduce((sum, part) => sum + (part.rows?.length ?? 1), 0)
-  const about = [user !== null && `user ${user} only`, redaction !== null && 'redacted'].filter(Boolean)
-  const said = about.length > 0 ? ` (${about.join(', ')})` : ''
-  yield `${deploymentText(deployment.id)} at ${(clocks.node ?? clocks.observer).to}${said}: ${rows} records of ${parts.length} routes`
+  const limits = [user !== null && `user ${user} only`, redaction !== null && 'redacted'].filter(Boolean)
+  const note = limits.length > 0 ? ` (${limits.join(', ')})` : ''
+  yield `${deploymentText(deployment.id)} at ${(clocks.node ?? clocks.observer).to}${note}: ${rows} records of ${parts.length} routes`
   if (!consistent) yield 'the deployment changed during the capture: lists may contradict each other by what changed'
   for (const { route, reason, count, detail, of } of missing
     .filter(({ reason }) => reason !== 'not_deployed')

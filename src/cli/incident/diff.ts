@@ -33,7 +33,7 @@ const SHOWN = 20
 const some = (lines: readonly string[]): string[] =>
   lines.length <= SHOWN ? [...lines] : [...lines.slice(0, SHOWN), `  … and ${lines.length - SHOWN} more`]
 
-const textOf = (value: unknown) => (value === undefined ? 'nothing' : JSON.stringify(value))
+const formatValue = (value: unknown) => (value === undefined ? 'nothing' : JSON.stringify(value))
 
 function* linesOfRoute({ route, added, gone, changed, unchanged, unknown }: RouteDiff): Generator<string> {
   yield `${route}: ${added.length} new, ${gone.length} gone, ${changed.length} changed, ${unchanged} unchanged`
@@ -41,8 +41,10 @@ function* linesOfRoute({ route, added, gone, changed, unchanged, unknown }: Rout
   yield* some(gone.map((id) => `  - ${id}`))
   yield* some(
     changed.map(({ id, fields }) => {
-      const said = fields.map(({ field, before, after }) => `${field} ${textOf(before)} → ${textOf(after)}`)
-      return `  ~ ${id && `${id}: `}${said.join(', ')}`
+      const changes = fields.map(
+        ({ field, before, after }) => `${field} ${formatValue(before)} → ${formatValue(after)}`,
+      )
+      return `  ~ ${id && `${id}: `}${changes.join(', ')}`
     }),
   )
   for (const { in: side, ids, why } of unknown)

@@ -157,18 +157,18 @@ async function session(options: RecorderOptions): Promise<void> {
     end()
   }
 
-  async function answerOf(route: string): Promise<Row | undefined> {
+  async function fetchAnswer(route: string): Promise<Row | undefined> {
     const answer = await reader.fetchRoute(route, ended.signal)
     return answer.problem === undefined && !ended.signal.aborted ? (answer.value as Row) : undefined
   }
 
   async function readSums(): Promise<void> {
     for (const [route, before] of state.answers) {
-      const answer = await answerOf(route)
+      const answer = await fetchAnswer(route)
       if (answer === undefined) continue
-      const { observed_at: _, ...said } = answer
+      const { observed_at: _, ...fresh } = answer
       const { observed_at: __, ...known } = before
-      if (JSON.stringify(said) === JSON.stringify(known)) continue
+      if (JSON.stringify(fresh) === JSON.stringify(known)) continue
       state.answers.set(route, answer)
       segment.write(null, { kind: 'answer', route, answer })
     }

@@ -43,7 +43,7 @@ export interface Frame {
 /** The time of day. */
 const clock = (at: number) => new Date(at).toTimeString().slice(0, 8)
 
-/** What is said and how it is drawn. */
+/** A text and its style. */
 type Span = readonly [text: string, paint?: (text: string) => string]
 
 /** A line of spans, cut where the terminal ends. */
@@ -72,11 +72,11 @@ const LATE_MS = 5_000
 /** Whether the latest read failed or is too long ago. */
 const isLate = ({ at, problem }: Known, now: number) => problem !== null || (at !== null && now - at > LATE_MS)
 
-/** `said`, with the time before it and the problem after it if the answer is late. */
-function dated(answer: Known, said: Span, { paint, now }: Frame): Span[] {
+/** `span`, with the time before it and the problem after it if the answer is late. */
+function dated(answer: Known, span: Span, { paint, now }: Frame): Span[] {
   const { at, problem } = answer
-  if (at === null || !isLate(answer, now)) return [said]
-  return [[`as of ${clock(at)}  `, paint.bad], said, [problem === null ? '' : `  ${problem}`, paint.bad]]
+  if (at === null || !isLate(answer, now)) return [span]
+  return [[`as of ${clock(at)}  `, paint.bad], span, [problem === null ? '' : `  ${problem}`, paint.bad]]
 }
 
 function title(state: TopState, { width, paint, url, now }: Frame): string {
@@ -107,11 +107,11 @@ function sources(state: TopState, frame: Frame): string {
   const items = (value as { items?: SourceRow[] } | null)?.items
   if (!items) return line(width, [[`sources: ${problem ?? 'asking'}`, problem ? paint.bad : paint.dim]])
   const unreachable = items.filter(({ answered }) => !answered)
-  const said: Span =
+  const span: Span =
     unreachable.length === 0
       ? [`all ${items.length} sources answer`, paint.dim]
       : [`no answer from ${unreachable.map(({ source, code }) => `${source} (${code})`).join(', ')}`, paint.bad]
-  return line(width, dated(answer, said, frame))
+  return line(width, dated(answer, span, frame))
 }
 
 /** What is answered now: a number of before would be read as one of now. */
@@ -173,11 +173,11 @@ function findings(state: TopState, frame: Frame): string {
     return line(width, [head, ...dated(answer, [`none${whole ? '' : ' in what was read'}`, paint.dim], frame)])
   const kinds = new Map<string, number>()
   for (const { kind } of items) kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
-  const said = [...kinds]
+  const counts = [...kinds]
     .sort(([, x], [, y]) => y - x)
     .map(([kind, count]) => `${count} ${kind.replaceAll('_', ' ')}`)
     .join(', ')
-  return line(width, [head, ...dated(answer, [`${items.length}${whole ? '' : '+'}: ${said}`, paint.bad], frame)])
+  return line(width, [head, ...dated(answer, [`${items.length}${whole ? '' : '+'}: ${counts}`, paint.bad], frame)])
 }
 
 const headerOf = (state: TopState, frame: Frame): string[] => [

@@ -14,7 +14,7 @@ export interface ReplyFacilities {
   dispatcher: CommandDispatcher & { inspector?: Pick<DeliveryInspector, 'status'> }
 }
 
-const ASK = { signal: new AbortController().signal }
+const NO_SIGNAL_CTX = { signal: new AbortController().signal }
 
 /** Converts an error of the reply or the correlator to the gate's failure. */
 export function toFailure(error: unknown): unknown {
@@ -55,12 +55,12 @@ export function createReply(
    * Whether the call has ended: this reply may then complete an interrupted one. A pending call has refused the reply.
    */
   async function hasEnded(correlation_id: string): Promise<boolean> {
-    return rpc.inspector !== undefined && (await rpc.inspector.getPending(correlation_id, ASK)) === null
+    return rpc.inspector !== undefined && (await rpc.inspector.getPending(correlation_id, NO_SIGNAL_CTX)) === null
   }
 
   /** Whether the command ended as this reply would end it, by the same instance. */
   async function hasEndedWith({ correlation_id, instance_id, ...client }: Omit<ActionReply, 'outcome'>, end: End) {
-    const status = await dispatcher.inspector?.status({ ...client, command_id: correlation_id }, ASK)
+    const status = await dispatcher.inspector?.status({ ...client, command_id: correlation_id }, NO_SIGNAL_CTX)
     const by = status?.acknowledgement.instance_id ?? instance_id
     const { state, reason } = status?.terminal ?? {}
     return by === instance_id && state === end.state && (reason ?? undefined) === end.reason

@@ -9,7 +9,7 @@ import type { AcknowledgeInput, DispatchInput } from '../../contract/delivery-di
 import type { MessageHistory } from '../../contract/history.js'
 import { commandStream } from '../../contract/ingest.js'
 import type { ActionConnector } from '../../contract/invocations.js'
-import { defineOptions, having, hook, type Input, readParts } from '../../contract/options.js'
+import { defineOptions, hook, type Input, readParts, withMethods } from '../../contract/options.js'
 import type { Awaitable } from '../../contract/page.js'
 import { Refusal, type RefusalCode, wasNotRun } from '../../refusal.js'
 import { createReply, type ReplyFacilities, toFailure } from './action-reply.js'
@@ -19,13 +19,13 @@ import type { ActionReply, ReplyTarget } from './handlers.js'
 /** Options of `createDispatchConnector`. */
 export const DispatchConnectorOptions = defineOptions({
   /** Correlator of the calls. */
-  rpc: having<ReplyFacilities['rpc']>('open', 'settle'),
+  rpc: withMethods<ReplyFacilities['rpc']>('open', 'settle'),
   /** Dispatcher of the commands. */
-  dispatcher: having<ReplyFacilities['dispatcher']>('dispatch', 'acknowledge', 'settle', 'cancel'),
+  dispatcher: withMethods<ReplyFacilities['dispatcher']>('dispatch', 'acknowledge', 'settle', 'cancel'),
   /** Registry that knows the current instance of a client. */
-  connections: having<Pick<ConnectionRegistry, 'currentInstance'>>('currentInstance'),
+  connections: withMethods<Pick<ConnectionRegistry, 'currentInstance'>>('currentInstance'),
   /** History that records commands and results. */
-  history: having<MessageHistory>('append'),
+  history: withMethods<MessageHistory>('append'),
   /** Called if a command could not be recorded; the call continues. `null` disables it. @default console.error */
   onError: hook<(error: unknown) => void>(),
 })

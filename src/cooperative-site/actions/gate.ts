@@ -19,7 +19,6 @@ import {
   count,
   defineOptions,
   func,
-  having,
   hook,
   type Input,
   madeBy,
@@ -27,6 +26,7 @@ import {
   readOptions,
   timer,
   whole,
+  withMethods,
 } from '../../contract/options.js'
 import type { Awaitable } from '../../contract/page.js'
 import type { Principal, Session, SessionPolicy, SessionRegistry } from '../../contract/sessions.js'
@@ -141,9 +141,9 @@ const LOOKS = 4
 /** Options of `createActionGate`. */
 export const ActionGateOptions = defineOptions({
   /** Registry of the sites. */
-  sites: having<Pick<SiteRegistry, 'get'>>('get'),
+  sites: withMethods<Pick<SiteRegistry, 'get'>>('get'),
   /** Registry of the sessions. */
-  sessions: having<Pick<SessionRegistry, 'get'>>('get'),
+  sessions: withMethods<Pick<SessionRegistry, 'get'>>('get'),
   /** Decides who may view and invoke: `createSessionPolicy()` or your own. */
   policy: madeBy<SessionPolicy>('createSessionPolicy()', 'check'),
   /** Sends calls to the application: `createDispatchConnector()` or your own. */
@@ -155,7 +155,7 @@ export const ActionGateOptions = defineOptions({
   /** Timeout of `approve` in ms. @default the timeout of the call */
   approvalTimeoutMs: whole(TIMER_MAX_MS).optional(),
   /** Store of the idempotency keys; relays that serve the same viewers share one. @default createIdempotencyStore() */
-  idempotency: having<IdempotencyStore>('claim', 'keep', 'release').optional(),
+  idempotency: withMethods<IdempotencyStore>('claim', 'keep', 'release').optional(),
   // Each holds a request, a timer and a call.
   /** Maximum number of pending calls per viewer. @default 1000 */
   callsPerViewer: count(1_000),
@@ -207,7 +207,7 @@ export interface ActionGate {
   readonly pending: number
 }
 
-interface Found extends Pick<InvokeInput, 'action' | 'parameters' | 'viewer' | 'signal' | 'trace'> {
+interface CheckedCall extends Pick<InvokeInput, 'action' | 'parameters' | 'viewer' | 'signal' | 'trace'> {
   session: Session
   timeout_ms: number
   scope: KeyScope | undefined
@@ -245,14 +245,14 @@ export function openGate(options: Read<typeof ActionGateOptions>): ActionGate {
     withTimeout(work, { ms: deadlineMs, code: 'unavailable', signal })
 
   /** Checks all conditions again after a slow step, so that revocations in the meantime count. */
-  const recheck = ({ session, viewer, action, signal }: Found) =>
+  const recheck = ({ session, viewer, action, signal }: CheckedCall) =>
     read(async () => {
       const fresh = await findSession(deps, session.session_id, viewer)
       return admitAction(deps, { session: fresh, viewer, action })
     }, signal)
 
   /** Runs a call after the viewer's access to the session was checked. */
-  async function run(input: Found): Promise<Invocation> {
+  async function run(input: CheckedCall): Promise<Invocation> {
     const { session, action, viewer, signal, timeout_ms, scope, trace } = input
     const { session_id, site_id } = session
     requireObject(input.parameters)

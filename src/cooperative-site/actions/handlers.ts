@@ -9,11 +9,11 @@ import {
   checkParts,
   FLAG,
   FUNCTION,
-  having,
-  needed,
+  required,
   type Shape,
   shown,
   TEXT,
+  withMethods,
 } from '../../contract/checks.js'
 import { Instance } from '../../contract/connections.js'
 import type { AcknowledgeInput, Deliver } from '../../contract/delivery-dispatch.js'
@@ -76,10 +76,10 @@ export interface HandleOptions<Schema extends z.ZodType> {
 }
 
 const HANDLE_OPTIONS: Shape<HandleOptions<z.ZodType>> = {
-  parameters: needed({ ...having('safeParseAsync'), said: 'a zod schema' }),
+  parameters: required({ ...withMethods('safeParseAsync'), expected: 'a zod schema' }),
   authorize: FUNCTION,
   approve: FUNCTION,
-  lease: { said: 'true, false or a string', test: (value) => FLAG.test(value) || TEXT.test(value) },
+  lease: { expected: 'true, false or a string', test: (value) => FLAG.test(value) || TEXT.test(value) },
 }
 
 /** The result of one call and, for invalid parameters, the reasons; viewers only get the paths. */
@@ -167,7 +167,7 @@ interface Declared {
   handler: ActionHandler<z.ZodType>
 }
 
-const REPLY_TARGET: Shape<ReplyTarget> = { acknowledge: needed(FUNCTION), reply: needed(FUNCTION) }
+const REPLY_TARGET: Shape<ReplyTarget> = { acknowledge: required(FUNCTION), reply: required(FUNCTION) }
 
 // Pauses before a reply is sent again, in milliseconds: doubled up to the longest.
 const REPLY_AGAIN_MS = 500

@@ -1,11 +1,11 @@
 /** The reference policy: the owner may do everything, others what was shared with them. */
-import { defineOptions, having, type Input, readOptions } from '../../contract/options.js'
+import { defineOptions, type Input, readOptions, withMethods } from '../../contract/options.js'
 import type { SessionPolicy, SessionRegistry } from '../../contract/sessions.js'
 
 /** Options of `createSessionPolicy`. */
 export const SessionPolicyOptions = defineOptions({
   /** Registry that the shares of a session are read from. */
-  sessions: having<Pick<SessionRegistry, 'getShare'>>('getShare'),
+  sessions: withMethods<Pick<SessionRegistry, 'getShare'>>('getShare'),
 })
 export interface SessionPolicyOptions extends Input<typeof SessionPolicyOptions> {}
 

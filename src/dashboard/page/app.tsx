@@ -22,7 +22,7 @@ import { countOf, durationText, timeOf } from './words.js'
 const MODES: Record<string, string> = { shared_store: 'shared store', direct: 'one process' }
 
 /** The freshness of the page, that is of its worst part: a tone, a text for screen readers, and the visible text. */
-function freshnessOf(pulse: Pulse): readonly [tone: string, heard: string, said: string] {
+function freshnessOf(pulse: Pulse): readonly [tone: string, heard: string, caption: string] {
   const { capabilities, asOf, problem, isPaused, isRefused, isLate, isLoading, lacking, isWatching } = pulse
   if (incidentOf(capabilities) && !isLate && !problem) return ['paused', 'not live', 'not live']
   if (isRefused) return ['paused', 'no key', 'no key']
@@ -38,12 +38,12 @@ function freshnessOf(pulse: Pulse): readonly [tone: string, heard: string, said:
 }
 
 function Freshness(): JSX.Element {
-  const [shownAsOf, isRefused, tone, heard, said] = useLook(() => {
+  const [shownAsOf, isRefused, tone, heard, caption] = useLook(() => {
     const now = pulse()
     const { asOf, isRefused, isPaused, lacking } = now
-    const [tone, heard, said] = freshnessOf(now)
+    const [tone, heard, caption] = freshnessOf(now)
     const isAsOf = heard !== 'not live' && (isPaused || tone !== 'late' || lacking === 0)
-    return [isAsOf ? asOf : null, isRefused, tone, heard, said] as const
+    return [isAsOf ? asOf : null, isRefused, tone, heard, caption] as const
   })
   // Whatever the page is about: a source that fails concerns it.
   useAnswer(isRefused ? null : '/sources')
@@ -52,7 +52,7 @@ function Freshness(): JSX.Element {
       <span class="hidden" role="status">
         {heard}
       </span>
-      <span>{said}</span>
+      <span>{caption}</span>
       {shownAsOf !== null && <span class="at"> · as of {timeOf(shownAsOf)}</span>}
     </span>
   )

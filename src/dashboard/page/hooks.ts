@@ -37,14 +37,14 @@ export function useLook<Seen extends readonly unknown[]>(look: () => Seen): Seen
 /** Draws again each `ms`, for what moves with the clock; `Infinity`: never. */
 export const useTick = (ms: number) => useLook(() => [Math.floor(clock() / ms)])
 
-export interface Asked<T> extends Answer<T> {
+export interface QueryAnswer<T> extends Answer<T> {
   /** `null` if nothing is asked. */
   path: string | null
   isOld: boolean
 }
 
 /** The answer to `path`; `null` asks nothing, and neither does what the index says is not to be had. A list comes by the watch where there is one. */
-export function useAnswer<T>(path: string | null, isList = false): Asked<T> {
+export function useAnswer<T>(path: string | null, isList = false): QueryAnswer<T> {
   const problem = path === null ? null : unavailableReason(path)
   const asked = problem ? null : path
   useLayoutEffect(() => (asked === null ? undefined : subscribe(asked, isList)), [asked])

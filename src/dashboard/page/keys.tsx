@@ -117,12 +117,12 @@ export function KeyList({ onClose }: { onClose: () => void }): JSX.Element {
     <dialog ref={open} onClose={onClose} aria-label="Keys">
       <h2>Keys</h2>
       <dl class="keys">
-        {OTHERS.map(([keys, said]) => (
+        {OTHERS.map(([keys, caption]) => (
           <div key={keys}>
             <dt>
               <kbd>{keys}</kbd>
             </dt>
-            <dd>{said}</dd>
+            <dd>{caption}</dd>
           </div>
         ))}
         {titled.map(

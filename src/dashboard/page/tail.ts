@@ -35,15 +35,15 @@ export function forgetHappenings(): void {
   read.clear()
 }
 
-interface Told {
+interface Notice {
   key: string
   state: string
   happening: Omit<Happening, 'key'>
 }
 
-const at = encodeURIComponent
+const encoded = encodeURIComponent
 
-export function commandTold(command: DeliveryCommand): Told {
+export function commandNotice(command: DeliveryCommand): Notice {
   const { user_id, client_id, command_id, admission, state, terminal, attempts, acknowledgement, action } = command
   const scope = admission.scope_id
   const times = [terminal?.at, acknowledgement.at, attempts.last_at, admission.at].find((time) => time)
@@ -71,14 +71,14 @@ export interface ClientEvent {
   reason: string | null
 }
 
-export function eventTold({ connection_id, user_id, client_id, event, at: when, reason }: ClientEvent): Told {
-  const href = hrefOf(`/connections/${at(connection_id)}`)
+export function eventNotice({ connection_id, user_id, client_id, event, at: when, reason }: ClientEvent): Notice {
+  const href = hrefOf(`/connections/${encoded(connection_id)}`)
   const happening = { at: new Date(when).getTime(), what: event, id: client_id, href, who: user_id, why: reason }
   return { key: `${connection_id} ${event} ${when}`, state: '', happening }
 }
 
 /** Reads a list once, and writes down what has changed since the last reading. */
-export function notice<T>(list: string, items: readonly T[] | undefined, tell: (row: T) => Told): void {
+export function notice<T>(list: string, items: readonly T[] | undefined, tell: (row: T) => Notice): void {
   if (!items || read.get(list) === items) return
   read.set(list, items)
   const before = seen.get(list)

@@ -37,8 +37,8 @@ export const WatchDelta = z
     version,
     observed_at,
     refresh_ms,
-    upsert: rows.describe('Rows that are new or another, whole.'),
-    remove: z.array(z.string()).describe('Ids of rows that are not there any more.'),
+    upsert: rows.describe('New and changed rows, complete.'),
+    remove: z.array(z.string()).describe('Ids of removed rows.'),
     order: z
       .array(z.string())
       .nullable()
@@ -47,7 +47,7 @@ export const WatchDelta = z
       ),
     new_rows: z
       .enum(['last', 'first'])
-      .describe('Where new rows go while `order` is `null`, in the order of `upsert`.'),
+      .describe('Where new rows are inserted while `order` is `null`, in the order of `upsert`.'),
     page: JsonRecord.describe('The page without its items.'),
   })
   .describe('The changes since a version.')
@@ -70,6 +70,6 @@ export const WatchEnd = z
     reason: z
       .enum(['forbidden', 'scope_changed'])
       .describe('`forbidden`: the caller no longer has access. `scope_changed`: the caller may see other users now.'),
-    retry: z.int().min(0).nullable().describe('Milliseconds after which to come back; `null` for not at all.'),
+    retry: z.int().min(0).nullable().describe('Milliseconds after which to reconnect; `null` if the client must not.'),
   })
   .describe('The last frame.')

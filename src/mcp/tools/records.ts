@@ -14,7 +14,7 @@ interface AskedFamily {
   readonly payload?: string
 }
 
-export const FAMILIES = {
+export const RECORD_FAMILIES = {
   actions: { list: '/actions' },
   browser_windows: { list: '/browser-windows', one: '/browser-windows/{window_id}' },
   calls: { list: '/rpc/pending', one: '/rpc/pending/{correlation_id}' },
@@ -37,14 +37,14 @@ export const FAMILIES = {
   users: { list: '/users' },
 } as const satisfies Record<string, AskedFamily>
 
-export type FamilyName = keyof typeof FAMILIES
+export type FamilyName = keyof typeof RECORD_FAMILIES
 
-const FAMILY_NAMES = Object.keys(FAMILIES) as [FamilyName, ...FamilyName[]]
+const FAMILY_NAMES = Object.keys(RECORD_FAMILIES) as [FamilyName, ...FamilyName[]]
 
-const familyOf = (name: FamilyName): AskedFamily => FAMILIES[name]
+const familyOf = (name: FamilyName): AskedFamily => RECORD_FAMILIES[name]
 
 /** Families whose records can be read by id. */
-const SINGLE_FAMILIES = FAMILY_NAMES.filter((name) => 'one' in FAMILIES[name]) as [FamilyName, ...FamilyName[]]
+const SINGLE_FAMILIES = FAMILY_NAMES.filter((name) => 'one' in RECORD_FAMILIES[name]) as [FamilyName, ...FamilyName[]]
 
 // Metadata of a router's page and notes about missing data, for every tool that shows one.
 
@@ -178,7 +178,7 @@ export const GET_RECORD = defineTool({
 export const SEARCH = defineTool({
   name: 'search',
   description:
-    'What has this id in any family, and which users and actions begin with it. route says where to find each hit.',
+    'Finds records of every family with this id, and users and actions that begin with it. route is where to read each hit.',
   input: z.strictObject({ q: z.string() }),
   output: MANY,
   async run(input, { fetchRoute }) {
@@ -209,10 +209,10 @@ const KINDS = 12
 
 /** Returns the meaning of each kind among `records` once. */
 function explain(records: readonly Record<string, unknown>[]): string[] {
-  const said = new Map<string, string>()
+  const meanings = new Map<string, string>()
   for (const { kind, means, does_not_mean } of records)
-    for (const name of safeNames([kind])) said.set(name, `${name}: ${means ?? ''} ${does_not_mean ?? ''}`)
-  return [...said.values()].slice(0, KINDS).map((words) => escapeHiddenWithin(words, WORDS))
+    for (const name of safeNames([kind])) meanings.set(name, `${name}: ${means ?? ''} ${does_not_mean ?? ''}`)
+  return [...meanings.values()].slice(0, KINDS).map((words) => escapeHiddenWithin(words, WORDS))
 }
 
 export const EXPLAIN_FINDINGS = defineTool({

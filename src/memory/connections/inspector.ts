@@ -17,7 +17,7 @@ import type { Churn } from './churn.js'
 import { type ConnectionLifecycle, eventsAmong, eventsOf, type LivingConnection, toClientEvent } from './lifecycle.js'
 
 /** How the registry reads its connections now. */
-interface Look {
+interface RegistryReads {
   /** `isSwept`: no due entries remain. */
   sweep(): { isSwept: boolean; view: ReturnType<ConnectionLifecycle['view']> }
   find(id: string): { entry: LivingConnection | undefined }
@@ -29,7 +29,7 @@ interface Look {
 
 export function createConnectionInspector(
   lifecycle: ConnectionLifecycle,
-  { sweep, find, current, stamp }: Look,
+  { sweep, find, current, stamp }: RegistryReads,
   churn: Churn,
   nodeId: string | null,
 ): RegistryInspector {

@@ -7,7 +7,7 @@ import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { deepFreeze, toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
-import { Clocked, defineOptions, having, type Input, readOptions } from '../../contract/options.js'
+import { Clocked, defineOptions, type Input, readOptions, withMethods } from '../../contract/options.js'
 import { scanLimit } from '../../contract/page.js'
 import {
   lastEventFields,
@@ -26,7 +26,7 @@ import { createVersion } from '../table/version.js'
 
 const OfBus = defineOptions({
   /** The bus of the sites' events, for the last event of each site in `/sites`. @default none: it is `null` */
-  bus: having<LastEvents>('lastEvent').optional(),
+  bus: withMethods<LastEvents>('lastEvent').optional(),
 })
 /** Options of `createSiteRegistry`. */
 export const SiteRegistryOptions = defineOptions({ ...SiteOptions.shape, ...OfBus.shape, ...Clocked.shape })

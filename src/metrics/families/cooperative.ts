@@ -42,7 +42,7 @@ const SITES = defineMetrics(
   [
     {
       name: 'relayscope_sites',
-      help: 'Sites that are declared.',
+      help: 'Declared sites.',
       labels: ['mode'],
       read: ({ entries }) => countsOf('mode', SiteMode.options, entries, ({ mode }) => mode),
     },
@@ -101,7 +101,7 @@ const SUBSCRIPTIONS = defineMetrics(
     {
       // Of the streams that are open now: it falls when one ends, so it is no counter.
       name: 'relayscope_subscriptions_dropped_events',
-      help: 'Events dropped from these streams, as far as known.',
+      help: 'Known number of events dropped from these streams.',
       read: ({ entries }) => sum(entries.map(({ dropped }) => dropped)),
     },
     { name: 'relayscope_subscriptions_sample_size', ...SAMPLE_SIZE },

@@ -29,7 +29,7 @@ const SUMMARY = defineMetrics(
   [
     {
       name: 'relayscope_delivery_tracked_commands',
-      help: 'Commands that are admitted and not at their end.',
+      help: 'Admitted commands that have not ended.',
       read: ({ tracked_commands }) => tracked_commands,
     },
     {
@@ -45,24 +45,24 @@ const SUMMARY = defineMetrics(
     {
       name: 'relayscope_delivery_oldest_deadline_timestamp_seconds',
       unit: 'seconds',
-      help: 'The earliest deadline that is known of commands not at their end, since 1970.',
+      help: 'Earliest known deadline of commands that have not ended, in seconds since 1970.',
       read: ({ oldest_deadline_at }) => instant(oldest_deadline_at),
     },
     {
       name: 'relayscope_delivery_oldest_queued_age_seconds',
       unit: 'seconds',
-      help: 'How long the oldest command of the sample has been queued: no maximum over all.',
+      help: 'How long the oldest command of the sample has been queued; not a global maximum.',
       read: ({ oldest_queued_age_ms }) => seconds(oldest_queued_age_ms),
     },
     {
       name: 'relayscope_delivery_oldest_queued_age_sample_size',
-      help: 'Commands that the oldest age is taken from.',
+      help: 'Size of the sample behind the oldest age.',
       read: ({ sample_size }) => sample_size,
     },
     {
       name: 'relayscope_delivery_oldest_open_age_seconds',
       unit: 'seconds',
-      help: 'Time since the oldest command that has not ended was admitted. The histograms leave it out.',
+      help: 'Age of the oldest command that has not ended. The histograms do not include it.',
       read: ({ oldest_open_age_ms }) => seconds(oldest_open_age_ms),
     },
     {
@@ -77,7 +77,7 @@ const SUMMARY = defineMetrics(
     },
     {
       name: 'relayscope_delivery_legacy_lag_messages',
-      help: 'Messages of the legacy command stream that its group was never given.',
+      help: 'Messages of the legacy command stream never delivered to its group.',
       read: ({ legacy_stream_lag }) => legacy_stream_lag,
     },
   ],
@@ -141,7 +141,7 @@ const NODES = defineMetrics(
   [
     {
       name: 'relayscope_delivery_nodes',
-      help: 'Nodes, by whether they are silent; unknown where nodes do not report.',
+      help: 'Nodes, by whether their last report is too old; unknown if nodes do not report.',
       labels: ['state'],
       read: (nodes) =>
         ['live', 'stale', 'unknown'].map((state) => {
@@ -150,14 +150,14 @@ const NODES = defineMetrics(
     },
     {
       name: 'relayscope_delivery_node_stale',
-      help: 'Whether the node has been silent for too long.',
+      help: "Whether the node's last report is too old.",
       labels: ['node_id'],
       read: (nodes) => perNode(nodes, ({ stale }) => stale),
     },
     {
       name: 'relayscope_delivery_node_silence_seconds',
       unit: 'seconds',
-      help: 'How long the node has been silent.',
+      help: "Time since the node's last report.",
       labels: ['node_id'],
       read: (nodes) => perNode(nodes, ({ staleness_ms }) => seconds(staleness_ms)),
     },
@@ -169,33 +169,33 @@ const NODES = defineMetrics(
     },
     {
       name: 'relayscope_delivery_node_mailbox_listener_alive',
-      help: 'Whether the node receives wake-ups.',
+      help: 'Whether messages of the store reach the node.',
       labels: ['node_id'],
       read: (nodes) => perNode(nodes, ({ mailbox_listener_alive }) => mailbox_listener_alive),
     },
     {
       name: 'relayscope_delivery_node_active_drainers',
-      help: 'Mailboxes that are being drained now.',
+      help: 'Clients that a command is being delivered to now.',
       labels: ['node_id'],
       read: (nodes) => perNode(nodes, ({ active_drainers }) => active_drainers),
     },
     {
       name: 'relayscope_delivery_node_connection_waiters',
-      help: 'Connections that wait for commands now.',
+      help: 'Attached connections.',
       labels: ['node_id'],
       read: (nodes) => perNode(nodes, ({ connection_waiters }) => connection_waiters),
     },
     {
       name: 'relayscope_delivery_node_recoveries',
       type: 'counter',
-      help: 'Further attempts, by why they were due, since the node started.',
+      help: 'Further attempts since the node started, by reason.',
       labels: ['node_id', 'reason'],
       read: (nodes) => counters(nodes, 'recovery', 'reason'),
     },
     {
       name: 'relayscope_delivery_node_outcomes',
       type: 'counter',
-      help: 'Ends of commands and refused admissions, since the node started.',
+      help: 'Ended commands and rejected admissions since the node started.',
       labels: ['node_id', 'outcome'],
       read: (nodes) => counters(nodes, 'outcome', 'outcome'),
     },
@@ -210,7 +210,7 @@ const NODES = defineMetrics(
       name: 'relayscope_delivery_node_step_seconds',
       type: 'histogram',
       unit: 'seconds',
-      help: 'How long the steps of ended commands took, since the node started: handover, acknowledgement, outcome, total.',
+      help: 'Durations of the steps of commands that ended since the node started: handover, acknowledgement, outcome, total.',
       labels: ['node_id', 'step', 'le'],
       read: histograms,
     },
@@ -270,7 +270,7 @@ const TENANTS = defineMetrics(
     },
     {
       name: 'relayscope_delivery_scope_capacity',
-      help: 'Most reservations, as the latest admission of the scope was held to.',
+      help: 'Capacity that the latest admission of the scope was checked against.',
       labels: ['scope_id'],
       read: (tenants) =>
         tenants.flatMap(({ scope_id, capacity }) =>

@@ -74,19 +74,19 @@ const CHURN = defineMetrics(
   [
     {
       name: 'relayscope_connections_last_minute_opened',
-      help: 'Connections that were made in the last whole minute.',
+      help: 'Connections opened in the last whole minute.',
       read: (minute) => minute?.opened,
     },
     {
       name: 'relayscope_connections_last_minute_ended',
-      help: 'Connections that went in the last whole minute, by why.',
+      help: 'Connections that ended in the last whole minute, by reason.',
       labels: ['reason'],
       read: (minute) => samplesBy('reason', Counters.parse(minute?.ended ?? {})),
     },
     {
       name: 'relayscope_connections_last_minute_timestamp_seconds',
       unit: 'seconds',
-      help: 'Start of that minute in seconds since 1970; absent if it was not observed.',
+      help: 'Start of that minute in seconds since 1970; absent if the minute was not observed.',
       read: (minute) => instant(minute?.minute ?? null),
     },
   ],

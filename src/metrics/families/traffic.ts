@@ -24,19 +24,19 @@ const CALLS = defineMetrics(
     {
       name: 'relayscope_rpc_oldest_call_age_seconds',
       unit: 'seconds',
-      help: 'How long the call has waited that has waited longest.',
+      help: 'How long the oldest waiting call has waited.',
       read: ({ oldest_age_ms }) => seconds(oldest_age_ms),
     },
     {
       name: 'relayscope_rpc_calls_opened',
       type: 'counter',
-      help: 'Calls that were opened.',
+      help: 'Opened calls.',
       read: ({ counters }) => counters.opened,
     },
     {
       name: 'relayscope_rpc_calls_ended',
       type: 'counter',
-      help: 'Calls that ended, by how.',
+      help: 'Ended calls, by outcome.',
       labels: ['outcome'],
       read: ({ counters: { succeeded, failed, timed_out, cancelled } }) =>
         samplesBy('outcome', { succeeded, failed, timed_out, cancelled }),
@@ -69,30 +69,30 @@ const MESSAGES = defineMetrics(
   [
     {
       name: 'relayscope_deduplicator_entries',
-      help: 'Messages that are remembered now.',
+      help: 'Messages remembered now.',
       read: ({ entries }) => entries,
     },
     {
       name: 'relayscope_deduplicator_capacity',
-      help: 'Most messages that it remembers.',
+      help: 'Maximum number of remembered messages.',
       read: ({ capacity }) => capacity,
     },
     {
       name: 'relayscope_deduplicator_ttl_seconds',
       unit: 'seconds',
-      help: 'How long it remembers one.',
+      help: 'How long a message is remembered.',
       read: ({ ttl_ms }) => seconds(ttl_ms),
     },
     {
       // A claim that is given back is taken off again: as a counter that would read as a restart.
       name: 'relayscope_deduplicator_accepted_messages',
-      help: 'Claims that were granted and not given back, since the deduplicator was made.',
+      help: 'Claims granted and not released, since the deduplicator was created.',
       read: ({ accepted }) => accepted,
     },
     {
       name: 'relayscope_deduplicator_duplicates',
       type: 'counter',
-      help: 'Claims that were refused because the message had been seen.',
+      help: 'Claims refused because the message was already claimed.',
       read: ({ duplicates }) => duplicates,
     },
     {

@@ -1,6 +1,6 @@
 /** Options shared by the plugs: write interval, limits and error reporting. */
 import type { CloseResult } from '../../async/ending.js'
-import { boundsIn, defineBounds, HOOK, type Shape, TIMER_MAX_MS } from '../../contract/checks.js'
+import { boundRules, defineBounds, HOOK, type Shape, TIMER_MAX_MS } from '../../contract/checks.js'
 import type { ConnectInput } from '../../contract/connections.js'
 
 /** The source of an error: the host's `identify`, the facility, or another hook. */
@@ -41,7 +41,7 @@ export const FOLLOW_BOUNDS = defineBounds({
   maxFollowed: 100_000,
 })
 
-export const FOLLOW_OPTIONS: Shape<FollowOptions> = { ...boundsIn(FOLLOW_BOUNDS), onError: HOOK }
+export const FOLLOW_OPTIONS: Shape<FollowOptions> = { ...boundRules(FOLLOW_BOUNDS), onError: HOOK }
 
 /** The owner of a connection, as `connections.connect` takes it, with client-supplied data. `null` is not followed. */
 export type Identity = ConnectInput

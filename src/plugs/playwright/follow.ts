@@ -1,7 +1,7 @@
 /** Follows the browser contexts and pages of a browser: they become windows, and contexts in them. */
 import { guardErrorHook } from '../../async/hook.js'
 import type { BrowserWindowRegistry } from '../../contract/browser-windows.js'
-import { checkOptions, FUNCTION, having, needed, resolveBounds, type Shape } from '../../contract/checks.js'
+import { checkOptions, FUNCTION, required, resolveBounds, type Shape, withMethods } from '../../contract/checks.js'
 import type { ContextRegistry } from '../../contract/contexts.js'
 import { checkIdentity, FOLLOW_BOUNDS, FOLLOW_OPTIONS, type Follower, type FollowOptions } from '../follow/options.js'
 import { createPresenceFollower, type Followed, NOT_FOLLOWED } from '../follow/presences.js'
@@ -35,9 +35,9 @@ export interface BrowserFollower<C, P> extends Follower {
 
 const OPTIONS: Shape<FollowBrowserOptions<unknown, unknown>> = {
   ...FOLLOW_OPTIONS,
-  contexts: needed(having('report', 'close', 'assignTask', 'releaseTask')),
-  browserWindows: needed(having('report', 'close')),
-  identify: needed(FUNCTION),
+  contexts: required(withMethods('report', 'close', 'assignTask', 'releaseTask')),
+  browserWindows: required(withMethods('report', 'close')),
+  identify: required(FUNCTION),
   newId: FUNCTION,
 }
 

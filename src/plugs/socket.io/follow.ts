@@ -1,6 +1,14 @@
 /** Follows the sockets of a Socket.IO server in all namespaces and writes them to the connection registry. */
 import { guardErrorHook, guardHook } from '../../async/hook.js'
-import { checkOptions, FUNCTION, having, LIST, needed, resolveBounds, type Shape } from '../../contract/checks.js'
+import {
+  checkOptions,
+  FUNCTION,
+  LIST,
+  required,
+  resolveBounds,
+  type Shape,
+  withMethods,
+} from '../../contract/checks.js'
 import type { ConnectInput, Connection } from '../../contract/connections.js'
 import { createConnectionFollower, type FollowedConnections, UNKNOWN } from '../follow/connections.js'
 import { FOLLOW_BOUNDS, FOLLOW_OPTIONS, type Follower, type FollowOptions, type Identity } from '../follow/options.js'
@@ -62,8 +70,8 @@ type Actions = NonNullable<ConnectInput['actions']>
 
 const OPTIONS: Shape<FollowSocketIoOptions<unknown>> = {
   ...FOLLOW_OPTIONS,
-  connections: needed(having('connect', 'heartbeat', 'disconnect', 'currentInstance')),
-  identify: needed(FUNCTION),
+  connections: required(withMethods('connect', 'heartbeat', 'disconnect', 'currentInstance')),
+  identify: required(FUNCTION),
   actionsOf: FUNCTION,
   namespaces: LIST,
   onConnected: FUNCTION,

@@ -1,6 +1,14 @@
 /** Follows the sockets of a WebSocket server and writes them to the connection registry. */
 import { guardErrorHook, guardHook } from '../../async/hook.js'
-import { checkOptions, FLAG, FUNCTION, having, needed, resolveBounds, type Shape } from '../../contract/checks.js'
+import {
+  checkOptions,
+  FLAG,
+  FUNCTION,
+  required,
+  resolveBounds,
+  type Shape,
+  withMethods,
+} from '../../contract/checks.js'
 import type { Connection } from '../../contract/connections.js'
 import { createConnectionFollower, type FollowedConnections, UNKNOWN } from '../follow/connections.js'
 import { FOLLOW_BOUNDS, FOLLOW_OPTIONS, type Follower, type FollowOptions, type Identity } from '../follow/options.js'
@@ -76,8 +84,8 @@ export interface FollowWebSocketsOptions<S, R> extends FollowOptions {
 
 const OPTIONS: Shape<FollowWebSocketsOptions<unknown, unknown>> = {
   ...FOLLOW_OPTIONS,
-  connections: needed(having('connect', 'heartbeat', 'disconnect', 'currentInstance')),
-  identify: needed(FUNCTION),
+  connections: required(withMethods('connect', 'heartbeat', 'disconnect', 'currentInstance')),
+  identify: required(FUNCTION),
   ping: FLAG,
   onConnected: FUNCTION,
   onSuperseded: FUNCTION,

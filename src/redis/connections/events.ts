@@ -63,7 +63,7 @@ function parseToken(token: string): Position {
 }
 
 /** Position before all events of the next place, for a place with more events than may be read. */
-const behind = ({ place }: Position): Position => ({ place: place - 1, shard: 0, kind: 1, id: '\u{10ffff}' })
+const positionBefore = ({ place }: Position): Position => ({ place: place - 1, shard: 0, kind: 1, id: '\u{10ffff}' })
 
 type Event = Position & { event: ClientEvent | undefined; isBad: boolean }
 
@@ -132,7 +132,8 @@ export async function listClientEvents(
       if (event && matches(event)) items.push(event)
     }
     const end =
-      usable[taken - 1] ?? (horizon && after && comparePositions(horizon, after) <= 0 ? behind(horizon) : horizon)
+      usable[taken - 1] ??
+      (horizon && after && comparePositions(horizon, after) <= 0 ? positionBefore(horizon) : horizon)
     const has_more = end !== undefined && (taken < usable.length || horizon !== undefined)
     return {
       items,

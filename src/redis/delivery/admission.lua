@@ -77,7 +77,7 @@ end
 -- Admits one command. `by` is the id of the dispatch call. `deadline` is that of the reservation in another shard, or ''. `needs`
 -- is the attached client that it requires: '' (none), any, or current (the current instance). `trace` is '', or a tab and the trace.
 -- Returns G (new, given to the calling incarnation), N (new), J (rejected), S (known) or C (conflict).
-local function admit(m, id, action, trace, scope, scope_shard, deadline, ttl, capacity, news, most, print, needs, current, refused, by, payload)
+local function admit(m, id, action, trace, scope, scope_shard, deadline, ttl, capacity, writes_capacity, most, print, needs, current, refused, by, payload)
   local ref, user = m .. ':' .. id, user_of(m)
   local key = K.command_of .. ref
   local w = waiter_of(m)
@@ -88,7 +88,7 @@ local function admit(m, id, action, trace, scope, scope_shard, deadline, ttl, ca
     expire_due({{COMMANDS_A_PASS}}, true)
     refusal = refusal_of(w, user, scope, scope_shard, capacity, needs, current, refused)
   end
-  if scope_now[scope] and (news ~= '' or new_scopes[scope]) then call('HSET', K.capacities, scope, capacity) end
+  if scope_now[scope] and (writes_capacity ~= '' or new_scopes[scope]) then call('HSET', K.capacities, scope, capacity) end
   if not last then open_numbers() end
   local seq = text(last + added + 1)
   local numbers = seq .. '\0' .. text(last_stamp + added + 1)

@@ -9,7 +9,6 @@ import { commandKey, encodePart } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
 import { identityText, toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
-
 import { Refusal, wasNotRun } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
 import { toUnavailable } from '../store/script.js'
@@ -33,19 +32,19 @@ export interface DispatchOptions {
 }
 
 /** Maximum number of scopes whose written capacity is remembered. */
-const TOLD_MAX = 10_000
+const WRITTEN_MAX = 10_000
 
 /**
  * Remembers which capacities this node has written to the store, which keeps them for the inspector. A capacity is written
  * again after the host has changed it.
  */
-function createToldCapacities() {
-  const told = new Map<string, number>()
+function createWrittenCapacities() {
+  const written = new Map<string, number>()
   return {
-    has: (scope: string, capacity: number) => told.get(scope) === capacity,
+    has: (scope: string, capacity: number) => written.get(scope) === capacity,
     add(scope: string, capacity: number) {
-      if (told.size >= TOLD_MAX) told.clear()
-      told.set(scope, capacity)
+      if (written.size >= WRITTEN_MAX) written.clear()
+      written.set(scope, capacity)
     },
   }
 }
@@ -61,7 +60,7 @@ interface Admission {
   shard: number
   scopeShard: number
   capacity: number
-  news: '' | '1'
+  writesCapacity: '' | '1'
   deadlineMs: number
   /** Which attached client the command requires: none, any instance, or the current one. */
   needs: '' | 'any' | 'current'
@@ -72,7 +71,7 @@ interface Admission {
 
 export function createDispatch(options: DispatchOptions): CommandDispatcher['dispatch'] {
   const { store, delivery, mailboxes, connections, capacityOf } = options
-  const told = createToldCapacities()
+  const written = createWrittenCapacities()
 
   /** Prefix of the dispatch ids of this node. The store recognises a dispatch that the Redis client resends by its id. */
   const here = crypto.randomUUID().slice(0, 18)
@@ -91,7 +90,7 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
       place.deadline,
       admission.deadlineMs,
       admission.capacity,
-      admission.news,
+      admission.writesCapacity,
       admission.maxAttempts,
       // Compares values, so that two spellings of the same value count as the same payload.
       digest64(`${input.action}\n${identityText(JSON.parse(payload))}`),
@@ -116,7 +115,7 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
    * before the admission, the reservation expires at that deadline; no command is admitted without a reservation.
    */
   async function admitElsewhere(input: Input, admission: Admission): Promise<Answered> {
-    const { shard, scopeShard, scope, ref, deadlineMs, capacity, news } = admission
+    const { shard, scopeShard, scope, ref, deadlineMs, capacity, writesCapacity } = admission
     const dispatch = crypto.randomUUID()
     const giveBack = () => delivery.run('L', scopeShard, [scope, ref, dispatch]).catch((error) => store.onError(error))
 
@@ -124,7 +123,14 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
     const isNew = known === '' || readRecord(known, input)?.status.terminal?.state === 'rejected'
     // The record may be deleted before the next step. Without a reservation, the command must not be admitted then.
     if (!isNew) return admit(input, admission, { deadline: '', refused: 'capacity_exceeded' })
-    const { answer: deadline } = await delivery.run('V', scopeShard, [scope, ref, deadlineMs, capacity, news, dispatch])
+    const { answer: deadline } = await delivery.run('V', scopeShard, [
+      scope,
+      ref,
+      deadlineMs,
+      capacity,
+      writesCapacity,
+      dispatch,
+    ])
     if (deadline === '') return admit(input, admission, { deadline: '', refused: 'capacity_exceeded' })
     const admitted = await admit(input, admission, { deadline, refused: '' }).catch(async (error: unknown) => {
       // Release the reservation only if the admission certainly did not run. Otherwise it expires at its deadline.
@@ -164,7 +170,7 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
       shard,
       scopeShard,
       capacity,
-      news: told.has(scope_id, capacity) ? '' : '1',
+      writesCapacity: written.has(scope_id, capacity) ? '' : '1',
       deadlineMs,
       needs: input.require_waiter ? (wasAsked ? 'current' : 'any') : '',
       current,
@@ -173,7 +179,7 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
     }
     const { now, answer } = await (scopeShard === shard ? admit(input, admission) : admitElsewhere(input, admission))
     if (answer[0] === 'G' || answer[0] === 'N') {
-      told.add(scope_id, capacity)
+      written.add(scope_id, capacity)
       options.nudge(deadlineMs)
       const [deadline, node = '', , instance = ''] = answer.slice(1).split('\0')
       return admittedStatus(input, scope_id, now, Number(deadline), [decodeURIComponent(node), instance])

@@ -32,7 +32,7 @@ export async function fenceOf(
 }
 
 /** `k` acknowledges and `n` refuses a command; `r`, `f` and `c` end it as resulted, failed and cancelled. */
-type Word = 'k' | 'n' | 'r' | 'f' | 'c'
+type ReportKind = 'k' | 'n' | 'r' | 'f' | 'c'
 
 export function createEnds(
   store: Store,
@@ -43,11 +43,11 @@ export function createEnds(
 ): Pick<CommandDispatcher, 'acknowledge' | 'settle' | 'cancel'> {
   /** Prefix of the call ids of this node. The store recognises a call that the Redis client resends by its id. */
   const here = crypto.randomUUID().slice(0, 18)
-  let said = 0
+  let reports = 0
 
-  async function say(
+  async function report(
     command: CommandKey,
-    word: Word,
+    kind: ReportKind,
     reason: string,
     instance: string,
     { wasAsked, current }: Fence,
@@ -58,14 +58,14 @@ export function createEnds(
     const handed = hand.takeReport(ref)
     const given = [
       ref,
-      word,
+      kind,
       reason,
       instance,
       wasAsked,
       current,
       handed?.delivery ?? '',
       acknowledges ? '1' : '',
-      `${here}${++said}`,
+      `${here}${++reports}`,
     ]
     try {
       const { answer } = await delivery.run('S', shard, given, mailboxOf(command))
@@ -83,20 +83,20 @@ export function createEnds(
       const { instance_id, state, reason, ...command } = parseInput(AcknowledgeInput, given)
       const fence = registry ? await fenceOf(registry, command) : NO_FENCE
       return state === 'refused'
-        ? say(command, 'n', toReason(reason) ?? 'refused', instance_id, fence)
-        : say(command, 'k', '', instance_id, fence)
+        ? report(command, 'n', toReason(reason) ?? 'refused', instance_id, fence)
+        : report(command, 'k', '', instance_id, fence)
     },
 
     async settle(given) {
       const { state, reason, instance_id, acknowledge, ...command } = parseInput(SettleInput, given)
       const fence = instance_id === undefined || !registry ? NO_FENCE : await fenceOf(registry, command)
-      const word = state === 'resulted' ? 'r' : 'f'
-      return say(command, word, toReason(reason) ?? '', instance_id ?? '', fence, acknowledge)
+      const kind = state === 'resulted' ? 'r' : 'f'
+      return report(command, kind, toReason(reason) ?? '', instance_id ?? '', fence, acknowledge)
     },
 
     async cancel(given) {
       const { reason, ...command } = parseInput(CancelInput, given)
-      return say(command, 'c', toReason(reason) ?? '', '', NO_FENCE)
+      return report(command, 'c', toReason(reason) ?? '', '', NO_FENCE)
     },
   }
 }

@@ -27,8 +27,8 @@ export function createHeartbeat(store: Store, nodeId: string, record: () => Node
     alarm.clear()
     sentAt = performance.now()
     await store.joinShards()
-    const said = closed ? { ...record(), is_closed: true } : record()
-    await runScript(store, BEAT, 0, { id: nodeId, record: JSON.stringify(said), kept_ms: keptMs(said) })
+    const report = closed ? { ...record(), is_closed: true } : record()
+    await runScript(store, BEAT, 0, { id: nodeId, record: JSON.stringify(report), kept_ms: keptMs(report) })
   }
 
   /**

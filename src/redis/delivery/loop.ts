@@ -118,7 +118,7 @@ export function createDeliveryLoop(options: DeliveryLoopOptions & { stateOf: Sha
       state.scopeAfter,
       former,
     ]
-    const { now, answer, isTold } = await delivery.run('R', shard, given)
+    const { now, answer, hasOwnMessages } = await delivery.run('R', shard, given)
     if (state.incarnation !== incarnation) return { now, nextIn: 0, isMore: true, isLapsed: false }
     if (answer === 'restart') {
       beginAnew(shard, state)
@@ -135,7 +135,7 @@ export function createDeliveryLoop(options: DeliveryLoopOptions & { stateOf: Sha
       entries.filter((entry) => entry !== ''),
     )
     const nextIn = Number(next) < 0 ? HEARTBEAT_MS : Number(next)
-    return { now, nextIn, isMore: more === '1' || isTold, isLapsed: standing === 'lapsed' || !isKnown }
+    return { now, nextIn, isMore: more === '1' || hasOwnMessages, isLapsed: standing === 'lapsed' || !isKnown }
   }
 
   /** Does all work that is due in a shard. Returns the delay until the next is due, in ms. */

@@ -39,7 +39,7 @@ export interface Answered {
   /** The result of the step, as its Lua function returns it. */
   answer: string
   /** Whether the run has added messages to the inbox of its own node. */
-  isTold: boolean
+  hasOwnMessages: boolean
 }
 
 interface Call {
@@ -153,7 +153,7 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
     )
 
   function receive(shard: number, calls: readonly Call[], reply: StoreReply) {
-    const [time, answers, messages, counted, released, isTold, failure] = listOf(reply)
+    const [time, answers, messages, counted, released, hasOwnMessages, failure] = listOf(reply)
     const now = Number(time)
     onTime(now)
     const ended = partsOf(released, '\x02')
@@ -167,7 +167,7 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
         call.reject(toUnavailable(store, toScriptError(answer.slice(1))))
         continue
       }
-      const answered = { now, answer, isTold: isTold === 1 }
+      const answered = { now, answer, hasOwnMessages: hasOwnMessages === 1 }
       call.apply?.(answered)
       if (own.length === 0) call.resolve(answered)
       else void release(own).then(() => call.resolve(answered))

@@ -66,7 +66,7 @@ local touched, dirty
 -- Messages to other incarnations, messages to the calling one, reservations to release in other shards, and event counts.
 local messages, own, by_message, released, counted
 local now_micros, open_numbers
-local number, ended, rejected, has_expired, changed, now_stored, is_told, failure
+local number, ended, rejected, has_expired, changed, now_stored, has_own_messages, failure
 
 local function begin_run()
   columns, waiters, leases = {}, {}, {}

@@ -92,7 +92,7 @@ local function end_run()
   part(write_counters, K.scopes, scopes, true)
   part(write_counters, K.held, held)
   part(save_waiters)
-  is_told = messages[me] ~= nil
+  has_own_messages = messages[me] ~= nil
   for incarnation, list in pairs(messages) do part(send, incarnation, list) end
   if changed then part(call, 'SET', K.version, now_stored) end
 end
@@ -128,5 +128,5 @@ local function turn(keys, args)
   end_run()
   local counted_list = {}
   for name, times in pairs(counted) do counted_list[#counted_list + 1] = name .. '\t' .. text(times) end
-  return { now_text, concat(answers, '\1'), concat(own, '\2'), concat(counted_list, '\2'), concat(released, '\2'), is_told and 1 or 0, failure }
+  return { now_text, concat(answers, '\1'), concat(own, '\2'), concat(counted_list, '\2'), concat(released, '\2'), has_own_messages and 1 or 0, failure }
 end

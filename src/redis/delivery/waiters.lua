@@ -98,7 +98,7 @@ end
 
 -- Reserves capacity in a scope of this shard for a command of another shard. Concurrent dispatches of the command share one
 -- reservation, and the first of them fixes the deadline. Returns the deadline, or '' if the scope is full.
-local function reserve(scope, ref, ttl, capacity, news, dispatch)
+local function reserve(scope, ref, ttl, capacity, writes_capacity, dispatch)
   local key = K.reserved_of .. scope
   local before = call('HGET', key, ref)
   if before then
@@ -116,12 +116,12 @@ local function reserve(scope, ref, ttl, capacity, news, dispatch)
       expire_due({{COMMANDS_A_PASS}}, true)
     end
     if reserved(scope) >= tonumber(capacity) then
-      if news ~= '' then call('HSET', K.capacities, scope, capacity) end
+      if writes_capacity ~= '' then call('HSET', K.capacities, scope, capacity) end
       return ''
     end
   end
   changed = true
-  if news ~= '' or new_scopes[scope] then call('HSET', K.capacities, scope, capacity) end
+  if writes_capacity ~= '' or new_scopes[scope] then call('HSET', K.capacities, scope, capacity) end
   local deadline = text(now + ttl)
   call('HSET', key, ref, deadline .. ' ' .. dispatch .. ' ')
   add(scopes, scope, 1)

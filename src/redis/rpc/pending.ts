@@ -62,7 +62,7 @@ function createReplies(store: Store, node: string, take: (shard: number, id: str
     listen(shard) {
       const known = subscribed.get(shard)
       if (known) return known
-      const heard = listening.subscribe(shard, store.key(shard, 'calls', 'wake-ups', node), hear).catch(() => {
+      const heard = listening.subscribe(shard, store.key(shard, 'calls', 'signals', node), hear).catch(() => {
         // Retried with the next call; until then the checks find replies.
         subscribed.delete(shard)
       })

@@ -18,5 +18,5 @@ if call.attempt then
 end
 redis.call('SET', K(t, 'by', id), name, 'PX', NAMED_MS)
 redis.call('SET', K(t, 'reply', id), reply, 'PX', REPLY_MS)
-redis.call('SPUBLISH', K(t, 'wake-ups', call.node), id)
+redis.call('SPUBLISH', K(t, 'signals', call.node), id)
 return 'settled'

@@ -51,7 +51,7 @@ function createSessionWatchers(store: Store, node: string): SessionWatchers {
   /** Subscribes or unsubscribes, depending on whether there are watchers now. */
   async function listen(sessionId: string): Promise<void> {
     const shard = shardOf(sessionId, await store.claimShards())
-    const channel = store.key(shard, 'sessions', 'wake-ups', sessionId)
+    const channel = store.key(shard, 'sessions', 'signals', sessionId)
     if (!watchers.has(sessionId)) {
       heard.delete(sessionId)
       return listening.unsubscribe(channel)

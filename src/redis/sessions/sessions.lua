@@ -1,5 +1,5 @@
 -- `session:<id>`: a hash, the session. `shares:<id>`: a hash, user to the end of the share and its rights.
--- `wake-ups:<id>`: a channel for the name of the node that changed something. `live` and `final`: pools of ids, by when
+-- `signals:<id>`: a channel for the name of the node that changed something. `live` and `final`: pools of ids, by when
 -- sessions expire and by when they are deleted. For lists: `all`, `owner:<owner>` and `site_id:<site>`, ids by the
 -- order of opening; `at:<owner>:<site>`, those that have not ended, by when they expire; `share-ends:<id>`, users by
 -- when their share expires.
@@ -15,7 +15,7 @@ local t = 'sessions'
 local function session_key(id) return K(t, 'session', id) end
 local function shares_key(id) return K(t, 'shares', id) end
 local function ends_key(id) return K(t, 'share-ends', id) end
-local function announce(id, who) redis.call('SPUBLISH', K(t, 'wake-ups', id), who) end
+local function announce(id, who) redis.call('SPUBLISH', K(t, 'signals', id), who) end
 local function shown(id) return { now, redis.call('HMGET', session_key(id), unpack(FIELDS)) } end
 
 local function owner_of(id)

@@ -126,14 +126,14 @@ export function subscriptionRegistryOn(
     if (open.size === 0 && ended.size === 0) return ticker.stop()
     const isDue = performance.now() >= reportAt
     const first = [...open].slice(0, maxReported)
-    const news = isDue ? first : first.filter(({ isReported }) => !isReported)
-    if (news.length === 0 && ended.size === 0) return
+    const unreported = isDue ? first : first.filter(({ isReported }) => !isReported)
+    if (unreported.length === 0 && ended.size === 0) return
     // Even after a failure: a store that is down is not contacted twice a second.
     if (isDue) reportAt = performance.now() + REPORT_MS
     const shards = await store.claimShards()
     // Streams that cannot be removed now expire; this must not prevent the report of others.
     await end(shards).catch((error) => store.onError(error))
-    await report(news, shards)
+    await report(unreported, shards)
   }
 
   async function leave(): Promise<void> {

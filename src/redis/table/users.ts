@@ -79,15 +79,15 @@ export async function listUserIds(
       .sort(compareIds)
       .slice(0, page.limit)
   /** Returns the shards that have not been read to the end of the page, and may have users in it. */
-  const behind = () => {
+  const lagging = () => {
     const end = reached().at(page.limit - 1)
     const isBehind = (id: string | null) => end === undefined || id === null || compareIds(id, end) < 0
     return answers.filter(({ isEnd, last }) => !isEnd && isBehind(last))
   }
-  const unread = behind().filter(({ examined, bound }) => examined < bound)
+  const unread = lagging().filter(({ examined, bound }) => examined < bound)
   const retried = await Promise.allSettled(unread.map((reach) => readOn(reach, page.limit)))
   for (const one of retried) if (one.status === 'rejected' && !isLost(one.reason, ctx)) throw one.reason
-  const unfinished = behind()
+  const unfinished = lagging()
   const ends = unfinished.map(({ last }) => last)
   const [end = null] = ends.some((last) => last === page.after) ? [] : (ends as string[]).sort(compareIds)
   // After the end of one shard, its remaining users may come before those of others.

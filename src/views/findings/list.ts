@@ -61,17 +61,17 @@ const DETECTORS: readonly Detector[] = [
 /** Inspectors of which at least one is needed: those whose lists are read. */
 export const FINDING_NEEDS = [...new Set(DETECTORS.map(({ source }) => source))]
 
-/** Between the two looks: longer than a command or a report is on its way. */
-const LOOK_AGAIN_MS = 250
-/** The part of its bounds that a request uses for the first look; the second goes over some of the same. */
+/** Time between the two scans: longer than a command or a report is on its way. */
+const RESCAN_AFTER_MS = 250
+/** The part of its bounds that a request uses for the first scan; the second reads some of the same again. */
 const FIRST_SHARE = 0.5
-/** A page with less room than this is ended: its list would be read in crumbs. */
-const ROOM_MIN = 25
+/** A page with less remaining than this is ended: its list would be read in crumbs. */
+const REMAINING_MIN = 25
 
 /** Maximum number of findings that a summary counts: with the default limits a first scan finds no more. */
 const COUNTED_MAX = 5_000
 /** After this long, a first scan starts no further list: the second scan needs as long. */
-const FIRST_LOOK_MS = 1_500
+const FIRST_SCAN_MS = 1_500
 
 /** Position of a walk: the detector, and the cursor of its list. */
 interface Place {
@@ -90,8 +90,8 @@ function placeOf(token: string | null): Place {
 
 const tokenOf = ({ detector, cursor }: Place) => `${detector.toString(36)}${cursor ?? ''}`
 
-/** A page on which something was seen at the first look. */
-interface Look {
+/** A page on which something was seen in the first scan. */
+interface FirstScan {
   detector: Detector
   page: PageQuery
   findings: Finding[]
@@ -135,9 +135,9 @@ async function detectFindings(
   isSummary = false,
 ) {
   const first = new ScanContext(inspectors as Present, view, FIRST_SHARE)
-  const { looks, place } = await scanAll(first, filter, page, isSummary)
+  const { firstScans, place } = await scanAll(first, filter, page, isSummary)
   const second = new ScanContext(inspectors as Present, view, 1 - FIRST_SHARE, true)
-  return { items: await rescan(second, looks), place, scans: [first, second] as const }
+  return { items: await rescan(second, firstScans), place, scans: [first, second] as const }
 }
 
 /** Kinds that no inspector can show. */
@@ -198,16 +198,16 @@ function groupOf(kind: FindingKind, findings: readonly Finding[]): FindingGroup 
   return { kind, count: findings.length, exact: true, oldest_since, nodes: named, sample, help: helpOf(kind) }
 }
 
-/** The first look: from the place where the page before ended until the page is full or the bounds are reached. */
+/** The first scan: from the place where the page before ended until the page is full or the bounds are reached. */
 async function scanAll(scan: ScanContext, filter: FindingFilter, page: PageQuery, isSummary: boolean) {
   const { inspectors, view } = scan
-  const looks: Look[] = []
+  const firstScans: FirstScan[] = []
   let place = placeOf(page.cursor)
-  let room = page.limit
-  let hasLooked = false
-  const end = performance.now() + FIRST_LOOK_MS
-  while (place.detector < DETECTORS.length && (room === page.limit || room >= ROOM_MIN)) {
-    if (hasLooked && performance.now() > end) break
+  let remaining = page.limit
+  let hasScanned = false
+  const end = performance.now() + FIRST_SCAN_MS
+  while (place.detector < DETECTORS.length && (remaining === page.limit || remaining >= REMAINING_MIN)) {
+    if (hasScanned && performance.now() > end) break
     const detector = DETECTORS[place.detector] as Detector
     const next = { detector: place.detector + 1, cursor: null }
     const hasFailed = sourcesOf(detector).some((source) => scan.failed.has(source))
@@ -216,34 +216,34 @@ async function scanAll(scan: ScanContext, filter: FindingFilter, page: PageQuery
       continue
     }
     const left = sourcesOf(detector).map((source) => scan.budget(source).entries)
-    const query = { cursor: place.cursor, limit: Math.max(1, Math.min(room, PAGE_MAX, ...left)) }
+    const query = { cursor: place.cursor, limit: Math.max(1, Math.min(remaining, PAGE_MAX, ...left)) }
     try {
       const seen = await detector.detect(scan, query)
-      hasLooked = true
+      hasScanned = true
       const findings = seen.findings.filter(({ kind }) => (filter.kind ?? kind) === kind)
-      if (findings.length > 0) looks.push({ detector, page: query, findings })
-      room -= findings.length
+      if (findings.length > 0) firstScans.push({ detector, page: query, findings })
+      remaining -= findings.length
       place = seen.next === null || seen.next === place.cursor ? next : { ...place, cursor: seen.next }
     } catch (error) {
       if (!(error instanceof BudgetExhausted || error instanceof SourceFailed)) throw error
       // The next request continues here, unless even a whole request is too small. A summary has no next one: it counts
       // what the other sources show.
-      if (error instanceof BudgetExhausted && hasLooked && !isSummary) break
+      if (error instanceof BudgetExhausted && hasScanned && !isSummary) break
       if (error instanceof BudgetExhausted) scan.cut.add(detector.source)
       place = next
     }
     await betweenSlices(view.ctx)
   }
-  return { looks, place }
+  return { firstScans, place }
 }
 
 /** The findings that a second scan shows too, with its evidence. */
-async function rescan(scan: ScanContext, looks: readonly Look[]): Promise<Finding[]> {
-  if (looks.length === 0) return []
-  await sleep(LOOK_AGAIN_MS)
+async function rescan(scan: ScanContext, firstScans: readonly FirstScan[]): Promise<Finding[]> {
+  if (firstScans.length === 0) return []
+  await sleep(RESCAN_AFTER_MS)
   scan.view.ctx.signal.throwIfAborted()
   const confirmed: Finding[] = []
-  for (const { detector, page, findings } of looks) {
+  for (const { detector, page, findings } of firstScans) {
     const known = new Set(findings.map(({ finding_id }) => finding_id))
     try {
       const seen = await detector.detect(scan, page)
@@ -257,14 +257,14 @@ async function rescan(scan: ScanContext, looks: readonly Look[]): Promise<Findin
 }
 
 /** How far each source was read in these scans together. */
-function readingsOf(looks: readonly ScanContext[]): SourceReading[] {
-  const sources = new Set(looks.flatMap(({ asked }) => [...asked]))
+function readingsOf(scans: readonly ScanContext[]): SourceReading[] {
+  const sources = new Set(scans.flatMap(({ asked }) => [...asked]))
   return [...sources].map((source): SourceReading => {
-    const failed = looks.find((detect) => detect.failed.has(source))
+    const failed = scans.find((scan) => scan.failed.has(source))
     return {
       source,
-      examined: looks.reduce((sum, detect) => sum + detect.examined(source), 0),
-      truncated: failed !== undefined || looks.some((detect) => detect.cut.has(source)),
+      examined: scans.reduce((sum, scan) => sum + scan.examined(source), 0),
+      truncated: failed !== undefined || scans.some((scan) => scan.cut.has(source)),
       value: failed ? undefined : null,
       error: failed?.failed.get(source),
     }

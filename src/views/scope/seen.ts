@@ -116,7 +116,7 @@ export function eachVisibleUser<Key, Answer>(
   return async (keys: readonly Key[], ctx: InspectionContext): Promise<(Answer | null)[]> => {
     const own = keys.filter((key) => has(userOf(key)))
     const answers = own.length === 0 ? [] : await answerFor(own, ctx)
-    const answerOf = new Map(own.map((key, i) => [key, answers[i] ?? null]))
-    return keys.map((key) => answerOf.get(key) ?? null)
+    const answerByKey = new Map(own.map((key, i) => [key, answers[i] ?? null]))
+    return keys.map((key) => answerByKey.get(key) ?? null)
   }
 }

@@ -24,22 +24,22 @@ interface MarkProps {
   axis: Axis
   time: number
   glyph: string
-  said: string
+  caption: string
   tone?: string
 }
 
 /** An event with its text, which is cut at the end of the lane. */
-export const Mark = ({ axis, time, glyph, said, tone = '' }: MarkProps): JSX.Element => (
+export const Mark = ({ axis, time, glyph, caption, tone = '' }: MarkProps): JSX.Element => (
   <span
     class={`event ${tone} ${time - axis.from > (axis.to - axis.from) * 0.7 ? 'late-on' : ''}`}
     role="img"
     // biome-ignore lint/a11y/noNoninteractiveTabindex: each is read by itself
     tabIndex={0}
-    aria-label={`${said}, ${timeOf(time)}`}
-    title={`${said}, ${timeOf(time)}`}
+    aria-label={`${caption}, ${timeOf(time)}`}
+    title={`${caption}, ${timeOf(time)}`}
     style={{ left: axis.at(time) }}
   >
-    {glyph} <span aria-hidden="true">{said}</span>
+    {glyph} <span aria-hidden="true">{caption}</span>
   </span>
 )
 
@@ -49,17 +49,17 @@ export const Span = ({
   from,
   to,
   kind,
-  said,
+  caption,
 }: {
   axis: Axis
   from: number
   to: number
   kind: string
-  said: string
+  caption: string
 }) => (
   <span
     class={`span ${kind}`}
-    title={`${said}, ${timeOf(from)} to ${timeOf(to)}`}
+    title={`${caption}, ${timeOf(from)} to ${timeOf(to)}`}
     style={{ left: axis.at(from), right: `calc(100% - ${axis.at(to)})` }}
   />
 )
@@ -71,14 +71,14 @@ export const Lane = ({ name, children }: { name: string; children: ComponentChil
   </div>
 )
 
-/** The numbers above the lanes, `said` of the ms since the start. */
-export const Ticks = ({ axis, said }: { axis: Axis; said: (ms: number) => string }): JSX.Element => (
+/** The numbers above the lanes, `caption` of the ms since the start. */
+export const Ticks = ({ axis, caption }: { axis: Axis; caption: (ms: number) => string }): JSX.Element => (
   <div class="lane axis-row" aria-hidden="true">
     <span class="name" />
     <div class="track">
       {TICKS.map((tick) => (
         <span key={tick} class="tick" style={{ left: `${tick * 100}%` }}>
-          {said((axis.to - axis.from) * tick)}
+          {caption((axis.to - axis.from) * tick)}
         </span>
       ))}
     </div>

@@ -40,7 +40,7 @@ export function Churn({ items, until }: { items: readonly ChurnMinute[]; until: 
     (found, item) => (sum(item.ended) > (found ? sum(found.ended) : 0) ? item : found),
     null,
   )
-  const said = worst
+  const caption = worst
     ? `most ended at ${timeOf(worst.minute)}: ${saidOf(worst.ended)}`
     : 'none ended in what was observed'
   const bars = useMemo(
@@ -70,7 +70,7 @@ export function Churn({ items, until }: { items: readonly ChurnMinute[]; until: 
   )
   return (
     <>
-      <svg viewBox={`0 0 ${MINUTES * STEP} ${2 * HALF}`} role="img" aria-label={`Connections per minute; ${said}`}>
+      <svg viewBox={`0 0 ${MINUTES * STEP} ${2 * HALF}`} role="img" aria-label={`Connections per minute; ${caption}`}>
         {bars}
         <line class="axis" x1="0" x2={MINUTES * STEP} y1={HALF} y2={HALF} />
       </svg>
@@ -78,8 +78,8 @@ export function Churn({ items, until }: { items: readonly ChurnMinute[]; until: 
         <span class="key opened">opened</span>
         <span class="key ended">ended</span>
         {items.length < MINUTES && <span class="key unwatched">not observed</span>}
-        <span>{scale.said}</span>
-        <span>{said}</span>
+        <span>{scale.caption}</span>
+        <span>{caption}</span>
       </p>
     </>
   )

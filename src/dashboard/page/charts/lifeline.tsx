@@ -24,16 +24,16 @@ export function Lifeline({ events, connection }: LifelineProps): JSX.Element {
   return (
     <>
       <section class="score" aria-label="Lifeline">
-        <Ticks axis={axis} said={(ms) => (ms === 0 ? timeOf(from) : `+${durationText(ms)}`)} />
+        <Ticks axis={axis} caption={(ms) => (ms === 0 ? timeOf(from) : `+${durationText(ms)}`)} />
         <Lane name="connection">
-          {isLive && <Span axis={axis} from={from} to={axis.to} kind="there" said="connected" />}
+          {isLive && <Span axis={axis} from={from} to={axis.to} kind="there" caption="connected" />}
           {marks.map(({ at, name }) => (
             <Mark
               key={name + at}
               axis={axis}
               time={at}
               glyph="┃"
-              said={spacedName(name)}
+              caption={spacedName(name)}
               tone={TONES.get(name) ?? ''}
             />
           ))}

@@ -148,9 +148,9 @@ export function River({ items, until }: { items: readonly DeliveryMinute[]; unti
   }
   const follow = ({ offsetX, currentTarget }: MouseEvent) =>
     setCursor(Math.min(MINUTES - 1, Math.floor((offsetX / (currentTarget as Element).clientWidth) * MINUTES)))
-  const said = slot
+  const caption = slot
     ? `${timeOf(slot.minute * MINUTE_MS)}: ${slot.item ? saidOf(slot.item) : 'not observed'}`
-    : [scales.admitted.said, scales.open.said, scales.ended.said].join(' · ')
+    : [scales.admitted.caption, scales.open.caption, scales.ended.caption].join(' · ')
   return (
     <figure class="river">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys move along its minutes */}
@@ -170,7 +170,7 @@ export function River({ items, until }: { items: readonly DeliveryMinute[]; unti
       </section>
       <figcaption>
         <span class="dim">{timeOf((slots[0]?.minute ?? 0) * MINUTE_MS)}</span>
-        <span role="status">{said}</span>
+        <span role="status">{caption}</span>
         <span class="dim">now</span>
       </figcaption>
       <p class="legend">

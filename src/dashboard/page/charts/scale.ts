@@ -8,7 +8,7 @@ export interface Scale {
   /** From 0 to 1. */
   share(value: number): number
   /** What the picture must say of itself. */
-  readonly said: string
+  readonly caption: string
 }
 
 export function scaleOf(values: readonly number[], unit: string): Scale {
@@ -18,6 +18,6 @@ export function scaleOf(values: readonly number[], unit: string): Scale {
   const isRoot = median > 0 && most / median > FAR
   return {
     share: (value) => (isRoot ? Math.sqrt(value / most) : value / most),
-    said: `at most ${countOf(Math.max(0, ...values))} ${unit}${isRoot ? ', square-root scale' : ''}`,
+    caption: `at most ${countOf(Math.max(0, ...values))} ${unit}${isRoot ? ', square-root scale' : ''}`,
   }
 }

@@ -19,18 +19,24 @@ function Relay({ status: { admission, terminal }, axis }: { status: DeliveryStat
   const deadline = timeIn(admission.deadline_at)
   return (
     <Lane name="relay">
-      <Span axis={axis} from={axis.from} to={terminal ? axis.to : Math.min(axis.to, clock())} kind="run" said="open" />
-      <Mark axis={axis} time={axis.from} glyph={admission.state === 'admitted' ? '●' : '✕'} said={admission.state} />
+      <Span
+        axis={axis}
+        from={axis.from}
+        to={terminal ? axis.to : Math.min(axis.to, clock())}
+        kind="run"
+        caption="open"
+      />
+      <Mark axis={axis} time={axis.from} glyph={admission.state === 'admitted' ? '●' : '✕'} caption={admission.state} />
       {terminal ? (
         <Mark
           axis={axis}
           time={new Date(terminal.at).getTime()}
           glyph={terminal.state === 'resulted' ? '✓' : '✕'}
-          said={terminal.state}
+          caption={terminal.state}
           tone={terminal.state === 'resulted' ? 'ok' : 'bad'}
         />
       ) : (
-        deadline !== null && <Mark axis={axis} time={deadline} glyph="▼" said="deadline" tone="dim" />
+        deadline !== null && <Mark axis={axis} time={deadline} glyph="▼" caption="deadline" tone="dim" />
       )}
     </Lane>
   )
@@ -40,7 +46,7 @@ interface Try {
   number: number
   from: number | null
   to: number | null
-  said: string
+  caption: string
   node: string | null
 }
 
@@ -52,7 +58,7 @@ function triesOf({ attempts }: DeliveryStatus): Try[] {
       number,
       from: timeIn(at),
       to: timeIn(ended_at),
-      said: spacedName(reason ?? outcome ?? 'under way'),
+      caption: spacedName(reason ?? outcome ?? 'under way'),
       node: node_id,
     }))
   if (count === 0) return []
@@ -61,7 +67,7 @@ function triesOf({ attempts }: DeliveryStatus): Try[] {
       number: count,
       from: timeIn(last_at),
       to: null,
-      said: spacedName(last_outcome ?? 'under way'),
+      caption: spacedName(last_outcome ?? 'under way'),
       node: last_node_id,
     },
   ]
@@ -82,12 +88,12 @@ function Nodes({ status, axis }: { status: DeliveryStatus; axis: Axis }): JSX.El
         <Lane key={node} name={node === null ? 'node unknown' : `node ${node}`}>
           {tries
             .filter((each) => each.node === node && each.from !== null)
-            .map(({ number, from, to, said }) => (
+            .map(({ number, from, to, caption }) => (
               <>
                 {to !== null && (
-                  <Span axis={axis} from={from as number} to={to} kind="try" said={`attempt ${number}`} />
+                  <Span axis={axis} from={from as number} to={to} kind="try" caption={`attempt ${number}`} />
                 )}
-                <Mark axis={axis} time={from as number} glyph={`▪${number}`} said={said} />
+                <Mark axis={axis} time={from as number} glyph={`▪${number}`} caption={caption} />
               </>
             ))}
         </Lane>
@@ -123,18 +129,18 @@ function Client({ connections, axis }: { connections: readonly Connection[] | nu
           from={axis.from}
           to={Math.min(known, until)}
           kind="unwatched"
-          said="no connection of then is kept"
+          caption="no connection of then is kept"
         />
       )}
       {lives.map(({ id, from, to }) => (
-        <Span key={id} axis={axis} from={from} to={to} kind="there" said="connected" />
+        <Span key={id} axis={axis} from={from} to={to} kind="there" caption="connected" />
       ))}
       {lives.flatMap(({ id, from, end, why }) => [
         ...(from > axis.from
-          ? [<Mark key={`${id} on`} axis={axis} time={from} glyph="┃" said="connected" tone="ok" />]
+          ? [<Mark key={`${id} on`} axis={axis} time={from} glyph="┃" caption="connected" tone="ok" />]
           : []),
         ...(end !== null && end <= axis.to
-          ? [<Mark key={`${id} off`} axis={axis} time={end} glyph="┊" said={spacedName(why)} tone="bad" />]
+          ? [<Mark key={`${id} off`} axis={axis} time={end} glyph="┊" caption={spacedName(why)} tone="bad" />]
           : []),
       ])}
       {lives.length === 0 && known <= axis.from && <span class="dim">not connected in this time</span>}
@@ -153,7 +159,7 @@ function Said({ status: { acknowledgement, terminal }, axis }: { status: Deliver
           axis={axis}
           time={timeIn(at) ?? axis.from}
           glyph={state === 'refused' ? '✕' : '●'}
-          said={state}
+          caption={state}
           tone={state === 'refused' ? 'bad' : 'ok'}
         />
       )}
@@ -173,7 +179,7 @@ export function Score({ status, connections }: ScoreProps): JSX.Element {
   const omitted = status.attempts.count - triesOf(status).length
   return (
     <section class="score" aria-label="What happened, by time">
-      <Ticks axis={axis} said={(ms) => (ms === 0 ? timeOf(axis.from) : `+${durationText(ms)}`)} />
+      <Ticks axis={axis} caption={(ms) => (ms === 0 ? timeOf(axis.from) : `+${durationText(ms)}`)} />
       <Relay status={status} axis={axis} />
       <Nodes status={status} axis={axis} />
       <Client connections={connections} axis={axis} />

@@ -29,7 +29,7 @@ interface Bar {
   kind: string
   from: number
   to: number
-  said: string
+  caption: string
   href: string
   /** Shown at its end. */
   glyph?: string
@@ -42,7 +42,7 @@ interface Client {
   latest: number
 }
 
-const at = encodeURIComponent
+const encoded = encodeURIComponent
 const GLYPHS: Readonly<Record<string, string>> = {
   resulted: '✓',
   failed: '✕',
@@ -60,7 +60,7 @@ function clientsOf({ connections, commands, calls, contexts }: Records): Client[
     const key = name ?? 'unknown client'
     const client = clients.get(key) ?? { name: key, bars: [], latest: 0 }
     clients.set(key, client)
-    client.bars.push({ ...bar, said: plainText(bar.said) })
+    client.bars.push({ ...bar, caption: plainText(bar.caption) })
     client.latest = Math.max(client.latest, bar.to)
   }
   for (const { connection_id, client_id, connected_at, disconnected_at, ended_reason } of connections)
@@ -69,8 +69,8 @@ function clientsOf({ connections, commands, calls, contexts }: Records): Client[
       kind: 'there',
       from: new Date(connected_at).getTime(),
       to: timeIn(disconnected_at) ?? now,
-      said: `connection ${connection_id}${disconnected_at ? `, ${spacedName(ended_reason ?? 'disconnected')}` : ''}`,
-      href: hrefOf(`/connections/${at(connection_id)}`),
+      caption: `connection ${connection_id}${disconnected_at ? `, ${spacedName(ended_reason ?? 'disconnected')}` : ''}`,
+      href: hrefOf(`/connections/${encoded(connection_id)}`),
     })
   for (const { context_id, client_id, created_at, updated_at, status } of contexts)
     add(client_id, {
@@ -78,8 +78,8 @@ function clientsOf({ connections, commands, calls, contexts }: Records): Client[
       kind: 'context',
       from: new Date(created_at).getTime(),
       to: status === 'active' || status === 'idle' ? now : new Date(updated_at).getTime(),
-      said: `context ${context_id}, ${status}`,
-      href: hrefOf(`/contexts/${at(context_id)}`),
+      caption: `context ${context_id}, ${status}`,
+      href: hrefOf(`/contexts/${encoded(context_id)}`),
     })
   for (const call of calls) {
     const { correlation_id, client_id, started_at, action } = call
@@ -89,8 +89,8 @@ function clientsOf({ connections, commands, calls, contexts }: Records): Client[
       kind: 'call',
       from: new Date(started_at).getTime(),
       to: timeIn(ended?.ended_at) ?? now,
-      said: `call ${correlation_id} (${action}), ${spacedName(ended?.outcome ?? 'pending')}`,
-      href: hrefOf(`/rpc/${ended ? 'ended' : 'pending'}/${at(correlation_id)}`),
+      caption: `call ${correlation_id} (${action}), ${spacedName(ended?.outcome ?? 'pending')}`,
+      href: hrefOf(`/rpc/${ended ? 'ended' : 'pending'}/${encoded(correlation_id)}`),
     })
   }
   for (const { command_id, client_id, user_id, admission, terminal, state } of commands)
@@ -99,7 +99,7 @@ function clientsOf({ connections, commands, calls, contexts }: Records): Client[
       kind: 'run',
       from: new Date(admission.at).getTime(),
       to: timeIn(terminal?.at) ?? now,
-      said: `command ${command_id}, ${spacedName(state)}`,
+      caption: `command ${command_id}, ${spacedName(state)}`,
       href: hrefOf('/delivery/status', {
         user_id: user_id ?? admission.scope_id,
         client_id: client_id ?? admission.scope_id,
@@ -118,9 +118,9 @@ const Lane = ({ client, axis }: { client: Client; axis: Axis }): JSX.Element => 
     </span>
     {/* The same records stand in the tables below, where they are counted and reached by keys. */}
     <div class="track" aria-hidden="true">
-      {client.bars.map(({ id, kind, from, to, said, href, glyph, tone }) => (
-        <a key={kind + id} href={href} tabIndex={-1} title={`${said}, ${timeOf(from)}`}>
-          <Span axis={axis} from={from} to={to} kind={kind} said={said} />
+      {client.bars.map(({ id, kind, from, to, caption, href, glyph, tone }) => (
+        <a key={kind + id} href={href} tabIndex={-1} title={`${caption}, ${timeOf(from)}`}>
+          <Span axis={axis} from={from} to={to} kind={kind} caption={caption} />
           {glyph && (
             <span class={`end ${tone}`} style={{ left: axis.at(to) }}>
               {glyph}
@@ -143,7 +143,7 @@ export function UserAxis(records: Records): JSX.Element {
     <section class="score user-axis" aria-label="The last hour by client">
       <Ticks
         axis={axis}
-        said={(ms) => (ms >= axis.to - axis.from ? 'now' : `${shortDuration(axis.to - axis.from - ms)} ago`)}
+        caption={(ms) => (ms >= axis.to - axis.from ? 'now' : `${shortDuration(axis.to - axis.from - ms)} ago`)}
       />
       {clients.slice(0, LANES).map((client) => (
         <Lane key={client.name} client={client} axis={axis} />

@@ -30,14 +30,14 @@ interface CopyProps {
 }
 
 export function Copy({ name, text }: CopyProps): JSX.Element {
-  const [said, setSaid] = useState('')
+  const [result, setResult] = useState('')
   const copy = async () => {
-    setSaid((await copyText(text())) ? 'copied' : 'the browser refused')
-    setTimeout(() => setSaid(''), SHOWN_MS)
+    setResult((await copyText(text())) ? 'copied' : 'the browser refused')
+    setTimeout(() => setResult(''), SHOWN_MS)
   }
   return (
     <button type="button" class="copy" onClick={copy}>
-      {said || `copy ${name}`}
+      {result || `copy ${name}`}
     </button>
   )
 }

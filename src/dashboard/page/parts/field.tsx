@@ -10,11 +10,11 @@ type Shown = Readonly<Record<string, unknown>>
 // biome-ignore lint/suspicious/noExplicitAny: which fields a record has, its name for one of them says
 type Way = (id: string, record: any) => string
 
-const at = encodeURIComponent
+const encoded = encodeURIComponent
 const below =
   (path: string, end = ''): Way =>
   (id) =>
-    hrefOf(`${path}/${at(id)}${end}`)
+    hrefOf(`${path}/${encoded(id)}${end}`)
 const listed =
   (path: string, name: string): Way =>
   (id) =>
@@ -33,23 +33,23 @@ const WAYS: Readonly<Record<string, Way>> = {
   connection_id: below('/connections'),
   // A client is one of one user only, and so is what it runs.
   client_id: (client_id, { user_id }) => hrefOf('/connections', { user_id, client_id }),
-  instance_id: (id, { user_id, client_id }) => hrefOf(`/rpc/instances/${at(id)}`, { user_id, client_id }),
+  instance_id: (id, { user_id, client_id }) => hrefOf(`/rpc/instances/${encoded(id)}`, { user_id, client_id }),
   command_id(command_id, { user_id, client_id, admission }) {
     // Commands without a user are identified by their scope.
     const scope = admission?.scope_id
     return hrefOf('/delivery/status', { user_id: user_id ?? scope, client_id: client_id ?? scope, command_id })
   },
-  task_id: (id, { user_id }) => hrefOf(`/workers/tasks/${at(id)}`, { user_id }),
+  task_id: (id, { user_id }) => hrefOf(`/workers/tasks/${encoded(id)}`, { user_id }),
   context_id: below('/contexts'),
   window_id: below('/browser-windows'),
-  correlation_id: (id, { ended_at }) => hrefOf(`/rpc/${ended_at ? 'ended' : 'pending'}/${at(id)}`),
+  correlation_id: (id, { ended_at }) => hrefOf(`/rpc/${ended_at ? 'ended' : 'pending'}/${encoded(id)}`),
   site_id: below('/sites'),
   session_id: below('/sessions'),
   node_id: node,
   last_node_id: node,
   scope_id: listed('/delivery/commands', 'scope_id'),
   stream: listed('/history/messages', 'stream'),
-  ...(TRACE_URL && { trace_id: (id) => TRACE_URL.replaceAll('{trace_id}', at(id)) }),
+  ...(TRACE_URL && { trace_id: (id) => TRACE_URL.replaceAll('{trace_id}', encoded(id)) }),
 }
 
 const WORDS = /^(status|state|event|ended_reason|reason|(last_)?outcome)$/

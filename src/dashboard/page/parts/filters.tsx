@@ -11,7 +11,7 @@ export interface Filter {
   readonly name: string
   readonly words?: readonly string[]
   /** The route answers nothing without it. */
-  readonly isNeeded?: true
+  readonly isRequired?: true
 }
 
 export const text = (name: string): Filter => ({ name })
@@ -68,7 +68,7 @@ export function Filters({ filters, address }: { filters: readonly Filter[]; addr
   if (filters.length === 0) return null
   const given = [...query.keys()].filter((name) => name !== 'cursor' && name !== 'limit').length
   return (
-    <details class="filters" open={innerWidth > NARROW || filters.some(({ isNeeded }) => isNeeded)}>
+    <details class="filters" open={innerWidth > NARROW || filters.some(({ isRequired }) => isRequired)}>
       <summary>Filters{given > 0 && ` (${given})`}</summary>
       <div>
         {filters.map(({ name, words }) => (

@@ -123,11 +123,11 @@ export const PageHead = ({ title, about, filters, address, answer, total }: Head
 )
 
 const needOf = (filters: readonly Filter[]) =>
-  filters.filter(({ isNeeded }) => isNeeded).map(({ name }) => spacedName(name))
+  filters.filter(({ isRequired }) => isRequired).map(({ name }) => spacedName(name))
 
 /** Whether the address has what the route needs. */
 export const hasRequiredFilters = (filters: readonly Filter[], { query }: Address): boolean =>
-  filters.every(({ name, isNeeded }) => !isNeeded || query.get(name))
+  filters.every(({ name, isRequired }) => !isRequired || query.get(name))
 
 /** Says which filters let nothing through, and that they are exact. */
 function noneOf(title: string, { query }: Address): string {
@@ -135,8 +135,8 @@ function noneOf(title: string, { query }: Address): string {
   const none = title.toLowerCase()
   if (given.length === 0) return query.has('cursor') ? `No more ${none}.` : `No ${none}.`
   const isExact = given.some(([name]) => /_id$|^(action|owner|stream)$/.test(name))
-  const said = given.map(([name, value]) => `${name} = ${value}`).join(' and ')
-  return `No ${none} with ${said}${isExact ? ' (exact match)' : ''}.`
+  const filters = given.map(([name, value]) => `${name} = ${value}`).join(' and ')
+  return `No ${none} with ${filters}${isExact ? ' (exact match)' : ''}.`
 }
 
 export function ListPage<T>({ view, address }: { view: ListView<T>; address: Address }): JSX.Element {

@@ -10,7 +10,7 @@ import { Time } from '../parts/value.js'
 import { countOf, spacedName } from '../words.js'
 import { groupFindings, isSettled, oldestOf } from './needs.js'
 
-const Seen = ({ source, route, fields, observed_at }: Evidence): JSX.Element => (
+const EvidenceItem = ({ source, route, fields, observed_at }: Evidence): JSX.Element => (
   <div class="seen close">
     <h3>
       {spacedName(source)} <span class="dim">reports</span>
@@ -32,7 +32,7 @@ const Subject = ({ subject }: { subject: Finding['subject'] }): JSX.Element => (
 )
 
 /** One finding with its subject and its evidence, which is open if there is a single finding. */
-const Found = ({ finding, isOpen }: { finding: Finding; isOpen: boolean }): JSX.Element => (
+const FindingItem = ({ finding, isOpen }: { finding: Finding; isOpen: boolean }): JSX.Element => (
   <article class="found">
     <Subject subject={finding.subject} />
     <span class="when">
@@ -42,7 +42,7 @@ const Found = ({ finding, isOpen }: { finding: Finding; isOpen: boolean }): JSX.
       <summary>Evidence</summary>
       <div class="side">
         {finding.evidence.map((seen) => (
-          <Seen key={seen.source + seen.route} {...seen} />
+          <EvidenceItem key={seen.source + seen.route} {...seen} />
         ))}
       </div>
     </details>
@@ -70,14 +70,14 @@ function Group({ kind, findings, total }: { kind: string; findings: readonly Fin
         {does_not_mean} See {help} in the package.
       </p>
       {findings.map((finding) => (
-        <Found key={finding.finding_id} finding={finding} isOpen={findings.length === 1} />
+        <FindingItem key={finding.finding_id} finding={finding} isOpen={findings.length === 1} />
       ))}
     </section>
   )
 }
 
 /** That there are none is said of what was read, and of no more. */
-const NoneFound = ({ completeness, has_more }: FindingPage): JSX.Element => (
+const NoFindings = ({ completeness, has_more }: FindingPage): JSX.Element => (
   <p class="empty">
     {completeness.complete && !has_more ? 'None, and every source was read to its end.' : 'None in what was read.'}
   </p>
@@ -105,7 +105,7 @@ export function FindingsPage({ address }: { address: Address }): JSX.Element {
       <PageHead {...HEAD} filters={filters} address={address} answer={answer} />
       {value && (
         <div class={isOld ? 'old' : ''}>
-          {value.items.length === 0 && <NoneFound {...value} />}
+          {value.items.length === 0 && <NoFindings {...value} />}
           {value.not_looked_for.length > 0 && (
             <p class="dim">This deployment cannot show: {value.not_looked_for.map(spacedName).join(', ')}.</p>
           )}

@@ -20,15 +20,15 @@ interface FactProps {
   answer: AnswerState<unknown>
   isBad: boolean
   /** What it says; `null` where the answer does not say it. */
-  said: string | null
+  caption: string | null
 }
 
 /** One fact with where to look. Of what is not so now it says since when, and never what it was. */
-function Fact({ name, href, answer: { asOf, problem, isOld }, isBad, said }: FactProps): JSX.Element {
+function Fact({ name, href, answer: { asOf, problem, isOld }, isBad, caption }: FactProps): JSX.Element {
   return (
     <a class={isBad || (isOld && asOf !== null) ? 'bad' : ''} href={hrefOf(href)}>
-      {said !== null && !isOld ? (
-        said
+      {caption !== null && !isOld ? (
+        caption
       ) : asOf === null && !problem ? (
         `${name}: loading`
       ) : (
@@ -88,21 +88,21 @@ export function Headline({
         href="/findings"
         answer={findings}
         isBad={isAlarm}
-        said={findings.value && foundIn(findings.value)}
+        caption={findings.value && foundIn(findings.value)}
       />
       <Fact
         name="silent nodes"
         href="/delivery/nodes"
         answer={nodes}
         isBad={nodes.value?.items.some(({ stale }) => stale) ?? false}
-        said={nodes.value && silentIn(nodes.value)}
+        caption={nodes.value && silentIn(nodes.value)}
       />
       <Fact
         name="sources"
         href="/sources"
         answer={sources}
         isBad={Boolean(unreachable?.length)}
-        said={
+        caption={
           unreachable
             ? unreachable.length > 0
               ? `no answer from ${unreachable.join(', ')}`

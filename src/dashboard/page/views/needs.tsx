@@ -20,7 +20,7 @@ const firstSeen = new Map<string, number>()
 
 export interface Need {
   key: string
-  said: string
+  caption: string
   /** An example, or which ones. */
   detail: string
   /** Since when it is so, as far as that is known: by the source, or by this tab. */
@@ -74,31 +74,31 @@ function needsOf({ findings, nodes, sources }: Given): Need[] {
   return [
     ...mute.map(({ source, code }) => ({
       ...bySource(`source ${source}`, null),
-      said: `No answer from ${spacedName(source)}`,
+      caption: `No answer from ${spacedName(source)}`,
       detail: code ? problemName(code) : '',
       href: hrefOf('/sources'),
     })),
     ...silent.map(({ node_id, updated_at }) => ({
       ...bySource(`node ${node_id}`, updated_at === null ? null : new Date(updated_at).getTime()),
-      said: `Node ${node_id} is silent`,
+      caption: `Node ${node_id} is silent`,
       detail: 'what it holds may wait',
       href: hrefOf('/delivery/nodes'),
     })),
     ...groups.map(({ kind, count, exact, oldest_since, sample }) => ({
       ...bySource(kind, oldest_since === null ? null : new Date(oldest_since).getTime()),
-      said: `${exact ? '' : 'at least '}${countOf(count)} × ${spacedName(kind)}`,
+      caption: `${exact ? '' : 'at least '}${countOf(count)} × ${spacedName(kind)}`,
       detail: sample ? Object.values(sample.subject).join(' / ') : '',
       href: hrefOf('/findings', { kind }),
     })),
   ].sort((a, b) => Number(isSettled(b.since)) - Number(isSettled(a.since)) || a.since - b.since)
 }
 
-const Row = ({ said, detail, since, isBySource, href }: Need): JSX.Element => {
+const Row = ({ caption, detail, since, isBySource, href }: Need): JSX.Element => {
   const isRed = isSettled(since)
   return (
     <li class={isRed ? 'settled' : 'new'}>
       <a class={isRed ? 'bad' : ''} href={href}>
-        {isRed ? '▲' : '△'} <Text value={said} />
+        {isRed ? '▲' : '△'} <Text value={caption} />
       </a>
       <span class="dim detail">
         <Text value={detail} />

@@ -47,7 +47,7 @@ export const NODES: ListView<DeliveryNode> = {
 }
 
 /** How full a scope is; without a known bound there is nothing to draw. */
-const shareOf = ({ reserved_commands, capacity }: DeliveryTenant) =>
+const defaultShare = ({ reserved_commands, capacity }: DeliveryTenant) =>
   capacity === null ? (
     <Unknown />
   ) : (
@@ -62,5 +62,11 @@ export const TENANTS: ListView<DeliveryTenant> = {
   about: 'Scopes of admission: each has a quota of commands. By default every user is a scope.',
   filters: [text('scope_id')],
   keyOf: ({ scope_id }) => scope_id,
-  columns: ['scope_id', 'reserved_commands', { head: 'capacity', cell: shareOf }, 'oldest_deadline_at', 'metadata'],
+  columns: [
+    'scope_id',
+    'reserved_commands',
+    { head: 'capacity', cell: defaultShare },
+    'oldest_deadline_at',
+    'metadata',
+  ],
 }

@@ -16,7 +16,7 @@ import { Excerpt, type Listed } from '../parts/list.js'
 import { Absent, problemName } from '../parts/state.js'
 import { Text, Unknown } from '../parts/text.js'
 import { Hint, Term, Time, TONES } from '../parts/value.js'
-import { type ClientEvent, commandTold, eventTold, happenings, notice } from '../tail.js'
+import { type ClientEvent, commandNotice, eventNotice, happenings, notice } from '../tail.js'
 import { countOf, durationText, spacedName } from '../words.js'
 import { CALLS } from './calls.js'
 import { COMMANDS } from './commands.js'
@@ -173,8 +173,8 @@ function JustNow(): JSX.Element {
   const commands = useAnswer<Listed<DeliveryCommand>>(`/delivery/commands?limit=${FOLLOWED}`, true)
   const hasEvents = offers(EVENTS)
   const events = useAnswer<Listed<ClientEvent>>(hasEvents ? `${EVENTS}?limit=${FOLLOWED}` : null, true)
-  notice('commands', commands.value?.items, commandTold)
-  notice('events', events.value?.items, eventTold)
+  notice('commands', commands.value?.items, commandNotice)
+  notice('events', events.value?.items, eventNotice)
   const [held, setHeld] = useState<ReturnType<typeof happenings> | null>(null)
   const shown = (held ?? happenings()).slice(-TAIL).reverse()
   const isOld = commands.isOld || events.isOld

@@ -27,7 +27,7 @@ export const MESSAGES: ListView<HistoryMessage> = {
   title: 'Messages',
   about: 'The newest messages of one stream, oldest first.',
   isAsked: true,
-  filters: [{ ...text('stream'), isNeeded: true }],
+  filters: [{ ...text('stream'), isRequired: true }],
   keyOf: ({ sequence }) => `${sequence}`,
   columns: [
     'sequence',

@@ -11,7 +11,7 @@ import { Table } from '../parts/table.js'
 import { Count } from '../parts/value.js'
 import { CONTEXTS } from './contexts.js'
 
-const USER = { ...text('user_id'), isNeeded: true } as const
+const USER = { ...text('user_id'), isRequired: true } as const
 
 /** The worker contexts assigned to one task. */
 export const TASK: ListView<Context> = {
