@@ -98,7 +98,7 @@ export function createDeliveryLoop(options: DeliveryLoopOptions & { stateOf: Sha
   }
 
   /** Restarts this node under a new incarnation, after it was declared dead or the store lost messages to it. */
-  function beginAnew(shard: number, state: ShardState) {
+  function restart(shard: number, state: ShardState) {
     state.former = state.incarnation
     state.incarnation = crypto.randomUUID()
     state.isKnown = false
@@ -121,7 +121,7 @@ export function createDeliveryLoop(options: DeliveryLoopOptions & { stateOf: Sha
     const { now, answer, hasOwnMessages } = await delivery.run('R', shard, given)
     if (state.incarnation !== incarnation) return { now, nextIn: 0, isMore: true, isLapsed: false }
     if (answer === 'restart') {
-      beginAnew(shard, state)
+      restart(shard, state)
       return { now, nextIn: 0, isMore: true, isLapsed: false }
     }
     const [standing, more, next, scopeAfter = '0', seen = '', ...entries] = answer.split('\x03')
