@@ -71,11 +71,14 @@ export function* summaryOf({
   clocks,
   user,
   redaction,
+  recording,
 }: Incident): Generator<string> {
   const rows = parts.reduce((sum, part) => sum + (part.rows?.length ?? 1), 0)
   const limits = [user !== null && `user ${user} only`, redaction !== null && 'redacted'].filter(Boolean)
   const note = limits.length > 0 ? ` (${limits.join(', ')})` : ''
   yield `${deploymentText(deployment.id)} at ${(clocks.node ?? clocks.observer).to}${note}: ${rows} records of ${parts.length} routes`
+  const gap = recording?.gaps.find(({ from, to }) => from < recording.at && recording.at < to)
+  if (gap) yield `nothing was recorded from ${gap.from} to ${gap.to}: what follows is what was last known before`
   if (!consistent) yield 'the deployment changed during the capture: lists may contradict each other by what changed'
   for (const { route, reason, count, detail, of } of missing
     .filter(({ reason }) => reason !== 'not_deployed')
