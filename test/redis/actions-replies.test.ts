@@ -2,7 +2,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createRpcCorrelator } from '../../src/memory/rpc/facility.js'
 import { createRedisEventBus } from '../../src/redis/event-bus/facility.js'
-import { PUBLISH } from '../../src/redis/event-bus/scripts.js'
+import { PUBLISH } from '../../src/redis/event-bus/topics.js'
 import { createRedisRpcCorrelator } from '../../src/redis/rpc/facility.js'
 import { OPEN_CALL, SETTLE_CALL, WITHDRAW_CALL } from '../../src/redis/rpc/scripts.js'
 import { collect, dataOf, event } from '../contract/event-bus.js'

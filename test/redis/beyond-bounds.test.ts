@@ -16,7 +16,7 @@ import { createRedisSessionRegistry } from '../../src/redis/sessions/facility.js
 import { createRedisSiteRegistry } from '../../src/redis/sites/facility.js'
 import { runScript } from '../../src/redis/store/script.js'
 import { createStore } from '../../src/redis/store/store.js'
-import { REPORT_STREAMS } from '../../src/redis/subscriptions/scripts.js'
+import { REPORT_STREAMS } from '../../src/redis/subscriptions/facility.js'
 import { type Clock, createClock } from '../contract/clock.js'
 import { copyCommand, copyRow, copySessions, copySites, MARK, plantScopes } from './plant.js'
 import { createObserver, get, type Router } from './router.js'

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
-import { createRedisDeduplicator } from '../../src/redis/deduplicator/facility.js'
-import { CLAIM_MESSAGE } from '../../src/redis/deduplicator/scripts.js'
+import { CLAIM_MESSAGE, createRedisDeduplicator } from '../../src/redis/deduplicator/facility.js'
 import { runScript } from '../../src/redis/store/script.js'
 import { createStore } from '../../src/redis/store/store.js'
 import { createClock } from '../contract/clock.js'

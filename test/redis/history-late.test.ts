@@ -2,7 +2,7 @@
  * Appends with a spilled payload that arrive late or twice: a message is retained once, and no payload is left over.
  */
 import { expect, it } from 'vitest'
-import { APPEND_MESSAGE, FORGET_PAYLOADS, PREPARE_PAYLOAD } from '../../src/redis/history/scripts.js'
+import { APPEND_MESSAGE, FORGET_PAYLOADS, PREPARE_PAYLOAD } from '../../src/redis/history/facility.js'
 import { runScript } from '../../src/redis/store/script.js'
 import { createStore } from '../../src/redis/store/store.js'
 import { createClock } from '../contract/clock.js'

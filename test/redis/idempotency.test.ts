@@ -1,8 +1,12 @@
 /** Idempotency keys over a shared store: the battery, two relays, and replies that are lost on the way. */
 import { describe, expect, it } from 'vitest'
 import type { createCooperativeActionGate } from '../../src/cooperative-site/index.js'
-import { createRedisIdempotencyStore } from '../../src/redis/idempotency/facility.js'
-import { CLAIM_KEY, KEEP_ANSWER, RELEASE_KEY } from '../../src/redis/idempotency/scripts.js'
+import {
+  CLAIM_KEY,
+  createRedisIdempotencyStore,
+  KEEP_ANSWER,
+  RELEASE_KEY,
+} from '../../src/redis/idempotency/facility.js'
 import { createStore } from '../../src/redis/store/store.js'
 import { createClock } from '../contract/clock.js'
 import { answer, claimOf, idempotencyBattery } from '../contract/idempotency.js'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
-import { INGEST_MESSAGE } from '../../src/redis/history/scripts.js'
+import { INGEST_MESSAGE } from '../../src/redis/history/facility.js'
 import { ASK } from '../contract/clock.js'
 import { createFlakySpill } from '../contract/history.js'
 import { ingestBattery } from '../contract/ingest.js'

@@ -1,7 +1,6 @@
 /** A listener whose client fails: it recovers, and reports that messages were missed. */
 import { beforeEach, expect, it, onTestFinished, vi } from 'vitest'
-import { createEcho } from '../../src/redis/store/echo.js'
-import { listen } from '../../src/redis/store/listener.js'
+import { createEcho, listen } from '../../src/redis/store/listener.js'
 import type { Store } from '../../src/redis/store/store.js'
 import { FakeClient } from './fake-subscriber.js'
 

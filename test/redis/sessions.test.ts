@@ -1,7 +1,6 @@
 /** The registry of sessions over a shared store. */
 import { describe, expect, it } from 'vitest'
-import { createRedisSessionRegistry } from '../../src/redis/sessions/facility.js'
-import { SWEEP_SESSIONS } from '../../src/redis/sessions/scripts.js'
+import { createRedisSessionRegistry, SWEEP_SESSIONS } from '../../src/redis/sessions/facility.js'
 import { createRedisSiteRegistry } from '../../src/redis/sites/facility.js'
 import { runScript } from '../../src/redis/store/script.js'
 import { createStore } from '../../src/redis/store/store.js'

@@ -1,7 +1,7 @@
 /** A spill store that stalls, fails late or replies late, while messages are retained in Redis. */
 import { expect, it } from 'vitest'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
-import { INGEST_MESSAGE } from '../../src/redis/history/scripts.js'
+import { INGEST_MESSAGE } from '../../src/redis/history/facility.js'
 import { createStore } from '../../src/redis/store/store.js'
 import { ASK, createClock } from '../contract/clock.js'
 import { createFlakySpill } from '../contract/history.js'

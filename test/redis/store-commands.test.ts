@@ -5,7 +5,7 @@ import { createServer, type Socket } from 'node:net'
 import { Redis } from 'ioredis'
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest'
 import { portOf, type RedisClient } from '../../src/redis/store/client.js'
-import { createCommands } from '../../src/redis/store/commands.js'
+import { createCommands } from '../../src/redis/store/store.js'
 import { createCutter, textFrom } from './resp.js'
 import { ready } from './server.js'
 

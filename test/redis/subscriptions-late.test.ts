@@ -1,8 +1,7 @@
 /** The viewer streams of a node when a pass meets a lost shard, or a stream ends during a pass. */
 import { expect, it } from 'vitest'
 import { shardOf } from '../../src/redis/store/keys.js'
-import { createRedisSubscriptionRegistry } from '../../src/redis/subscriptions/facility.js'
-import { END_STREAMS, REPORT_STREAMS } from '../../src/redis/subscriptions/scripts.js'
+import { createRedisSubscriptionRegistry, END_STREAMS, REPORT_STREAMS } from '../../src/redis/subscriptions/facility.js'
 import { listIn, stream } from '../contract/subscriptions.js'
 import { describeNode } from './dispatcher-node.js'
 import { lossyClient } from './lossy-client.js'

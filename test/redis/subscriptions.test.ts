@@ -1,10 +1,9 @@
 /** The viewer streams of a deployment in a shared store. */
 import { describe, expect, it } from 'vitest'
-import { SWEEP_TABLES } from '../../src/redis/presence/sweep.js'
+import { SWEEP_TABLES } from '../../src/redis/presence/facility.js'
 import { runScript } from '../../src/redis/store/script.js'
 import { createStore } from '../../src/redis/store/store.js'
-import { createRedisSubscriptionRegistry } from '../../src/redis/subscriptions/facility.js'
-import { END_STREAMS, REPORT_STREAMS } from '../../src/redis/subscriptions/scripts.js'
+import { createRedisSubscriptionRegistry, END_STREAMS, REPORT_STREAMS } from '../../src/redis/subscriptions/facility.js'
 import { ASK, createClock, FIRST } from '../contract/clock.js'
 import { listIn, stream, subscriptionRegistryBattery } from '../contract/subscriptions.js'
 import { describeStores } from './matrix.js'

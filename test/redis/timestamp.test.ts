@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createStoreClock } from '../../src/redis/store/clock.js'
-import { timestampOf } from '../../src/redis/table/timestamp.js'
+import { createStoreClock } from '../../src/redis/store/store.js'
+import { timestampOf } from '../../src/redis/table/rows.js'
 import { Refusal } from '../../src/refusal.js'
 
 describe('a stored instant', () => {

@@ -1,7 +1,6 @@
 /** A write of the tables of presence that arrives again, or late, has one effect: over a link that loses replies. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createRedisConnectionRegistry } from '../../src/redis/connections/facility.js'
-import { CONNECT, DISCONNECT, HEARTBEAT } from '../../src/redis/connections/scripts.js'
+import { CONNECT, createRedisConnectionRegistry, DISCONNECT, HEARTBEAT } from '../../src/redis/connections/facility.js'
 import { createRedisContextRegistry } from '../../src/redis/contexts/facility.js'
 import {
   ASSIGN_TASK,
@@ -9,7 +8,7 @@ import {
   RELEASE_TASK,
   REPORT_ENTRY,
   SHORTEN_CLAIM,
-} from '../../src/redis/presence/scripts.js'
+} from '../../src/redis/presence/facility.js'
 import { shardOf } from '../../src/redis/store/keys.js'
 import { createStore } from '../../src/redis/store/store.js'
 import { createClock } from '../contract/clock.js'

@@ -30,7 +30,7 @@ function isTypeOnly(node: ts.ImportDeclaration | ts.ExportDeclaration): boolean 
 /** The imports of `text`, the source of the file `path`: static, re-exporting, dynamic and in types; includes of Lua. */
 export function importsOf(path: string, text: string): { imports: Import[]; faceOnly: boolean } {
   if (path.endsWith('.lua')) {
-    const included = [...text.matchAll(/^--@include (\S+)$/gm)].map(([, name]) => name as string)
+    const included = [...text.matchAll(/^--@include (\.\S+)$/gm)].map(([, name]) => name as string)
     const targets = included.map((name) => posix.join(posix.dirname(path), name))
     return { imports: targets.map((target) => ({ target, own: true, typeOnly: false })), faceOnly: false }
   }

@@ -110,7 +110,7 @@ const FAMILY_IMPORTS: Record<string, string[]> = {
   // The newest event of a site stands where its topic counts.
   'redis/sites': ['redis/event-bus/last-events.ts'],
   // A call belongs to the instance that holds the client.
-  'redis/rpc': ['redis/connections/current-instance.ts'],
+  'redis/rpc': ['redis/connections/format.ts'],
 }
 
 /** Single files that may import more than their layer. */
@@ -137,7 +137,7 @@ function familyOf(path: string): string | undefined {
 
 /** Scripts write; modules that only read must not import them. */
 const isReader = (path: string) => /\/table\/|\/inspector\.ts$|\/format\.ts$/.test(path)
-const isScript = (path: string) => /^redis\/.*\/script(s|-[a-z-]+)?\.ts$/.test(path)
+const isWriter = (path: string) => /^redis\/.*\/(facility|script|scripts)\.ts$/.test(path)
 
 /** What plugs share: how a facility follows what a peer does. */
 const SHARED_BY_PLUGS = 'follow'
@@ -145,7 +145,7 @@ const plugOf = (path: string) => /^plugs\/([^/]+)\//.exec(path)?.[1]
 
 /** Why an import within one store points the wrong way. */
 function checkWithin(layer: string, path: string, target: string): string | undefined {
-  if (isReader(path) && isScript(target)) return 'a reader imports a script'
+  if (isReader(path) && isWriter(target)) return 'a reader imports a writer'
   const [plug, other] = [plugOf(path), plugOf(target)]
   if (plug && other !== plug && other !== SHARED_BY_PLUGS) return 'one plug imports another'
   const levels = STORE_LEVELS[layer] ?? []

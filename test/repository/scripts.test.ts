@@ -1,7 +1,7 @@
 /** Holds what the scripts of a store must be, so that none can be taken for another and no argument for its neighbour. */
 import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { basename, join } from 'node:path'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { type CounterKind, NODE_COUNTERS, TERMINAL_REASONS, TerminalState } from '../../src/contract/delivery.js'
 import { STATE_LETTERS } from '../../src/redis/delivery/record.js'
 import { withConstants } from '../../src/redis/store/arguments.js'
@@ -10,8 +10,17 @@ import { luaModule } from '../../tools/lua.mjs'
 import { readFiles, readSources, SOURCES } from './imports.js'
 
 const REDIS = join(import.meta.dirname, '../../src/redis')
-const isScript = (value: unknown): value is ScriptText =>
-  typeof value === 'object' && value !== null && 'digest' in value && 'source' in value
+
+const scripts = vi.hoisted((): ScriptText[] => [])
+vi.mock('../../src/redis/store/script.js', async (load) => {
+  const original = await load<typeof import('../../src/redis/store/script.js')>()
+  const defineScript = (...given: Parameters<typeof original.defineScript>) => {
+    const script = original.defineScript(...given)
+    scripts.push(script)
+    return script
+  }
+  return { ...original, defineScript }
+})
 
 /** The only file with indexes into `ARGV`, each under a name. */
 const GENERATOR = 'redis/store/arguments.ts'
@@ -19,14 +28,9 @@ const GENERATOR = 'redis/store/arguments.ts'
 const TERMINAL_LETTERS = TerminalState.options.map((state) => STATE_LETTERS[state])
 
 describe('the scripts of a store', () => {
-  const scripts: { constant: string; script: ScriptText }[] = []
   beforeAll(async () => {
-    for (const file of readdirSync(REDIS, { recursive: true, encoding: 'utf8' })) {
-      if (!/\/(script[^/]*|sweep)\.ts$/.test(file)) continue
-      const exported: Record<string, unknown> = await import(join(REDIS, file))
-      for (const [constant, script] of Object.entries(exported))
-        if (isScript(script)) scripts.push({ constant, script })
-    }
+    for (const file of readdirSync(REDIS, { recursive: true, encoding: 'utf8' }))
+      if (file.endsWith('.ts') && !file.endsWith('.d.ts')) await import(join(REDIS, file))
   })
 
   it('are found', () => {
@@ -41,7 +45,7 @@ describe('the scripts of a store', () => {
       for (const word of words) if (!known.includes(word)) foreign.add(word)
     }
     const delivery = readFiles('src', SOURCES).filter(({ path }) => /^redis\/delivery\/.*\.lua$/.test(path))
-    for (const source of [...scripts.map(({ script }) => script.source), ...delivery.map(({ text }) => text)]) {
+    for (const source of [...scripts.map(({ source }) => source), ...delivery.map(({ text }) => text)]) {
       for (const [call] of source.matchAll(/\bcount\([^)\n]*'[^)\n]*\)/g))
         for (const [, kind, name] of call.matchAll(/'([a-z]+) (\w*)'/g)) {
           const known: readonly string[] = NODE_COUNTERS[kind as CounterKind] ?? []
@@ -72,24 +76,39 @@ describe('the scripts of a store', () => {
     expect(inStrings.map(({ path }) => path)).toEqual([])
   })
 
-  it('include no file twice, and leave no file unused', () => {
-    const files = readSources()
-    const included = new Map(files.map(({ path, imports }) => [path, imports.map(({ target }) => target)]))
-    const partsOf = (path: string): string[] => [path, ...(included.get(path) ?? []).flatMap(partsOf)]
-    const lua = files.map(({ path }) => path).filter((path) => path.endsWith('.lua'))
-    expect(lua.filter((path) => partsOf(path).some((part, i, all) => all.indexOf(part) !== i))).toEqual([])
-    const used = new Set([...included.values()].flat())
-    expect(lua.filter((path) => !used.has(path))).toEqual([])
+  it('define no function twice, as a script with two copies of an include would', () => {
+    const twice = scripts.flatMap(({ name, source }) => {
+      const functions = [...source.matchAll(/^local function (\w+)/gm)].map(([, one]) => one)
+      return functions.filter((one, i) => functions.indexOf(one) !== i).map((one) => `${name}: ${one}`)
+    })
+    expect(twice).toEqual([])
   })
 
-  it('have names of their own, and so have the constants that hold them', () => {
-    const twice = (names: string[]) => names.filter((name, i) => names.indexOf(name) !== i)
-    expect(twice(scripts.map(({ script }) => script.name))).toEqual([])
-    expect(twice(scripts.map(({ constant }) => constant))).toEqual([])
+  it('leave no Lua file, script or part unused', () => {
+    const used = new Set(readSources().flatMap(({ imports }) => imports.map(({ target }) => target)))
+    const lua = readFiles('src', /\.lua$/)
+    expect(lua.map(({ path }) => path).filter((path) => !used.has(path))).toEqual([])
+    const code = readFiles('src')
+    const unused = lua.flatMap(({ path, text }) =>
+      [...text.matchAll(/^--@(script|part) (\w+)/gm)].flatMap(([, kind, name]) => {
+        const importers = code.filter((file) => file.text.includes(`/${basename(path)}'`))
+        const isUsed =
+          kind === 'part'
+            ? text.includes(`--@include ${name}\n`)
+            : importers.some((file) => file.text.includes(`scripts.${name}`))
+        return isUsed ? [] : [`${path}: ${name}`]
+      }),
+    )
+    expect(unused).toEqual([])
+  })
+
+  it('have names of their own', () => {
+    const names = scripts.map(({ name }) => name)
+    expect(names.filter((name, i) => names.indexOf(name) !== i)).toEqual([])
   })
 
   it('hide no argument behind a local of the same name', () => {
-    const hidden = scripts.flatMap(({ script: { name, source } }) => {
+    const hidden = scripts.flatMap(({ name, source }) => {
       const [, list = ''] = /^local ([^=]*) = unpack\(ARGV/m.exec(source) ?? []
       const body = source.slice(source.indexOf('unpack(ARGV'))
       const locals = [...body.matchAll(/^local (?:function )?([\w, ]+)/gm)].flatMap(([, names = '']) =>
@@ -110,9 +129,21 @@ describe('a Lua file', () => {
       // biome-ignore lint/suspicious/noTemplateCurlyInString: text of Lua
       "-- Says why.\n--@include ./keys.lua\n\nlocal s = '\\n' -- `kept`\n  -- More.\n--@include ../b.lua\nreturn '${s}'\n"
     expect(luaModule(text)).toBe(
-      'import part0 from "./keys.lua"\nimport part1 from "../b.lua"\n' +
+      'import file0 from "./keys.lua"\nimport file1 from "../b.lua"\n' +
         // biome-ignore lint/suspicious/noTemplateCurlyInString: text of a module
-        "export default `` + part0 + `local s = '\\\\n' -- \\`kept\\`\n` + part1 + `return '\\${s}'\n`\n",
+        "export default `` + file0 + `local s = '\\\\n' -- \\`kept\\`\n` + file1 + `return '\\${s}'\n`\n",
+    )
+  })
+
+  it('has several scripts, which share a part and include a file', () => {
+    const text =
+      '-- Says why.\n--@part shared\nA\n\n--@script one\n--@include shared\nB\n--@script two\n--@include ./c.lua\nD\n'
+    expect(luaModule(text)).toBe(
+      'import file0 from "./c.lua"\n' +
+        'const section1 = `A\n`\n' +
+        'const section2 = `` + section1 + `B\n`\n' +
+        'const section3 = `` + file0 + `D\n`\n' +
+        'export const scripts = { one: section2, two: section3 }\n',
     )
   })
 
@@ -120,6 +151,9 @@ describe('a Lua file', () => {
     ['an unknown directive', '--@inlcude ./keys.lua', /^Unknown directive "--@inlcude/],
     ['an include that is no relative path', '--@include store/keys.lua', /^Unknown directive/],
     ['an include within a block', '  --@include ./keys.lua', /^Unknown directive/],
+    ['an unknown part', '--@script one\n--@include two', /^Unknown part "two"/],
+    ['the name of another section', '--@part one\n--@script one', /^"one" is defined twice/],
+    ['text before the first section', 'return 1\n--@script one', /^Text before the first section/],
     ['a long string', 'return [[', /^Long strings are not supported: return \[\[/],
     ['a long comment', '--[==[', /^Long strings are not supported/],
   ])('is refused with %s', (_what, text, message) => {
@@ -137,6 +171,7 @@ describe('constants of a script', () => {
 
   it('are refused when one is missing, unknown or cannot be quoted', () => {
     expect(() => withConstants('return {{MAX}}')).toThrow('Missing constant "MAX" of a Lua script')
+    expect(() => withConstants(undefined)).toThrow('The Lua file has no script with this name')
     expect(() => withConstants('return 1', { MIN: 1 })).toThrow(
       'Unknown constant "MIN": the Lua script does not use it',
     )

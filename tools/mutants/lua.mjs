@@ -6,7 +6,7 @@ function weaken(file, tests, edits) {
 }
 
 export const MUTANTS = [
-  ...weaken('src/redis/connections/churn.lua', 'test/redis/connections.test.ts', [
+  ...weaken('src/redis/connections/connections.lua', 'test/redis/connections.test.ts', [
     [
       'in a store, a minute that no node observed is not reported',
       "if redis.call('EXISTS', key) == 0 then key = churn_key(now) end",
@@ -30,7 +30,7 @@ export const MUTANTS = [
       '',
     ],
   ]),
-  ...weaken('src/redis/connections/connect.lua', 'test/redis/connections.test.ts', [
+  ...weaken('src/redis/connections/connections.lua', 'test/redis/connections.test.ts', [
     [
       'in a store, a connection is indexed by its node',
       "if type(state.node_id) == 'string' then state.ix[2] = { 'node_id', state.node_id } end",
@@ -42,7 +42,7 @@ export const MUTANTS = [
       '',
     ],
   ]),
-  ...weaken('src/redis/deduplicator/release.lua', 'test/redis/deduplicator.test.ts', [
+  ...weaken('src/redis/deduplicator/deduplicator.lua', 'test/redis/deduplicator.test.ts', [
     ['in a store, an expired claim is not released', ' or tonumber(since) <= now - ttl then', ' then'],
     ['in a store, a released claim is not counted', "count(user, 'accepted', -1)", ''],
   ]),
@@ -106,26 +106,26 @@ export const MUTANTS = [
       ['a delivery that was confirmed after the end is late', 'and now - ago < tonumber(c.ended_at) then', 'then'],
     ],
   ),
-  ...weaken('src/redis/event-bus/publish.lua', 'test/redis/last-events.test.ts', [
+  ...weaken('src/redis/event-bus/topic.lua', 'test/redis/last-events.test.ts', [
     ['notes about sites do not prevent publishing', "redis.pcall('HLEN', last)", "redis.call('HLEN', last)"],
     ['the number of notes about sites is bounded', 'if noted >= LAST_MAX and', 'if false and'],
   ]),
-  ...weaken('src/redis/event-bus/publish.lua', 'test/redis/versions.test.ts', [
+  ...weaken('src/redis/event-bus/topic.lua', 'test/redis/versions.test.ts', [
     ['an event is a change of its site', "  raise('bus')\n", ''],
   ]),
-  ...weaken('src/redis/history/places.lua', 'test/redis/history.test.ts', [
+  ...weaken('src/redis/history/history.lua', 'test/redis/history.test.ts', [
     [
       'in a store, a message id of another user is a different message',
       'state and state.user_id ~= user and',
       'false and',
     ],
   ]),
-  ...weaken('src/redis/history/retain.lua', 'test/redis/history.test.ts', [
+  ...weaken('src/redis/history/history.lua', 'test/redis/history.test.ts', [
     ['in a store, a message is retained once', 'if known then\n', 'if false then\n'],
     ['in a store, a stream is bounded', 'if state.message_count > tonumber(max_per_stream) then', 'if false then'],
     ['in a store, messages are bounded', "make_room('history', message.user_id, id, bounds, evict)", ''],
   ]),
-  ...weaken('src/redis/idempotency/claim.lua', 'test/redis/idempotency.test.ts', [
+  ...weaken('src/redis/idempotency/idempotency.lua', 'test/redis/idempotency.test.ts', [
     [
       'in a store, an answer whose key was deleted is not counted',
       "if redis.call('ZREM', kept, kept_as(size, session, oldest[i])) == 1 then",
@@ -147,7 +147,7 @@ export const MUTANTS = [
       '',
     ],
   ]),
-  ...weaken('src/redis/presence/report.lua', 'test/redis/contexts.test.ts', [
+  ...weaken('src/redis/presence/presence.lua', 'test/redis/contexts.test.ts', [
     [
       'in a store, an id belongs to the client that reported it first',
       "if was.user_id ~= state.user_id or was.client_id ~= state.client_id then return refuse('identity_conflict') end",
@@ -155,10 +155,10 @@ export const MUTANTS = [
     ],
     ['in a store, a report does not change the owner of an entry', 'state.ownership = was.ownership\n', '\n'],
   ]),
-  ...weaken('src/redis/presence/report.lua', 'test/redis/shares.test.ts', [
+  ...weaken('src/redis/presence/presence.lua', 'test/redis/shares.test.ts', [
     ['in a store, entries are bounded for each user and in total', 'if not has_room(', 'if false and not has_room('],
   ]),
-  ...weaken('src/redis/presence/report.lua', 'test/redis/writes-again.test.ts', [
+  ...weaken('src/redis/presence/presence.lua', 'test/redis/writes-again.test.ts', [
     [
       'a report that arrives late changes nothing',
       'if by == own_by and tonumber(own_at) <= tonumber(at) then return shown(was, was_body) end',
@@ -184,30 +184,30 @@ export const MUTANTS = [
       'if not call then',
     ],
   ]),
-  ...weaken('src/redis/sessions/move.lua', 'test/redis/versions.test.ts', [
+  ...weaken('src/redis/sessions/sessions.lua', 'test/redis/versions.test.ts', [
     [
       'a move of a session is a change',
       "  raise(t)\n  redis.call('HSET', session_key(id), 'state', to,",
       "  redis.call('HSET', session_key(id), 'state', to,",
     ],
   ]),
-  ...weaken('src/redis/sessions/share.lua', 'test/redis/versions.test.ts', [
+  ...weaken('src/redis/sessions/sessions.lua', 'test/redis/versions.test.ts', [
     ['a share is a change', "  raise(t)\n  redis.call('HSET', shares, user", "  redis.call('HSET', shares, user"],
   ]),
-  ...weaken('src/redis/sessions/move.lua', 'test/redis/sessions.test.ts', [
+  ...weaken('src/redis/sessions/sessions.lua', 'test/redis/sessions.test.ts', [
     [
       'in a store, an invalid session transition is refused',
       "if not string.find(from, ',' .. state .. ',', 1, true) then return refuse('invalid_transition') end",
       '',
     ],
   ]),
-  ...weaken('src/redis/sessions/open.lua', 'test/redis/sessions.test.ts', [
+  ...weaken('src/redis/sessions/sessions.lua', 'test/redis/sessions.test.ts', [
     ['in a store, a session does not end with an earlier one of the same id', "unhold(t, 'final', before, id)", ''],
   ]),
-  ...weaken('src/redis/sites/put.lua', 'test/redis/versions.test.ts', [
+  ...weaken('src/redis/sites/sites.lua', 'test/redis/versions.test.ts', [
     ['a site is a change', "  raise('sites')\n  redis.call('SET'", "  redis.call('SET'"],
   ]),
-  ...weaken('src/redis/sites/put.lua', 'test/redis/sites.test.ts', [
+  ...weaken('src/redis/sites/sites.lua', 'test/redis/sites.test.ts', [
     [
       'in a store, a site of another owner is not replaced',
       "if old and old.owner ~= owner then return refuse('owner_mismatch') end",
@@ -219,7 +219,7 @@ export const MUTANTS = [
       'if ',
     ],
   ]),
-  ...weaken('src/redis/sites/delete.lua', 'test/redis/sites.test.ts', [
+  ...weaken('src/redis/sites/sites.lua', 'test/redis/sites.test.ts', [
     [
       'in a store, a site of another owner is not deleted',
       "if not old or (owner ~= '' and old.owner ~= owner) then return 0 end",
@@ -247,14 +247,14 @@ export const MUTANTS = [
       ],
     ],
   ),
-  ...weaken('src/redis/store/subscriptions.ts', 'test/redis/listener.test.ts', [
+  ...weaken('src/redis/store/subscriber.ts', 'test/redis/listener.test.ts', [
     [
       'a reopened listener receives the topics it had before',
       'Promise.allSettled(batch.map(subscribe))',
       'Promise.allSettled(batch.map(() => subscriber))',
     ],
   ]),
-  ...weaken('src/redis/store/subscriptions.ts', 'test/redis/listener-links.test.ts', [
+  ...weaken('src/redis/store/subscriber.ts', 'test/redis/listener-links.test.ts', [
     [
       'a topic that is received again after a failure is reported',
       'if (await subscribeMissing()) onLink(true)',

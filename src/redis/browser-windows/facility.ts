@@ -9,8 +9,7 @@ import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { createPresence, toRecord } from '../presence/facility.js'
 import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
-import { WINDOWS } from './format.js'
-import { createBrowserWindowInspector } from './inspector.js'
+import { createBrowserWindowInspector, WINDOWS } from './inspector.js'
 
 /** Options of `createRedisBrowserWindowRegistry`. */
 export type RedisBrowserWindowRegistryOptions = StoreOptions & PresenceOptions

@@ -1,3 +1,33 @@
+--@part churn
+-- Counts connections that open and end, minute by minute. `churn:<minute>` is a sorted set: entries `opened <type>
+-- <node>` and `ended <reason> <type> <node>` by how often, without a node where the connection has none. A minute
+-- exists once a script has run in it, even when nothing happened. If another application has written there, connections
+-- work all the same.
+local function churn_key(at) return K(t, 'churn', string.format('%.0f', math.floor(at / {{MINUTE_MS}}))) end
+
+local function watch()
+  local key = churn_key(now)
+  if redis.pcall('ZADD', key, 'NX', 0, 'watched') == 1 then redis.call('PEXPIRE', key, {{CHURN_KEPT_MS}}) end
+end
+
+-- Counts an event at `at`; in the current minute if no script ran in that one.
+local function churn(what, state, at)
+  local key = churn_key(at)
+  if redis.call('EXISTS', key) == 0 then key = churn_key(now) end
+  local type_of = tostring(state.client_type)
+  local field = what .. ' ' .. type_of
+  if type(state.node_id) == 'string' then field = field .. ' ' .. state.node_id end
+  if not redis.pcall('ZSCORE', key, field) and redis.call('ZCARD', key) > {{CHURN_COMBINATIONS}} then
+    field = (what == 'opened' and what or 'ended ' .. {{OTHER}}) .. ' ' .. type_of
+  end
+  redis.pcall('ZINCRBY', key, 1, field)
+end
+
+local function churn_end(state, reason, at)
+  churn('ended ' .. (type(reason) == 'string' and reason or {{UNSPECIFIED}}), state, at)
+end
+
+--@part connections
 -- `current:<user>:<client>`: the connection that holds the client, or held it last. `beats`: connected ones by the time
 -- at which they are lost without a heartbeat; `ended`: disconnected ones by their end. Both are pools with a part for
 -- each user.
@@ -10,7 +40,7 @@
 local SWEEP_CONNECTIONS = 16
 
 local t = 'connections'
---@include ./churn.lua
+--@include churn
 
 local function forget(id, user)
   local state = load(t, id)
@@ -61,3 +91,83 @@ local function connected(id)
   if not state or state.ended_at or state.seen_at + state.lost_after_ms <= now then return nil end
   return state, body
 end
+
+--@script connect
+--@include connections
+
+sweep_connections()
+return once(id, function()
+  local state = cjson.decode(fields)
+  local current = K(t, 'current', state.user_id, state.client_id)
+  local known = redis.call('GET', current)
+  local was, was_body
+  if known then was, was_body = load(t, known) end
+  local superseded = 0
+  if was and (was.ended_at or was.seen_at + was.lost_after_ms) + was.retention_ms > now then
+    superseded = tonumber(was.superseded) or 0
+  end
+  if was and was.ended_at then was = nil end
+  local replaces = was and was.seen_at + was.lost_after_ms > now
+  if not replaces and not has_room(K(t, 'beats-of', state.user_id), max_per_user, K(t, 'beats'), max_connections) then
+    return refuse('capacity_exceeded')
+  end
+  if was then
+    if not replaces then lose(known, was, was_body)
+    elseif was.instance_id == state.instance_id then finish(known, was, was_body, 'disconnected', {{RECONNECTED}}, now)
+    else
+      superseded = superseded + 1
+      finish(known, was, was_body, 'superseded', {{NEW_INSTANCE}}, now)
+    end
+  end
+  if superseded > 0 then state.superseded = superseded end
+  state.connected_at, state.seen_at = now, now
+  state.lost_after_ms, state.retention_ms = tonumber(lost_after), tonumber(retention)
+  state.ix = { { 'user_id', state.user_id } }
+  if type(state.node_id) == 'string' then state.ix[2] = { 'node_id', state.node_id } end
+  put(t, id, nil, state, content, now + lost_after + retention)
+  place(t, 'beats', state.user_id, id, now + lost_after)
+  redis.call('SET', current, id)
+  churn('opened', state, now)
+  return { string.format('%.0f', now), superseded }
+end)
+
+--@script heartbeat
+--@include connections
+
+sweep_connections()
+local state, body = connected(id)
+if not state then return 0 end
+now = math.max(now, state.seen_at)
+state.seen_at = now
+local by, at = string.match(tostring(state.sent), '^(%S+) (%d+)$')
+local own_by, own_at = string.match(sent, '^(%S+) (%d+)$')
+if content ~= '' and (by ~= own_by or tonumber(own_at) > tonumber(at)) then body, state.sent = content, sent end
+save(t, id, state, body)
+leave(t, id, state, now + state.lost_after_ms + state.retention_ms)
+place(t, 'beats', state.user_id, id, now + state.lost_after_ms)
+return 1
+
+--@script disconnect
+--@include connections
+
+sweep_connections()
+local state, body = connected(id)
+if not state and redis.call('EXISTS', K('once', attempt)) == 0 then return 0 end
+return once(attempt, function()
+  finish(id, state, body, 'disconnected', reason ~= '' and reason or cjson.null, now)
+  return 1
+end)
+
+--@script current
+--@include connections
+
+local known = redis.call('GET', K(t, 'current', user, client))
+local state = known and connected(known)
+return state and state.instance_id
+
+--@script sweep
+--@include connections
+
+sweep_connections()
+local due = redis.call('ZCOUNT', K(t, 'beats'), '-inf', now) + redis.call('ZCOUNT', K(t, 'leaves'), '-inf', now)
+return due > 0 and 1 or 0

@@ -1,11 +1,17 @@
 /** The connection registry of a deployment in a shared store, for hosts. */
 import {
   type ActionDescriptor,
+  CHURN_COMBINATIONS,
+  CHURN_MINUTES,
   ConnectInput,
   type Connection,
   ConnectionOptions,
   type ConnectionRegistry,
+  LifecycleReason,
+  MINUTE_MS,
+  OTHER,
   type RegistryInspector,
+  UNSPECIFIED,
 } from '../../contract/connections.js'
 import { toReason, toTimestamp } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
@@ -14,11 +20,110 @@ import { deepFreeze, type JsonObject, JsonRecord, toJson } from '../../contract/
 import { RECORD_BYTES } from '../../contract/limits.js'
 import { readParts } from '../../contract/options.js'
 import { shardOf } from '../store/keys.js'
-import { runInShards, runScript } from '../store/script.js'
+import { count, listOf, parseFlag, parseText } from '../store/reply.js'
+import { defineScript, runInShards, runScript } from '../store/script.js'
 import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
+import { scripts } from './connections.lua'
 import { createRegistryInspector } from './inspector.js'
-import { createKnownShards } from './known-shards.js'
-import { CONNECT, CURRENT_INSTANCE, DISCONNECT, HEARTBEAT } from './scripts.js'
+
+// The scripts of the connection registry: connect, heartbeat and disconnect.
+
+const REASON = LifecycleReason.enum
+
+const CONSTANTS = {
+  MINUTE_MS,
+  // How long a minute is kept: as long as it is reported, plus a margin for clock differences.
+  CHURN_KEPT_MS: (CHURN_MINUTES + 5) * MINUTE_MS,
+  CHURN_COMBINATIONS,
+  OTHER,
+  UNSPECIFIED,
+  HEARTBEAT_LOST: REASON.heartbeat_lost,
+}
+
+// `lost_after`: ms without a heartbeat until a connection is lost; `max_ended`: maximum number of disconnected ones
+// that are kept.
+const SWEEP_ARGS = ['lost_after', 'retention', 'max_ended'] as const
+/**
+ * Returns the time, and how often the client has been superseded. A repeated call returns the first result and changes
+ * nothing.
+ */
+export const CONNECT = defineScript(
+  'connections.connect',
+  {
+    args: [...SWEEP_ARGS, 'id', 'fields', 'content', 'max_per_user', 'max_connections'],
+    constants: { ...CONSTANTS, RECONNECTED: REASON.reconnected, NEW_INSTANCE: REASON.new_instance },
+    answer: (reply) => {
+      const [connectedAt = null, superseded = null] = listOf(reply)
+      return { connectedAt: count(connectedAt), superseded: count(superseded) }
+    },
+  },
+  scripts.connect,
+)
+
+/**
+ * Returns whether the connection is connected. `content`: new metadata of the client, or ''. `sent`: the reporter and
+ * its sequence number; `content` of a repeated or outdated report is ignored.
+ */
+export const HEARTBEAT = defineScript(
+  'connections.heartbeat',
+  { args: [...SWEEP_ARGS, 'id', 'content', 'sent'], constants: CONSTANTS, answer: parseFlag },
+  scripts.heartbeat,
+)
+
+/** Returns whether the connection was connected. `reason` may be ''. */
+export const DISCONNECT = defineScript(
+  'connections.disconnect',
+  { args: [...SWEEP_ARGS, 'id', 'reason', 'attempt'], constants: CONSTANTS, answer: parseFlag },
+  scripts.disconnect,
+)
+
+/** Ends lost connections and deletes expired ones, for the loop of a node. Returns whether there is more. */
+export const SWEEP_CONNECTIONS = defineScript(
+  'connections.sweep',
+  { args: SWEEP_ARGS, constants: CONSTANTS, answer: parseFlag, freesMemory: true },
+  scripts.sweep,
+)
+
+/** Returns the instance that holds the client, or `null`. */
+const CURRENT_INSTANCE = defineScript(
+  'connections.current',
+  { args: [...SWEEP_ARGS, 'user', 'client'], constants: CONSTANTS, answer: parseText },
+  scripts.current,
+)
+
+// Caches which shard has a connection. A connection never changes its user, and so never its shard.
+
+/** Maximum number of entries, about 100 bytes each. For an evicted one every shard is queried once. */
+const KNOWN_MAX = 100_000
+
+interface KnownShards {
+  get(id: string): number | undefined
+  set(id: string, shard: number): void
+}
+
+/** Creates the cache. It evicts the least recently used entry. */
+function createKnownShards(most = KNOWN_MAX): KnownShards {
+  const known = new Map<string, number>()
+
+  function set(id: string, shard: number): void {
+    known.delete(id)
+    known.set(id, shard)
+    if (known.size <= most) return
+    for (const oldest of known.keys()) {
+      known.delete(oldest)
+      return
+    }
+  }
+
+  return {
+    get(id) {
+      const shard = known.get(id)
+      if (shard !== undefined) set(id, shard)
+      return shard
+    },
+    set,
+  }
+}
 
 /** Options of `createRedisConnectionRegistry`. */
 export type RedisConnectionRegistryOptions = StoreOptions & ConnectionOptions

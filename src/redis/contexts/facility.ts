@@ -9,11 +9,9 @@ import {
 import { Id } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
-import { createPresence, toRecord } from '../presence/facility.js'
-import { ASSIGN_TASK, RELEASE_TASK, type Shown } from '../presence/scripts.js'
+import { ASSIGN_TASK, createPresence, RELEASE_TASK, type Shown, toRecord } from '../presence/facility.js'
 import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
-import { CONTEXTS } from './format.js'
-import { createContextInspector } from './inspector.js'
+import { CONTEXTS, createContextInspector } from './inspector.js'
 
 /** Options of `createRedisContextRegistry`. */
 export type RedisContextRegistryOptions = StoreOptions & PresenceOptions

@@ -4,10 +4,34 @@ import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { readParts } from '../../contract/options.js'
 import { shardOf } from '../store/keys.js'
-import { runScript } from '../store/script.js'
+import { parseFlag } from '../store/reply.js'
+import { defineScript, runScript } from '../store/script.js'
 import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
+import { scripts } from './deduplicator.lua'
 import { createDeduplicatorInspector } from './inspector.js'
-import { CLAIM_MESSAGE, RELEASE_MESSAGE } from './scripts.js'
+
+// The scripts of the deduplicator: claims by time, per shard and per user.
+
+/** Returns whether the claim is the first. */
+export const CLAIM_MESSAGE = defineScript(
+  'deduplicator.claim',
+  { args: ['attempt', 'user', 'message', 'ttl', 'capacity'], answer: parseFlag },
+  scripts.claim,
+)
+
+/** Returns whether there was a claim that had not expired. */
+const RELEASE_MESSAGE = defineScript(
+  'deduplicator.release',
+  { args: ['attempt', 'user', 'message', 'ttl'], answer: parseFlag },
+  scripts.release,
+)
+
+/** Deletes expired claims, for the loop of a node. Returns whether there is more. */
+export const SWEEP_CLAIMS = defineScript(
+  'deduplicator.sweep',
+  { args: ['ttl'], answer: parseFlag, freesMemory: true },
+  scripts.sweep,
+)
 
 /** Options of `createRedisDeduplicator`. */
 export type RedisDeduplicatorOptions = StoreOptions & ClaimOptions

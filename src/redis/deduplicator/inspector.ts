@@ -3,11 +3,31 @@ import type { DeduplicatorInspector } from '../../contract/deduplicator.js'
 import { toTimestamp } from '../../contract/ids.js'
 import type { InspectionContext } from '../../contract/page.js'
 import { shardOf } from '../store/keys.js'
-import { count, scored, sumCounts } from '../store/reply.js'
+import { count, type StoreReply, scored, sumCounts } from '../store/reply.js'
 import type { Store } from '../store/store.js'
-import { readIndex } from '../table/rows.js'
-import { timestampsOf } from '../table/scores.js'
+import { BadRow, Millis, readIndex } from '../table/rows.js'
 import { allShards } from '../table/shards.js'
+
+// Reads timestamps that an index stores as scores.
+
+/**
+ * Returns the scores in the reply of `key`, in epoch ms. Invalid scores are skipped and reported to `onError`.
+ *
+ * @param except Members to leave out.
+ */
+function timestampsOf(
+  store: Store,
+  key: string,
+  reply: StoreReply,
+  ctx: InspectionContext,
+  except = new Set<string>(),
+): number[] {
+  const members = scored(reply).filter(({ member }) => !except.has(member))
+  const read = members.map(({ score }) => Millis.safeParse(score))
+  if (read.some(({ success }) => !success))
+    store.onError(new BadRow(`${key} holds a score that is not a timestamp in epoch ms`), ctx)
+  return read.flatMap(({ data }) => (data === undefined ? [] : [data]))
+}
 
 const NAME = 'dedup'
 

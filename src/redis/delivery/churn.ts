@@ -14,7 +14,7 @@ import type { InspectionContext } from '../../contract/page.js'
 import { count, parseFlag, sumCounts } from '../store/reply.js'
 import { defineScript, runScript } from '../store/script.js'
 import type { Store } from '../store/store.js'
-import { minutesReader } from '../table/minutes.js'
+import { minutesReader } from '../table/read-script.js'
 import churnLua from './churn.lua'
 import { readSummary } from './summary.js'
 

@@ -3,8 +3,7 @@ import * as z from 'zod'
 import { DeliveryNode } from '../../contract/delivery.js'
 import { STALE_MS } from '../../contract/delivery-rules.js'
 import { toTimestamp } from '../../contract/ids.js'
-import type { TableReader } from '../table/rows.js'
-import { Millis } from '../table/timestamp.js'
+import { Millis, type TableReader } from '../table/rows.js'
 
 /** How long a node without heartbeats stays in the list. */
 const NODE_KEPT_MS = 3_600_000

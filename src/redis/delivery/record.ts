@@ -4,7 +4,7 @@ import { type DeliveryStep, shownAttempts } from '../../contract/delivery-rules.
 import { encodePart, toTimestamp } from '../../contract/ids.js'
 import { traceFields } from '../../contract/trace.js'
 import type { StoreReply } from '../store/reply.js'
-import { timestampOf } from '../table/timestamp.js'
+import { timestampOf } from '../table/rows.js'
 
 /** Fields of a record, in order, each followed by a zero byte. The payload follows until the command is acknowledged or ends. */
 export const RECORD_FIELDS = [

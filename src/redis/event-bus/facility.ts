@@ -11,8 +11,7 @@ import { shardOf } from '../store/keys.js'
 import { runScript } from '../store/script.js'
 import { createStore, type Store, StoreOptions } from '../store/store.js'
 import { badPosition } from './local-topic.js'
-import { PUBLISH } from './scripts.js'
-import { createEventTopics } from './topics.js'
+import { createEventTopics, PUBLISH } from './topics.js'
 
 /** Maximum size of one event in bytes: more than a relay's body of 256 KiB can become as JSON. */
 const EVENT_BYTES = 1_048_576

@@ -2,10 +2,53 @@
 import { createTicker } from '../../async/timer.js'
 import { shardOf } from '../store/keys.js'
 import { listen } from '../store/listener.js'
-import { runScript } from '../store/script.js'
+import { count, listOf } from '../store/reply.js'
+import { defineScript, runScript } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import { badPosition, createLocalTopic, type LocalTopic, type StorePosition } from './local-topic.js'
-import { POSITIONS } from './scripts.js'
+import { scripts } from './topic.lua'
+
+// The scripts of the event bus: a topic counts and publishes in one step, and returns its position.
+
+/** Reply to a publication of an event that the topic has had. */
+const REPEATED = 2
+
+/**
+ * Publishes an event. `known_epoch` and `known_seq`: the position that the publisher knows; `event_id`: detects events
+ * that the topic has had, '' for none; `published_at`: the time in the event; `name`: the name of this publication.
+ * Returns the position of the event, or that of the topic where the publication had arrived before.
+ */
+export const PUBLISH = defineScript(
+  'event-bus.publish',
+  {
+    args: ['topic', 'event', 'fresh', 'known_epoch', 'known_seq', 'event_id', 'published_at', 'name'],
+    constants: { REPEATED },
+    answer: (reply) => {
+      if (reply === REPEATED) return { isRepeated: true, isSpoilt: false, position: undefined }
+      const [spoilt, epoch, seq = null] = listOf(reply)
+      return { isRepeated: false, isSpoilt: spoilt === 1, position: { epoch: String(epoch), seq: count(seq) } }
+    },
+  },
+  scripts.publish,
+)
+
+/** Returns the position of each topic. `known`: topic, epoch and seq known to the node, for each of them. */
+const POSITIONS = defineScript(
+  'event-bus.stand',
+  {
+    args: ['fresh'],
+    rest: 'known',
+    answer: (reply) => {
+      const found = listOf(reply)
+      return Array.from({ length: found.length / 3 }, (_, i) => ({
+        epoch: String(found[3 * i]),
+        seq: count(found[3 * i + 1] ?? 0),
+        isSpoilt: found[3 * i + 2] === 1,
+      }))
+    },
+  },
+  scripts.positions,
+)
 
 /** Interval between comparisons with the store, in ms: a lost event appears as a gap within two of them. */
 const LOOK_MS = 2_000

@@ -15,12 +15,73 @@ import { readParts } from '../../contract/options.js'
 import { TRACE_BYTES, traceFields } from '../../contract/trace.js'
 import { Refusal } from '../../refusal.js'
 import { createSpilling } from '../../spill/spilling.js'
+import type { Arguments } from '../store/arguments.js'
 import { shardOf } from '../store/keys.js'
-import { runScript, toUnavailable } from '../store/script.js'
+import { ignoreReply, listOf, parseText, type StoreReply, strings } from '../store/reply.js'
+import { defineScript, runScript, toUnavailable } from '../store/script.js'
 import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
 import { BadRow, parseRow } from '../table/rows.js'
+import { scripts } from './history.lua'
 import { createHistoryInspector, MESSAGES, messageKey } from './inspector.js'
-import { APPEND_MESSAGE, FORGET_PAYLOADS, INGEST_MESSAGE, PREPARE_PAYLOAD, type RetainArguments } from './scripts.js'
+
+// The scripts of the message history: bounded per stream, per user and per shard, each message retained once.
+
+/** Reply where nothing was retained, because the payload may have been deleted by now. */
+const GIVEN_UP = -1
+/**
+ * Returns the retained row. If there is none, `ref` is registered as a reference without a message, and no other node
+ * deletes its payload for `spared` ms.
+ */
+export const PREPARE_PAYLOAD = defineScript(
+  'history.prepare',
+  { args: ['stream', 'message_id', 'user', 'ref', 'spared'], answer: parseText },
+  scripts.prepare,
+)
+
+/** Removes references whose payloads have been deleted. */
+export const FORGET_PAYLOADS = defineScript(
+  'history.forget-payloads',
+  { args: [], rest: 'refs', answer: ignoreReply },
+  scripts.forget_payloads,
+)
+
+// `ref`: the reference of the payload in the spill store, or ''; `handed_out`: maximum number of loose references to
+// return.
+const RETAIN_ARGS = [
+  ...([
+    'stream',
+    'message_id',
+    'user',
+    'fields',
+    'content',
+    'attempt',
+    'size',
+    'ref',
+    'ref_bytes',
+    'handed_out',
+  ] as const),
+  ...(['max_per_stream', 'max_messages', 'max_per_user', 'max_bytes', 'max_bytes_per_user'] as const),
+  ...(['max_spilled_bytes', 'max_spilled_bytes_per_user'] as const),
+] as const
+type RetainArguments = Arguments<(typeof RETAIN_ARGS)[number]>
+/** Returns whether the message is new, its row, and references of payloads to delete; or that its own was given up. */
+const readRetained = (reply: StoreReply) => {
+  const [what, row = null, unreferenced = null] = listOf(reply)
+  return { isGivenUp: what === GIVEN_UP, isNew: what === 1, row: parseText(row), unreferenced: strings(unreferenced) }
+}
+
+export const APPEND_MESSAGE = defineScript(
+  'history.append',
+  { args: RETAIN_ARGS, constants: { GIVEN_UP }, answer: readRetained },
+  scripts.append,
+)
+
+/** Appends, and claims the message in the same step. `ttl` and `capacity` are those of the deduplicator. */
+export const INGEST_MESSAGE = defineScript(
+  'history.ingest',
+  { args: [...RETAIN_ARGS, 'ttl', 'capacity'], constants: { GIVEN_UP }, answer: readRetained },
+  scripts.ingest,
+)
 
 // A large payload is stored in the spill store first, then everything else in one step.
 

@@ -15,11 +15,9 @@ import { hydrate } from '../../spill/hydration.js'
 import { strings } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { readPage } from '../table/pages.js'
-import { readIndex, readRows, type TableReader } from '../table/rows.js'
-import { allShards } from '../table/shards.js'
-import { Millis, timestampOf } from '../table/timestamp.js'
+import { Millis, readIndex, readRows, type TableReader, timestampOf } from '../table/rows.js'
+import { allShards, versioned } from '../table/shards.js'
 import { listUserIds, observeUsers } from '../table/users.js'
-import { versioned } from '../table/version.js'
 
 // Formats of stored streams and messages.
 

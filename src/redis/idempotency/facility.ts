@@ -1,5 +1,6 @@
 /** The idempotency keys of a deployment: a call repeated at another relay gets the outcome of the first one. */
 import {
+  IDEMPOTENCY_KEPT_MS,
   IDEMPOTENCY_KEYS_MAX,
   type IdempotencyClaim,
   type IdempotencyStore,
@@ -7,10 +8,38 @@ import {
 } from '../../contract/invocations.js'
 import { count, defineOptions, type Input, readParts } from '../../contract/options.js'
 import { shardOf } from '../store/keys.js'
-import { runScript } from '../store/script.js'
+import { ignoreReply, listOf } from '../store/reply.js'
+import { defineScript, runScript } from '../store/script.js'
 import { createStore, inStore, type StoreOptions } from '../store/store.js'
 import { BadRow } from '../table/rows.js'
-import { CLAIM_KEY, KEEP_ANSWER, RELEASE_KEY } from './scripts.js'
+import { scripts } from './idempotency.lua'
+
+// The scripts of the idempotency keys. Each may arrive twice, because every attempt has its own name.
+
+const KEY_ARGS = ['user', 'session', 'name', 'attempt'] as const
+/** Claims a key. `max_keys`: maximum number of keys of this viewer in this session. */
+export const CLAIM_KEY = defineScript(
+  'idempotency.claim',
+  {
+    args: [...KEY_ARGS, 'fingerprint', 'lease', 'max_keys'],
+    constants: { KEPT_MS: IDEMPOTENCY_KEPT_MS },
+    answer: (reply) => {
+      const [state, value] = listOf(reply)
+      return { state, value }
+    },
+  },
+  scripts.claim,
+)
+
+/** Ends a key. `answer` may be ''; `max_bytes`: maximum size of the answers of this viewer. */
+export const KEEP_ANSWER = defineScript(
+  'idempotency.keep',
+  { args: [...KEY_ARGS, 'answer', 'max_bytes'], constants: { KEPT_MS: IDEMPOTENCY_KEPT_MS }, answer: ignoreReply },
+  scripts.keep,
+)
+
+/** Releases the key of an attempt that has not ended. */
+export const RELEASE_KEY = defineScript('idempotency.release', { args: KEY_ARGS, answer: ignoreReply }, scripts.release)
 
 const OfKeys = defineOptions({
   /** Maximum number of keys per viewer and session. @default 1000 */

@@ -3,10 +3,94 @@ import { PresenceOptions } from '../../contract/contexts.js'
 import { readParts } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
-import { runInShards, runScript, type Script, toUnavailable } from '../store/script.js'
+import { count, ignoreReply, parseFlag, type StoreReply } from '../store/reply.js'
+import { defineScript, runInShards, runScript, type Script, toUnavailable } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import { BadRow, faultOfRow, type TableReader } from '../table/rows.js'
-import { CLAIM_ID, CLOSE_ENTRY, REPORT_ENTRY, SHORTEN_CLAIM, type Shown, UNCLAIM_ID } from './scripts.js'
+import { scripts } from './presence.lua'
+
+// The scripts of tables whose rows expire unless they are reported: contexts and browser windows.
+
+/** A row: the fields that scripts know, the time, and the other fields; both as JSON. */
+export interface Shown {
+  state: string
+  now: number
+  body: string
+}
+
+/** Returns the row after the write, or `null`. */
+const readShown = (reply: StoreReply): Shown | null => {
+  if (!Array.isArray(reply)) return null
+  const [state, now, body] = reply
+  return { state: String(state), now: Number(now), body: String(body) }
+}
+
+/**
+ * Inserts or updates a row. `fields`: those that scripts know; `content`: the body; `indexed`: a field with its own
+ * index, or ''. `sent` in a row is the last reporter and its sequence number: a repeated or outdated report changes
+ * nothing.
+ */
+export const REPORT_ENTRY = defineScript(
+  'presence.report',
+  {
+    args: ['t', 'id', 'fields', 'content', 'ttl', 'max_per_user', 'max_entries', 'indexed'],
+    answer: readShown,
+  },
+  scripts.report,
+)
+
+/** When a closed entry expires, and the `sent` of its last report. */
+interface Closed {
+  leaves: number
+  sent: string
+}
+
+/** Closes an entry. `change`: the fields that closing changes. Returns `null` if there is none to close. */
+export const CLOSE_ENTRY = defineScript(
+  'presence.close',
+  {
+    args: ['t', 'id', 'change', 'attempt'],
+    answer: (reply): Closed | null => {
+      if (!Array.isArray(reply)) return null
+      const [leaves = null, sent] = reply
+      return { leaves: count(leaves), sent: String(sent) }
+    },
+  },
+  scripts.close,
+)
+
+export const ASSIGN_TASK = defineScript(
+  'presence.assign',
+  { args: ['t', 'id', 'task', 'attempt'], answer: readShown },
+  scripts.assign,
+)
+
+export const RELEASE_TASK = defineScript(
+  'presence.release',
+  { args: ['t', 'id', 'attempt'], answer: readShown },
+  scripts.release,
+)
+
+/** Claims an id in its own shard, where a deployment has several. `attempt`: the `sent` of the report. */
+const CLAIM_ID = defineScript(
+  'presence.claim',
+  { args: ['t', 'id', 'user', 'client', 'ttl', 'attempt'], answer: ignoreReply },
+  scripts.claim,
+)
+
+/** Releases the claim of a report that was refused, unless another report has claimed it since. */
+const UNCLAIM_ID = defineScript(
+  'presence.unclaim',
+  { args: ['t', 'id', 'attempt'], answer: ignoreReply },
+  scripts.unclaim,
+)
+
+/** Shortens the claim of a closed entry, unless another report has claimed it since. */
+export const SHORTEN_CLAIM = defineScript(
+  'presence.shorten',
+  { args: ['t', 'id', 'attempt', 'until_ms'], answer: ignoreReply },
+  scripts.shorten,
+)
 
 interface Owner {
   user_id: string
@@ -96,3 +180,12 @@ export function toRecord<R extends object, S extends object>(
     throw new Refusal('unavailable', `the row written to ${table.name} had already expired by the clock of the store`)
   return record
 }
+
+// Deletes expired rows from the tables of a shard, for the loop of a node.
+
+/** Returns whether there is more. */
+export const SWEEP_TABLES = defineScript(
+  'presence.sweep',
+  { args: [], rest: 'tables', answer: parseFlag, freesMemory: true },
+  scripts.sweep,
+)

@@ -18,17 +18,24 @@ import {
   type RpcSummary,
 } from '../../contract/rpc.js'
 import { Refusal, type RefusalCode } from '../../refusal.js'
-import { readCurrentInstance } from '../connections/current-instance.js'
+import { readCurrentInstance } from '../connections/format.js'
 import { count, listOf, type StoreReply, strings, sumCounts } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { indexOf, mergePage, type Run, readPage, type Stretch, shardRange } from '../table/pages.js'
 import { defineReadScript, readShard } from '../table/read-script.js'
-import { BadRow, getRecord, locateRows, readIndex, readRows, type TableReader } from '../table/rows.js'
-import { allShards } from '../table/shards.js'
+import {
+  BadRow,
+  getRecord,
+  locateRows,
+  Millis,
+  readIndex,
+  readRows,
+  type TableReader,
+  timestampOf,
+} from '../table/rows.js'
+import { allShards, versioned } from '../table/shards.js'
 import { readSpan, type Scores, SPAN_MAX, scoreOf } from '../table/spans.js'
-import { Millis, timestampOf } from '../table/timestamp.js'
 import { listUserIds, observeUsers } from '../table/users.js'
-import { versioned } from '../table/version.js'
 import summaryLua from './summary.lua'
 
 // Formats of a stored pending call and its reply. A reply is JSON; a refusal of this library stays a refusal, and an

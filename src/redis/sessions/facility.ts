@@ -1,11 +1,11 @@
 /** The sessions of a deployment, for relays on several nodes. */
-
 import { guardHook } from '../../async/hook.js'
 import { toReason } from '../../contract/ids.js'
 import { parseInput } from '../../contract/input.js'
 import type { Inspected } from '../../contract/inspectors.js'
 import { readParts } from '../../contract/options.js'
 import {
+  FINAL_KEPT_MS,
   OpenSessionInput,
   requireOneOwner,
   SESSION_MOVES,
@@ -14,15 +14,73 @@ import {
   SessionOptions,
   type SessionRegistry,
   SessionShare,
+  SHARES_MAX,
 } from '../../contract/sessions.js'
 import { shardOf } from '../store/keys.js'
 import { listen as listenOn } from '../store/listener.js'
-import type { StoreReply } from '../store/reply.js'
-import { runScript, toUnavailable } from '../store/script.js'
+import { ignoreReply, listOf, parseFlag, type StoreReply } from '../store/reply.js'
+import { defineScript, runScript, toUnavailable } from '../store/script.js'
 import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
 import { BadRow, readIndex } from '../table/rows.js'
 import { createSessionInspector, encodeShare, readSession, readShare, SESSION_FIELDS } from './inspector.js'
-import { MOVE_SESSION, OPEN_SESSION, SHARE_SESSION, UNSHARE_SESSION } from './scripts.js'
+import { scripts } from './sessions.lua'
+
+// The scripts of the session registry: each transition is checked against the current state.
+
+const CONSTANTS = { SESSION_FIELDS, FINAL_KEPT_MS }
+
+/** Returns the time, and the fields of the session. */
+const readShown = (reply: StoreReply) => {
+  const [now, values = null] = listOf(reply)
+  return { now: Number(now), values }
+}
+
+/** Opens a session. The limits count sessions that have not ended. `ttl` may be ''; `fields`: names and values. */
+const OPEN_SESSION = defineScript(
+  'sessions.open',
+  {
+    args: ['attempt', 'id', 'owner', 'site', 'max_per_owner', 'max_sessions', 'ttl'],
+    rest: 'fields',
+    constants: CONSTANTS,
+    answer: readShown,
+  },
+  scripts.open,
+)
+
+/** Changes the state to `to`. `from`: the states that allow it, each between commas. `reason` may be ''. */
+const MOVE_SESSION = defineScript(
+  'sessions.move',
+  { args: ['attempt', 'id', 'node', 'to', 'from', 'reason'], constants: CONSTANTS, answer: readShown },
+  scripts.move,
+)
+
+/** Shares a session with a user. `until_ms` may be ''. */
+const SHARE_SESSION = defineScript(
+  'sessions.share',
+  {
+    args: ['attempt', 'id', 'node', 'user', 'until_ms', 'rights'],
+    constants: { ...CONSTANTS, SHARES_MAX },
+    answer: ignoreReply,
+  },
+  scripts.share,
+)
+
+/** Returns whether there was a share that had not expired. */
+const UNSHARE_SESSION = defineScript(
+  'sessions.unshare',
+  { args: ['attempt', 'id', 'node', 'user'], constants: CONSTANTS, answer: parseFlag },
+  scripts.unshare,
+)
+
+/**
+ * Ends expired sessions, and deletes those that ended an hour ago, for the loop of a node. Returns whether there are
+ * more.
+ */
+export const SWEEP_SESSIONS = defineScript(
+  'sessions.sweep',
+  { args: ['max_sessions'], constants: CONSTANTS, answer: parseFlag, freesMemory: true },
+  scripts.sweep,
+)
 
 // Watchers on this node that are notified of changes of a session, wherever they are made.
 

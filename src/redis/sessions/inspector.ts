@@ -15,12 +15,9 @@ import { count, listOf, type StoreReply, scored } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { defineListing, type Listed, readListed, reportBadRecord } from '../table/listed.js'
 import { defineReadScript, readShard } from '../table/read-script.js'
-import { FOREIGN, readIndex } from '../table/rows.js'
-import { allShards, readShards } from '../table/shards.js'
-import { Millis } from '../table/timestamp.js'
-import { versioned } from '../table/version.js'
-import listLua from './list.lua'
-import openAtLua from './open-at.lua'
+import { FOREIGN, Millis, readIndex } from '../table/rows.js'
+import { allShards, readShards, versioned } from '../table/shards.js'
+import { scripts } from './lists.lua'
 
 // Formats of a stored session and its shares.
 
@@ -123,7 +120,7 @@ const SESSIONS: Listed<SessionRow> = {
   name: 'sessions',
   kind: 'session',
   indexes: ['site_id', 'owner'],
-  script: defineListing(listLua, { SESSION_FIELDS, FIELDS: SESSION_FIELDS.length, FOREIGN }),
+  script: defineListing(scripts.list, { SESSION_FIELDS, FIELDS: SESSION_FIELDS.length, FOREIGN }),
   read(id, found, now) {
     const [values = null, shares = null, nextEnd = null] = listOf(found)
     return readSessionRow(id, { values, shares, nextEnd }, now)
@@ -133,7 +130,7 @@ const SESSIONS: Listed<SessionRow> = {
 // `sites` alternates owner and site.
 const OPEN_AT = defineReadScript(
   { args: ['at'], rest: 'sites', answer: ([counts]) => listOf(counts).map(count) },
-  openAtLua,
+  scripts.open_at,
 )
 
 /**

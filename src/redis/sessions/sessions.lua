@@ -1,3 +1,4 @@
+--@part sessions
 -- `session:<id>`: a hash, the session. `shares:<id>`: a hash, user to the end of the share and its rights.
 -- `signals:<id>`: a channel for the name of the node that changed something. `live` and `final`: pools of ids, by when
 -- sessions expire and by when they are deleted. For lists: `all`, `owner:<owner>` and `site_id:<site>`, ids by the
@@ -73,3 +74,100 @@ local function sweep_sessions(most)
     forget(surplus(t, 'final'))
   end
 end
+
+--@script open
+--@include sessions
+--@include ../store/arrive.lua
+
+return once(attempt, function()
+  local most = tonumber(max_sessions)
+  sweep_sessions(most)
+  if not has_room(K(t, 'live-of', owner), max_per_owner, K(t, 'live'), most) then return refuse('capacity_exceeded') end
+  -- An id may be reused: deletes timers and shares of the earlier session.
+  local before = owner_of(id)
+  if before then
+    unplace(t, 'live', before, id)
+    unhold(t, 'final', before, id)
+    unlist(id, before)
+  end
+  redis.call('DEL', session_key(id), shares_key(id), ends_key(id))
+  raise(t)
+  local seq = arrive(t)
+  redis.call('HSET', session_key(id), 'session_id', id, 'owner', owner, 'state', 'pending', 'opened_at', now,
+    'updated_at', now, 'site_id', site, unpack(fields))
+  local expires = '+inf'
+  if ttl ~= '' then
+    expires = now + ttl
+    redis.call('HSET', session_key(id), 'expires_at', expires)
+  end
+  place(t, 'live', owner, id, expires)
+  redis.call('ZADD', K(t, 'all'), seq, id)
+  redis.call('ZADD', K(t, 'owner', owner), seq, id)
+  redis.call('ZADD', K(t, 'site_id', site), seq, id)
+  redis.call('ZADD', K(t, 'at', owner, site), expires, id)
+  return shown(id)
+end)
+
+--@script move
+--@include sessions
+
+return once(attempt, function()
+  local state = state_of(id)
+  if not state then return refuse('session_not_found') end
+  if not string.find(from, ',' .. state .. ',', 1, true) then return refuse('invalid_transition') end
+  raise(t)
+  redis.call('HSET', session_key(id), 'state', to, 'updated_at', now)
+  if to == 'closed' then
+    if reason ~= '' then redis.call('HSET', session_key(id), 'close_reason', reason) end
+    finish(id, now)
+  end
+  announce(id, node)
+  return shown(id)
+end)
+
+--@script share
+--@include sessions
+
+return once(attempt, function()
+  local shares = shares_key(id)
+  if not state_of(id) then return refuse('session_not_found') end
+  if redis.call('HLEN', shares) >= {{SHARES_MAX}} and redis.call('HEXISTS', shares, user) == 0 then
+    local all = redis.call('HGETALL', shares)
+    for i = 1, #all, 2 do
+      local ends = tonumber(string.match(all[i + 1], '^%d+'))
+      if ends and ends <= now then
+        redis.call('HDEL', shares, all[i])
+        redis.call('ZREM', ends_key(id), all[i])
+      end
+    end
+    if redis.call('HLEN', shares) >= {{SHARES_MAX}} then return refuse('capacity_exceeded') end
+  end
+  raise(t)
+  redis.call('HSET', shares, user, until_ms .. ' ' .. rights)
+  redis.call('ZADD', ends_key(id), until_ms == '' and '+inf' or until_ms, user)
+  announce(id, node)
+  return 1
+end)
+
+--@script unshare
+--@include sessions
+
+return once(attempt, function()
+  if not state_of(id) then return 0 end
+  local share = redis.call('HGET', shares_key(id), user)
+  if not share then return 0 end
+  redis.call('HDEL', shares_key(id), user)
+  redis.call('ZREM', ends_key(id), user)
+  local ends = tonumber(string.match(share, '^%d+'))
+  if ends and ends <= now then return 0 end
+  raise(t)
+  announce(id, node)
+  return 1
+end)
+
+--@script sweep
+--@include sessions
+
+sweep_sessions(tonumber(max_sessions))
+local due = redis.call('ZCOUNT', K(t, 'live'), '-inf', now) + redis.call('ZCOUNT', K(t, 'final'), '-inf', now)
+return due > 0 and 1 or 0

@@ -12,12 +12,33 @@ import {
   type SiteRegistry,
 } from '../../contract/sites.js'
 import { shardOf } from '../store/keys.js'
-import { WrongType } from '../store/reply.js'
-import { runScript, toUnavailable } from '../store/script.js'
+import { listOf, parseFlag, WrongType } from '../store/reply.js'
+import { defineScript, runScript, toUnavailable } from '../store/script.js'
 import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
 import { BadRow } from '../table/rows.js'
 import { createSiteInspector, readSite } from './inspector.js'
-import { DELETE_SITE, PUT_SITE } from './scripts.js'
+import { scripts } from './sites.lua'
+
+// The scripts of the site registry: a site belongs to its first owner until it is deleted.
+
+const PUT_SITE = defineScript(
+  'sites.put',
+  {
+    args: ['attempt', 'site', 'owner', 'declaration', 'max_per_owner', 'max_sites'],
+    answer: (reply) => {
+      const [head, isNew] = listOf(reply)
+      return { head: String(head), isNew: isNew === 1 }
+    },
+  },
+  scripts.put,
+)
+
+/** Deletes a site, of `owner` unless that is ''. Returns whether it existed. */
+const DELETE_SITE = defineScript(
+  'sites.delete',
+  { args: ['attempt', 'site', 'owner'], answer: parseFlag },
+  scripts.delete,
+)
 
 /** Options of `createRedisSiteRegistry`. */
 export type RedisSiteRegistryOptions = StoreOptions & SiteOptions

@@ -12,8 +12,7 @@ import type { StoreReply } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { CUT_BYTES, defineListing, type Listed, readListed, reportBadRecord } from '../table/listed.js'
 import { FOREIGN, readIndex } from '../table/rows.js'
-import { isLost } from '../table/shards.js'
-import { versioned } from '../table/version.js'
+import { isLost, versioned } from '../table/shards.js'
 import listLua from './list.lua'
 
 // Format of a stored site.

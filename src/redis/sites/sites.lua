@@ -1,3 +1,4 @@
+--@part sites
 -- `site:<id>`: two lines. Scripts read the first, its owner and times; only JavaScript writes the second, the
 -- declaration. `owners`: a hash, site to owner; `held`: a hash, owner to the number of sites. For lists: `all` and
 -- `owner:<owner>`, ids by the order of declaration.
@@ -27,3 +28,35 @@ local function enlist()
   redis.call('ZADD', K('sites', 'all'), seq, site)
   redis.call('ZADD', K('sites', 'owner', owner), seq, site)
 end
+
+--@script put
+--@include sites
+
+return once(attempt, function()
+  local old = stored()
+  if old and old.owner ~= owner then return refuse('owner_mismatch') end
+  if not old then
+    disown()
+    if tonumber(redis.call('HGET', held, owner) or 0) >= tonumber(max_per_owner)
+      or redis.call('HLEN', owners) >= tonumber(max_sites) then return refuse('capacity_exceeded') end
+    redis.call('HSET', owners, site, owner)
+    redis.call('HINCRBY', held, owner, 1)
+    enlist()
+  end
+  local head = cjson.encode({ owner = owner, created_at = old and old.created_at or now, updated_at = now })
+  raise('sites')
+  redis.call('SET', key, head .. '\n' .. declaration)
+  return { head, old and 0 or 1 }
+end)
+
+--@script delete
+--@include sites
+
+return once(attempt, function()
+  local old = stored()
+  if not old or (owner ~= '' and old.owner ~= owner) then return 0 end
+  redis.call('DEL', key)
+  raise('sites')
+  disown()
+  return 1
+end)

@@ -1,11 +1,12 @@
 /**
  * Named arguments and constants of scripts: no other file knows the position of an argument.
  *
- * Scripts are `.lua` files next to the TypeScript that defines them: `import appendLua from './append.lua'`, then
- * `defineScript('history.append', { args, constants, answer }, appendLua)`. In the Lua file, a line `--@include
- * ./other.lua` inserts another file (relative path), `stream` is the argument with that name, and `{{LOOSE_MS}}` is the
- * constant with that name: a number, a quoted string, or a list of strings without braces. A number that only Lua needs
- * is a local of the Lua file. The build and Vitest turn these files into modules.
+ * Scripts are in `.lua` files next to the TypeScript that defines them: `import { scripts } from './history.lua'`, then
+ * `defineScript('history.append', { args, constants, answer }, scripts.append)`. In the Lua file, the script is what
+ * follows the line `--@script append`. A line `--@include ./other.lua` inserts another file (relative path), `--@include
+ * name` the lines after `--@part name` of the same file. `stream` is the argument with that name, and `{{LOOSE_MS}}` is
+ * the constant with that name: a number, a quoted string, or a list of strings without braces. A number that only Lua
+ * needs is a local of the Lua file. The build and Vitest turn these files into modules.
  */
 
 type Argument = string | number
@@ -44,9 +45,10 @@ function literalOf(value: string | number): string {
 /**
  * Replaces each `{{NAME}}` in `lua` with the constant of that name.
  *
- * @throws TypeError if a constant is missing or unused.
+ * @throws TypeError if a constant is missing or unused, or if the Lua file has no such script.
  */
-export function withConstants(lua: string, constants: Constants = {}): string {
+export function withConstants(lua: string | undefined, constants: Constants = {}): string {
+  if (lua === undefined) throw new TypeError('The Lua file has no script with this name')
   const unused = new Set(Object.keys(constants))
   const filled = lua.replace(/\{\{(\w+)\}\}/g, (_, name: string) => {
     const value = constants[name]

@@ -53,7 +53,7 @@ async function sha1(text: string): Promise<string> {
 export function defineScript<Names extends string, Answer, Rest extends string = never>(
   name: string,
   { args, rest, answer, constants, freesMemory = false, anyTime = false }: ScriptOptions<Names, Answer, Rest>,
-  lua: string,
+  lua: string | undefined,
 ): Script<Arguments<Names, Rest>, Answer> {
   // Without this flag, a store without free memory rejects even scripts that would free some.
   const flags = freesMemory ? '#!lua flags=allow-oom\n' : ''

@@ -2,21 +2,151 @@
  * One deployment in a shared store, as its facilities and inspectors see it: commands with a timeout, in known shards.
  */
 import type * as z from 'zod'
+import { onAbort } from '../../async/abort.js'
 import { guardErrorHook, guardHook } from '../../async/hook.js'
+import { createSemaphore } from '../../async/semaphore.js'
 import { sleep } from '../../async/timer.js'
 import { custom, defineOptions, func, hook, type Input, readOptions, timer, whole } from '../../contract/options.js'
 import type { InspectionContext } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
-import { localsOf } from './arguments.js'
-import claimShardsLua from './claim-shards.lua'
-import { portOf, type RedisClient } from './client.js'
-import { createStoreClock } from './clock.js'
-import { createCommands } from './commands.js'
+import { localsOf, withConstants } from './arguments.js'
+import { type Port, portOf, type RedisClient } from './client.js'
 import { createFence } from './fence.js'
 import { checkDeploymentId, keyOf, SHARDS_MAX, shardOf, shardPrefix } from './keys.js'
-import type { StoreReply } from './reply.js'
+import { type StoreReply, toError, toUnknownOutcome } from './reply.js'
 import { type ClaimedAs, createShardCount } from './shard-count.js'
-import timeLua from './time.lua'
+import { scripts } from './store.lua'
+
+// Commands to a store, with a timeout and a limit on concurrency. Beyond the limit commands wait rather than fail.
+
+/** Maximum number of commands that are sent and unanswered. More commands wait here, where they can be cancelled. */
+const UNANSWERED_MAX = 1_000
+/**
+ * Maximum number of characters of all waiting commands. They wait for seconds at most, so this is never reached in
+ * normal use.
+ */
+const WAITING_MAX = 64 * 1_024 * 1_024
+
+/** Sends one command to the shard of `key`, and times out after `withinMs`. */
+type Command = (
+  args: string[],
+  key: string,
+  ctx: InspectionContext | undefined,
+  withinMs: number,
+) => Promise<StoreReply>
+
+const unsent = (detail: string) => new Refusal('unavailable', detail, { outcome: 'not_run' })
+
+export function createCommands(port: Pick<Port, 'ready' | 'send' | 'lostLinks'>): Command {
+  // A permit is held until the client settles the command, even if its caller has timed out long before.
+  const semaphore = createSemaphore(UNANSWERED_MAX, WAITING_MAX, () => port.ready())
+
+  return (args, key, ctx, withinMs) =>
+    new Promise((resolve, reject) => {
+      if (ctx?.signal.aborted) return reject(ctx.signal.reason)
+      if (port.ready() === null) return reject(unsent('the client is closed'))
+      if (withinMs <= 0) return reject(unsent('timed out before it was sent'))
+
+      const endsAt = performance.now() + withinMs
+      let isSent = false
+      let timer: ReturnType<typeof setTimeout> | undefined
+      let forget: (() => void) | undefined
+      const done = () => {
+        clearTimeout(timer)
+        forget?.()
+      }
+      // Created only if the client asks for it: few clients do, and it is the most expensive part of a command.
+      let taken: AbortController | undefined
+      const signal = () => {
+        taken ??= new AbortController()
+        return taken.signal
+      }
+      const waiter = semaphore.acquire(
+        args.reduce((sum, arg) => sum + arg.length, 0),
+        () => {
+          // Timers of the same instant fire one after another: a command that times out must not free a slot for one
+          // that has timed out too.
+          if (performance.now() >= endsAt) return false
+          isSent = true
+          const lost = port.lostLinks()
+          port.send(args, key, signal).then(
+            (reply) => {
+              semaphore.release()
+              done()
+              resolve(reply)
+            },
+            (error) => {
+              semaphore.release()
+              done()
+              // The client sent it again and that was rejected: the command sent over the lost connection may have run.
+              reject(port.lostLinks() === lost ? toError(error) : toUnknownOutcome(toError(error)))
+            },
+          )
+        },
+      )
+      if (!waiter) return reject(unsent(`too many commands are waiting (more than ${WAITING_MAX} characters)`))
+
+      const giveUp = (reason: unknown) => {
+        semaphore.leave(waiter)
+        reject(reason)
+        taken?.abort(reason)
+        done()
+      }
+      const late = () => {
+        const outcome = isSent ? 'unknown' : 'not_run'
+        giveUp(new Refusal('unavailable', `no reply within ${Math.ceil(withinMs)} ms`, { outcome }))
+      }
+      timer = setTimeout(() => {
+        // If the process was suspended, first process the replies that have arrived in the meantime.
+        if (isSent) timer = setTimeout(late)
+        else late()
+      }, withinMs)
+      // Runs immediately if the signal has aborted since, by a deadline that passed while the command was sent.
+      forget = ctx && onAbort(ctx.signal, () => giveUp(ctx.signal.reason))
+    })
+}
+
+// The store's clock for readers: read from time to time, and extrapolated with the local monotonic clock in between.
+
+/** How long a reading is used, in ms: two clocks drift apart by far less than a millisecond in this time. */
+const TRUSTED_MS = 10_000
+/** A reading that took longer than this is too imprecise to be reused, in ms. */
+const PROMPT_MS = 100
+/** Maximum number of attempts: `TIME` goes to a node of the client's choice, which on a Cluster may be down. */
+const TRIES = 3
+
+/**
+ * Creates a clock from `readTime`, which reads the time from the store. After the first reply, readers get a time even
+ * while the store does not reply: reading its data fails by itself.
+ */
+export function createStoreClock(
+  readTime: (ctx?: InspectionContext) => Promise<number>,
+): (ctx?: InspectionContext) => Promise<number> {
+  let offset: number | undefined
+  let requestedAt = Number.NEGATIVE_INFINITY
+
+  async function read(ctx: InspectionContext | undefined, tries: number): Promise<number> {
+    const sentAt = performance.now()
+    try {
+      const time = await readTime(ctx)
+      const heardAt = performance.now()
+      if (heardAt - sentAt > PROMPT_MS) return time
+      offset = time - heardAt
+      requestedAt = heardAt
+      return time
+    } catch (error) {
+      if (ctx?.signal.aborted) throw error
+      if (offset !== undefined) return Math.floor(offset + performance.now())
+      if (tries === 1) throw error
+      return read(ctx, tries - 1)
+    }
+  }
+
+  return async (ctx) => {
+    const at = performance.now()
+    return offset !== undefined && at - requestedAt < TRUSTED_MS ? Math.floor(offset + at) : read(ctx, TRIES)
+  }
+}
 
 /** Options of every factory in `relayscope/redis`. */
 export const StoreOptions = defineOptions({
@@ -94,7 +224,7 @@ export interface Store {
   onError(error: unknown, ctx?: InspectionContext): void
 }
 
-const CLAIM_SHARDS = `${localsOf(['ends', 'number', 'as'], undefined)}${claimShardsLua}`
+const CLAIM_SHARDS = `${localsOf(['ends', 'number', 'as'], undefined)}${withConstants(scripts.claim_shards)}`
 
 const toMillis = (reply: StoreReply) => {
   const [seconds, micros] = [reply].flat()
@@ -121,7 +251,7 @@ export function createStore(options: StoreOptions, schema: z.ZodObject = StoreOp
   // A script, because every master of a Cluster has its own clock.
   const fence = createFence(async (shard, endsAt) => {
     const prefix = prefixes[shard] as string
-    const args = ['EVAL', timeLua, '1', prefix]
+    const args = ['EVAL', withConstants(scripts.time), '1', prefix]
     return toMillis(await send(args, prefix, undefined, endsAt - performance.now()))
   }, port.kind.startsWith('ioredis'))
   const clockOf = (shard: number) => (port.kind.endsWith('cluster') ? shard : 0)

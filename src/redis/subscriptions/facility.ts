@@ -13,10 +13,30 @@ import {
   type ViewerStream,
 } from '../../contract/subscriptions.js'
 import { shardOf } from '../store/keys.js'
-import { runScript, throwMostSevere } from '../store/script.js'
+import { ignoreReply } from '../store/reply.js'
+import { defineScript, runScript, throwMostSevere } from '../store/script.js'
 import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
-import { createSubscriptionInspector } from './inspector.js'
-import { END_STREAMS, REPORT_STREAMS } from './scripts.js'
+import { createSubscriptionInspector, UNREPORTED_UNTIL } from './inspector.js'
+import { scripts } from './subscriptions.lua'
+
+// The scripts of the viewer streams: each node reports its own, periodically.
+
+/**
+ * Reports the streams of a node. `streams`: id, viewer, session, site and body of each; `is_short`: 1 if the node has
+ * more than it reports. The state of a row holds its ids and when it expires.
+ */
+export const REPORT_STREAMS = defineScript(
+  'subscriptions.report',
+  { args: ['lease', 'is_short'], rest: 'streams', constants: { BEYOND: UNREPORTED_UNTIL }, answer: ignoreReply },
+  scripts.report,
+)
+
+/** Deletes streams that have ended, by their ids. */
+export const END_STREAMS = defineScript(
+  'subscriptions.end',
+  { args: [], rest: 'gone', answer: ignoreReply, freesMemory: true },
+  scripts.end,
+)
 
 /** Delay before a new or ended stream is reported, in ms. */
 const SOON_MS = 500

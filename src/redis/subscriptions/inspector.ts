@@ -4,12 +4,10 @@ import type * as z from 'zod'
 import { type InspectionContext, scanLimit } from '../../contract/page.js'
 import { type SubscriptionInspector, SubscriptionRow } from '../../contract/subscriptions.js'
 import type { Store } from '../store/store.js'
-import { gather } from '../table/gather.js'
 import { readPage } from '../table/pages.js'
-import { readIndex, type TableReader } from '../table/rows.js'
-import { allShards, readShards } from '../table/shards.js'
-import { Millis } from '../table/timestamp.js'
-import { versioned } from '../table/version.js'
+import { Millis, readIndex, type TableReader } from '../table/rows.js'
+import { allShards, readShards, versioned } from '../table/shards.js'
+import { gather } from '../table/users.js'
 
 // Format of a stored viewer stream: it exists as long as its node reports it.
 

@@ -25,7 +25,7 @@ export const CUT_BYTES = 3 * (ROW_BYTES + 1)
  * Defines a script that reads a range of `t:all` or of `t:<field>:<value>`. Its Lua defines `record(id)` and then
  * includes `listing.lua`.
  */
-export const defineListing = (lua: string, constants: Constants) =>
+export const defineListing = (lua: string | undefined, constants: Constants) =>
   defineReadScript(
     {
       args: ['t', 'from', 'to', 'rev', 'at', 'max_entries', 'max_bytes'],

@@ -1,14 +1,17 @@
 /** Read-only scripts that read in a whole shard with one command instead of one per user, row or name. */
+
+import { CHURN_MINUTES, minuteOf } from '../../contract/connections.js'
 import type { InspectionContext } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { type Arguments, argvOf, type Constants, localsOf, withConstants } from '../store/arguments.js'
 import { shardPrefix } from '../store/keys.js'
-import { listOf, type StoreReply } from '../store/reply.js'
+import { count, listOf, type StoreReply, scored } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import readLua from './read.lua'
 import { BadRow, FOREIGN, ROW_BYTES } from './rows.js'
+import { scripts } from './table.lua'
 
-export interface ReadScript<Given, Answer> {
+interface ReadScript<Given, Answer> {
   readonly source: string
   argv(given: Given): string[]
   read(answer: StoreReply[]): Answer
@@ -37,7 +40,7 @@ const OPENING = withConstants(readLua, { FOREIGN, CUT_BYTES })
  */
 export function defineReadScript<Names extends string, Answer, Rest extends string = never>(
   { args, rest, constants, answer }: ReadScriptOptions<Names, Answer, Rest>,
-  lua: string,
+  lua: string | undefined,
 ): ReadScript<Arguments<Names, Rest>, Answer> {
   return {
     source: `${localsOf(args, rest)}${OPENING}${withConstants(lua, constants)}`,
@@ -78,4 +81,26 @@ export async function readShard<Given, Answer>(
   const [foreign, ...answer] = listOf(reply)
   for (const key of listOf(foreign)) store.onError(new BadRow(`${key} has the wrong type`), ctx)
   return script.read(answer)
+}
+
+// Reads what was counted in each of the last minutes: a sorted set per minute, entries by how often.
+
+/** Returns a reader of the minutes of `table`, at most `entries` of each, in one shard up to the time `now`. */
+export function minutesReader(table: string, entries: number) {
+  const script = defineReadScript(
+    {
+      args: ['first', 'last'],
+      constants: { TABLE: table, ENTRIES: entries },
+      answer: ([minutes]) =>
+        listOf(minutes).map((one) => {
+          const [minute = null, members = null] = listOf(one)
+          return { minute: count(minute), entries: scored(members) }
+        }),
+    },
+    scripts.read_minutes,
+  )
+  return (store: Store, shard: number, now: number, ctx: InspectionContext) => {
+    const last = minuteOf(now)
+    return readShard(store, script, shard, { first: last - CHURN_MINUTES + 1, last }, ctx)
+  }
 }

@@ -1,8 +1,8 @@
 /** Reads rows of a table: one `MGET`, and every value is validated. */
-
-import type * as z from 'zod'
+import * as z from 'zod'
 import { sleep } from '../../async/timer.js'
 import { BadRecord, type FieldFault, faultsOf, textOfFaults } from '../../contract/bad-record.js'
+import { toTimestamp } from '../../contract/ids.js'
 import { deepFreeze } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
 import type { InspectionContext } from '../../contract/page.js'
@@ -32,7 +32,7 @@ export interface Place<S> {
 }
 
 /** The value stored under `id`. */
-export interface FoundRow<S> extends Place<S> {
+interface FoundRow<S> extends Place<S> {
   id: string
 }
 
@@ -50,7 +50,7 @@ export class BadRow extends BadRecord {
 }
 
 /** What is wrong with a row, as text, and by field if known. */
-export interface RowFault {
+interface RowFault {
   text: string
   fields: readonly FieldFault[]
 }
@@ -245,4 +245,36 @@ export async function getRecord<R extends object, S extends object>(
   // Not found in the shards that replied: whether it exists, only the failed ones know.
   for (const one of found) if (one.status === 'rejected') throw one.reason
   return null
+}
+
+// How stored rows differ from records: times are epoch ms, which scripts can calculate with.
+
+// The last instant that a timestamp with a four-digit year can express.
+const LAST_INSTANT = 253_402_300_799_999
+
+/** An instant or a duration in whole ms. */
+export const Millis = z.number().min(0).max(LAST_INSTANT).overwrite(Math.trunc)
+
+const DAY_MS = 86_400_000
+const TWO = Array.from({ length: 60 }, (_, i) => String(i).padStart(2, '0'))
+const THREE = Array.from({ length: 1_000 }, (_, i) => String(i).padStart(3, '0'))
+let knownDay = Number.NaN
+let knownDate = ''
+
+/**
+ * Returns `epochMs` as a timestamp. A page has hundreds of timestamps of one day: formatting its date once makes this
+ * several times faster than `Date`.
+ */
+export function timestampOf(epochMs: number): string {
+  const ms = Math.trunc(epochMs)
+  const day = Math.floor(ms / DAY_MS)
+  if (day !== knownDay) {
+    knownDate = toTimestamp(day * DAY_MS).slice(0, -'00:00:00.000Z'.length)
+    knownDay = day
+  }
+  const rest = ms - day * DAY_MS
+  const seconds = Math.floor(rest / 1_000)
+  const minutes = Math.floor(seconds / 60)
+  const time = `${TWO[Math.floor(minutes / 60)]}:${TWO[minutes % 60]}:${TWO[seconds % 60]}`
+  return `${knownDate}${time}.${THREE[rest % 1_000]}Z`
 }

@@ -4,7 +4,7 @@ import { listOf, scored } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { defineReadScript, readShard } from './read-script.js'
 import { locateRows, type Place, type TableReader } from './rows.js'
-import spanLua from './span.lua'
+import { scripts } from './table.lua'
 
 /** Maximum number of entries per script: a few milliseconds of the store's time. */
 export const SPAN_MAX = 2_000
@@ -18,7 +18,7 @@ const SPAN = defineReadScript(
     rest: 'index',
     answer: ([cut, entries = null, rows]) => ({ isTruncated: cut === 1, places: scored(entries), rows: listOf(rows) }),
   },
-  spanLua,
+  scripts.span,
 )
 
 /** A position in an index and its row, if there is one. */

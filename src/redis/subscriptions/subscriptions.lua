@@ -1,3 +1,4 @@
+--@script report
 --@include ../store/tables.lua
 
 -- Values of one stream in the list `streams`.
@@ -23,4 +24,10 @@ if is_short == '1' then
   raise(t)
   redis.call('SET', K(t, {{BEYOND}}), string.format('%.0f', until_ms), 'PX', lease)
 end
+return 1
+
+--@script end
+--@include ../store/tables.lua
+
+for _, id in ipairs(gone) do drop('subscriptions', id) end
 return 1

@@ -1,3 +1,4 @@
+--@script list
 local function record(id)
   local values = read('HMGET', K(t, 'session', id), {{SESSION_FIELDS}})
   if not values then return {{FOREIGN}}, 0 end
@@ -8,3 +9,10 @@ local function record(id)
   return { values, read('ZCOUNT', ends, '(' .. at, '+inf') or 0, first[2] or false }, bytes
 end
 --@include ../table/listing.lua
+
+--@script open_at
+local counts = {}
+for i = 1, #sites, 2 do
+  counts[#counts + 1] = read('ZCOUNT', K('sessions', 'at', sites[i], sites[i + 1]), '(' .. at, '+inf') or 0
+end
+return { foreign, counts }

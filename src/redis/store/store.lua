@@ -1,3 +1,8 @@
+--@script time
+-- The clock of the store that holds the shard. A script, because a client sends a bare `TIME` to a node of its choice.
+return redis.call('TIME')
+
+--@script claim_shards
 -- Gives a shard its number of shards where it has none, or an open one. `ends` is the instant at which this is given
 -- up.
 local key, open = KEYS[1] .. 'shards', KEYS[1] .. 'shards-open'

@@ -1,2 +1,0 @@
-redis.call('ZREM', K('spilled', 'loose'), unpack(refs))
-return 1

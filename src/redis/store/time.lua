@@ -1,2 +1,0 @@
--- The clock of the store that holds the shard. A script, because a client sends a bare `TIME` to a node of its choice.
-return redis.call('TIME')
