@@ -14,11 +14,11 @@ const ROUNDS = 60
 const CALLS = 1_000
 const GOAL = 1.05
 
-/** Bundles `src/contract/input.ts` as `change` makes it. */
+/** Bundles `src/contract/options.ts` as `change` makes it. */
 const inputs = (change) => ({
   name: 'inputs',
   setup({ onLoad }) {
-    onLoad({ filter: /src\/contract\/input\.ts$/ }, async ({ path }) => {
+    onLoad({ filter: /src\/contract\/options\.ts$/ }, async ({ path }) => {
       const before = await readFile(path, 'utf8')
       const contents = change(before)
       if (before === contents) throw new Error(`${path} has changed: adapt this benchmark`)

@@ -1,9 +1,74 @@
 /** Writes a handler's response to a Node response with backpressure. Used by `node.ts`. */
-
 import { type FetchHandler, HANDLER_FAILED, type HttpReply } from './handler.js'
-import { lazyRequest } from './lazy-request.js'
-import { type NodeRequest, type NodeResponse, signalOf, toRequest } from './node-request.js'
-import { hasResponseEnded, onResponseEnd } from './response-end.js'
+import {
+  hasResponseEnded,
+  type NodeRequest,
+  type NodeResponse,
+  onResponseEnd,
+  readHeaders,
+  signalOf,
+  toRequest,
+} from './node-request.js'
+
+// A `Request` that creates its costly parts on first read, for handlers with `reply`.
+
+class LazyRequest {
+  readonly method: string
+  readonly url: string
+  readonly #req: NodeRequest
+  readonly #res: NodeResponse
+  #headers: Headers | undefined
+  #signal: AbortSignal | undefined
+  #whole: Request | undefined
+
+  constructor(req: NodeRequest, res: NodeResponse, url: string) {
+    this.method = req.method ?? 'GET'
+    this.url = url
+    this.#req = req
+    this.#res = res
+  }
+
+  get headers(): Headers {
+    this.#headers ??= readHeaders(this.#req)
+    return this.#headers
+  }
+
+  get signal(): AbortSignal {
+    this.#signal ??= signalOf(this.#req, this.#res)
+    return this.#signal
+  }
+
+  get whole(): Request {
+    this.#whole ??= toRequest(this.#req, this.#res, this.url, this.signal)
+    return this.#whole
+  }
+}
+
+// All other members are delegated to a full Request.
+Object.setPrototypeOf(LazyRequest.prototype, Request.prototype)
+for (const [name, { get, value }] of Object.entries(Object.getOwnPropertyDescriptors(Request.prototype))) {
+  if (Object.hasOwn(LazyRequest.prototype, name)) continue
+  if (get)
+    Object.defineProperty(LazyRequest.prototype, name, {
+      get(this: LazyRequest): unknown {
+        return Reflect.get(this.whole, name)
+      },
+    })
+  else
+    Object.defineProperty(LazyRequest.prototype, name, {
+      value(this: LazyRequest, ...given: unknown[]): unknown {
+        return Reflect.apply(value, this.whole, given)
+      },
+    })
+}
+
+/**
+ * The request that `req` is. Its members are those of any `Request`; only `new Request(request)` and `fetch(request)`
+ * do not know it, and take its `clone()`.
+ */
+function lazyRequest(req: NodeRequest, res: NodeResponse, url: string): Request {
+  return new LazyRequest(req, res, url) as unknown as Request
+}
 
 /** A `Reply` whose headers are Node's: several cookies are not joined. */
 interface Answer extends Omit<HttpReply, 'headers'> {
@@ -11,7 +76,7 @@ interface Answer extends Omit<HttpReply, 'headers'> {
 }
 
 /** A request and its response. */
-export interface Exchange {
+interface Exchange {
   req: NodeRequest
   res: NodeResponse
 }

@@ -1,4 +1,6 @@
 /** One deadline per request: aborts pending work and rejects work that ignores the abort. */
+import { Refusal, type RefusalCode } from '../refusal.js'
+import { onAbort, raceAbort } from './abort.js'
 
 /** The abort reason used when a deadline passes. */
 export class DeadlinePassed extends Error {
@@ -96,4 +98,94 @@ export class Deadline {
     this.#forget = () => client.removeEventListener('abort', leave)
     this.#timer = setTimeout(() => armed.abort(new DeadlinePassed()), this.#endsAt - performance.now())
   }
+}
+
+// Runs work with a time limit. Results that arrive later are ignored.
+
+/** Time limit for an authenticator, a store or a policy, in milliseconds. */
+export const DEADLINE_MS = 5_000
+
+interface TimeLimit {
+  ms: number
+  /** Creates the error thrown when the time limit passes. */
+  late: () => unknown
+  /** Gives up early. */
+  signal?: AbortSignal | undefined
+  /** Creates the error thrown when the signal aborts. @default the signal's reason */
+  left?: (() => unknown) | undefined
+}
+
+/**
+ * A signal that aborts at the time limit, until `clear` is called. `AbortSignal.any` is not used: it may be
+ * garbage-collected before it aborts.
+ */
+export function limitTime({ ms, late, signal, left = () => signal?.reason }: TimeLimit) {
+  const controller = new AbortController()
+  const timer = setTimeout(() => controller.abort(late()), ms)
+  const forget = onAbort(signal, () => controller.abort(left()))
+  const clear = () => {
+    clearTimeout(timer)
+    forget()
+  }
+  return { signal: controller.signal, clear }
+}
+
+/** `work`'s outcome, unless time is up or the signal aborts before; then the signal that `work` was given aborts. */
+export async function runWithin<T>(work: (signal: AbortSignal) => T | PromiseLike<T>, limit: TimeLimit): Promise<T> {
+  const { signal, clear } = limitTime(limit)
+  try {
+    signal.throwIfAborted()
+    return await raceAbort(work(signal), signal)
+  } finally {
+    clear()
+  }
+}
+
+interface TimeoutOptions {
+  ms: number
+  /** The refusal when time is up. */
+  code: RefusalCode
+  /** Gives up early, with the refusal `cancelled`. */
+  signal?: AbortSignal | undefined
+}
+
+/** `runWithin`, which throws a `Refusal`. */
+export function withTimeout<T>(work: (signal: AbortSignal) => T | PromiseLike<T>, options: TimeoutOptions): Promise<T> {
+  const { ms, code, signal } = options
+  return runWithin(work, { ms, signal, late: () => new Refusal(code), left: () => new Refusal('cancelled') })
+}
+
+// How long closing may take. Work that has not ended by then is abandoned and counted.
+
+/** Maximum time that `close()` waits for pending work, in milliseconds. */
+export const CLOSE_TIMEOUT_MS = 5_000
+
+/** The result of closing: how much work had to be abandoned. */
+export interface CloseResult {
+  /** Number of connections that were destroyed because they did not close in time. */
+  aborted: number
+}
+
+/**
+ * Waits for all of `work`, at most `ms` milliseconds.
+ *
+ * @returns how many had not settled by then.
+ */
+export async function endWithin(work: Iterable<unknown>, ms: number): Promise<CloseResult> {
+  let aborted = 0
+  const ends = [...work].map(async (each) => {
+    aborted++
+    // Rejected work has ended, too.
+    await Promise.allSettled([each])
+    aborted--
+  })
+  // The settled promises never reject; only the time limit can.
+  await runWithin(() => Promise.all(ends), { ms, late: () => undefined }).catch(() => {})
+  return { aborted }
+}
+
+/** One ending out of several. */
+export async function endTogether(ends: Iterable<CloseResult | PromiseLike<CloseResult>>): Promise<CloseResult> {
+  const ended = await Promise.all(ends)
+  return { aborted: ended.reduce((sum, { aborted }) => sum + aborted, 0) }
 }

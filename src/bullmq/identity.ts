@@ -1,5 +1,5 @@
 /** The owner of a job, which only the host knows. */
-import { runWithin } from '../async/time-limit.js'
+import { runWithin } from '../async/deadline.js'
 import { checkId } from '../contract/ids.js'
 import type { Awaitable, InspectionContext } from '../contract/page.js'
 

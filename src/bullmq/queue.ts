@@ -1,5 +1,5 @@
 /** The BullMQ getters that this plug calls, each with a timeout and a concurrency limit. */
-import { runWithin } from '../async/time-limit.js'
+import { runWithin } from '../async/deadline.js'
 import type { InspectionContext } from '../contract/page.js'
 import { Refusal } from '../refusal.js'
 

@@ -2,7 +2,7 @@
 
 import { Readable } from 'node:stream'
 import type { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
-import { withShortName } from '../mcp/message.js'
+import { withShortName } from '../mcp/options.js'
 import { parse, UsageError } from './arguments.js'
 import { readKey, readTarget } from './reader/reader.js'
 import { loadStdio } from './sdk.js'

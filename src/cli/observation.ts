@@ -1,5 +1,5 @@
 /** The observation service: a router over one deployment of a store, served until it receives a signal. */
-import { runWithin } from '../async/time-limit.js'
+import { runWithin } from '../async/deadline.js'
 import { createDashboard } from '../dashboard/dashboard.js'
 import { createDiagnosticsRouter } from '../diagnostics/router.js'
 import { AdminKeyRequiredError, resolveAdminAuth } from '../http/auth.js'
@@ -10,8 +10,7 @@ import { createStore } from '../redis/store/store.js'
 import { watchLink } from '../redis/store/watch-link.js'
 import { createFileSpillStore } from '../spill/object-store.js'
 import { MOUNT_PATHS, type ObserveArguments, UsageError } from './arguments.js'
-import { load } from './packages.js'
-import { loadMcp, SDK } from './sdk.js'
+import { load, loadMcp, SDK } from './sdk.js'
 import { PortError, reasonOf, serve, underOneRoof } from './serve.js'
 
 // The client of the command line: whatever `redis` package the host has installed, connected within a bound.

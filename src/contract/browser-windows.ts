@@ -4,8 +4,8 @@ import { Ownership } from './contexts.js'
 import { orUnknown } from './counts.js'
 import { type Family, foldUsers } from './family.js'
 import { filterBy, Id, idField, Timestamp } from './ids.js'
-import { inputObject } from './input.js'
 import { addNames, countOne, type FoldedPart, type UserIndex } from './observation.js'
+import { inputObject } from './options.js'
 import type { Awaitable, Indexed, InspectionContext, Page, PageQuery } from './page.js'
 
 /** Whether a window is open or closed. */

@@ -3,9 +3,8 @@ import * as z from 'zod'
 import { ClientType } from './connections.js'
 import { type Family, foldUsers } from './family.js'
 import { filterBy, Id, idField, lastAtOrBefore, SilentForMs, Timestamp } from './ids.js'
-import { inputObject } from './input.js'
 import { addNames, countOne, type FoldedPart, type UserIndex } from './observation.js'
-import { count, defineOptions, duration, type Input, share } from './options.js'
+import { count, defineOptions, duration, type Input, inputObject, share } from './options.js'
 import type { Awaitable, Indexed, InspectionContext, Page, PageQuery } from './page.js'
 
 /** Status of a context. */

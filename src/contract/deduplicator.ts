@@ -3,8 +3,7 @@ import * as z from 'zod'
 import type { Family } from './family.js'
 import { StreamName } from './history.js'
 import { Id, idField, Timestamp } from './ids.js'
-import { inputObject } from './input.js'
-import { count, defineOptions, duration, type Input } from './options.js'
+import { count, defineOptions, duration, type Input, inputObject } from './options.js'
 import type { Awaitable, Examined, InspectionContext, Pingable } from './page.js'
 
 const Entries = z.int().min(0).describe('Messages remembered now.')

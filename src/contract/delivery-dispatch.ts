@@ -1,13 +1,12 @@
 /** The command dispatcher that a host uses, and its inputs. */
 import * as z from 'zod'
-import type { CloseResult } from '../async/ending.js'
+import type { CloseResult } from '../async/deadline.js'
 import type { Instance } from './connections.js'
 import { CommandKey, type DeliveryStatus } from './delivery.js'
-import { Id } from './ids.js'
-import { inputObject } from './input.js'
+import { Id, Traceparent } from './ids.js'
 import { JsonValue } from './json.js'
+import { inputObject } from './options.js'
 import type { Awaitable } from './page.js'
-import { Traceparent } from './trace.js'
 
 /** Longest time to the terminal state of a command. */
 export const DEADLINE_MAX_MS = 86_400_000

@@ -1,5 +1,5 @@
 /** Rules shared by all dispatchers: addressing, timeouts and staleness. */
-import { DEADLINE_MS, withTimeout } from '../async/time-limit.js'
+import { DEADLINE_MS, withTimeout } from '../async/deadline.js'
 import { Refusal } from '../refusal.js'
 import type { ConnectionRegistry } from './connections.js'
 import {

@@ -6,27 +6,24 @@ import {
   AttemptOutcome,
   CommandState,
   Counters,
-  RecoveryReason,
-  TerminalReason,
-  TerminalState,
-  WaitsFor,
-} from './delivery-states.js'
-import {
   DeliveryChurn,
   type DeliveryChurnFilter,
   DeliveryMinute,
   DeliverySummary,
   DeploymentMode,
   LatencyHistograms,
+  RecoveryReason,
+  TerminalReason,
+  TerminalState,
+  WaitsFor,
 } from './delivery-summary.js'
 import type { Family } from './family.js'
-import { filterBy, idField, idInput, NAMES, Timestamp } from './ids.js'
+import { byTraceId, filterBy, idField, idInput, NAMES, Timestamp, TRACE_FIELDS } from './ids.js'
 import { HostMetadata } from './json.js'
 import { METADATA_BYTES } from './limits.js'
 import type { Awaitable, InspectionContext, Page, PageQuery, Pingable, Versioned } from './page.js'
-import { byTraceId, TRACE_FIELDS } from './trace.js'
 
-export * from './delivery-states.js'
+export * from './delivery-summary.js'
 export * from './delivery-summary.js'
 
 const Count = z.int().min(0)

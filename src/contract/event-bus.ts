@@ -1,10 +1,8 @@
 /** The event bus of sites: live fan-out without replay; subscribers are notified about lost events. */
 import * as z from 'zod'
-import { idField, randomUuid, Timestamp } from './ids.js'
-import { inputObject, Signal } from './input.js'
+import { idField, randomUuid, Timestamp, Traceparent } from './ids.js'
 import { JsonValue } from './json.js'
-import { count, defineOptions, func, type Input } from './options.js'
-import { Traceparent } from './trace.js'
+import { count, defineOptions, func, type Input, inputObject, Signal } from './options.js'
 
 /** Events that wait for one subscriber before its oldest are dropped. */
 const QUEUE_SIZE = 100

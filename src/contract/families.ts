@@ -4,10 +4,10 @@ import { BROWSER_WINDOW_FAMILY, type BrowserWindowRegistryInspector } from './br
 import { CONNECTION_FAMILY, type RegistryInspector } from './connections.js'
 import { CONTEXT_FAMILY, type ContextRegistryInspector } from './contexts.js'
 import { DEDUPLICATOR_FAMILY, type DeduplicatorInspector } from './deduplicator.js'
-import { DELIVERY_FAMILY, type DeliveryInspector } from './delivery.js'
+import { DELIVERY_FAMILY, type DeliveryInspector, DeploymentMode } from './delivery.js'
 import type { Family } from './family.js'
 import { HISTORY_FAMILY, type HistoryInspector } from './history.js'
-import { custom, defineOptions, madeBy } from './options.js'
+import { custom, defineOptions, type Input, madeBy, textOrNull } from './options.js'
 import { type Awaitable, type InspectionContext, PAGE_OF_ONE } from './page.js'
 import { RPC_FAMILY, type RpcInspector } from './rpc.js'
 import { SESSION_FAMILY, type SessionInspector } from './sessions.js'
@@ -96,3 +96,20 @@ export const INSPECTORS: z.ZodType<Inspectors, Inspectors> = custom<Inspectors>(
   'an object of inspectors, as in ...memoryComposition(facilities)',
   (value) => typeof value === 'object' && value !== null && !Object.hasOwn(value, 'dispatcher'),
 ).pipe(defineOptions(INSPECTOR_OPTIONS) as never)
+
+// A set of inspectors: whose it is, and where one comes from.
+
+/** The deployment that answers. Check its id before you draw conclusions: it's an operational routing identity. */
+export const Deployment = defineOptions({
+  /** Id of the deployment; `null` if it has none. */
+  id: textOrNull(),
+  /** `direct`: the objects of this process; `shared_store`: those of all processes that share a store. */
+  mode: custom<DeploymentMode>(
+    DeploymentMode.options.map((mode) => `"${mode}"`).join(' or '),
+    (value) => DeploymentMode.safeParse(value).success,
+  ),
+})
+export interface Deployment extends Input<typeof Deployment> {}
+
+/** A facility together with the inspector that looks through at it. */
+export type Inspected<Facility, Inspector> = Facility & { readonly inspector: Inspector }

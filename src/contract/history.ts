@@ -1,14 +1,12 @@
 /** The history family: streams of retained messages, and the spill store that large payloads go to. */
 import * as z from 'zod'
 import { type Family, foldUsers } from './family.js'
-import { filterBy, Id, idField, randomUuid, Timestamp } from './ids.js'
-import { inputObject } from './input.js'
+import { filterBy, Id, idField, randomUuid, Timestamp, TRACE_FIELDS, Traceparent } from './ids.js'
 import { JsonValue } from './json.js'
 import { RECORD_BYTES } from './limits.js'
 import type { FoldedPart, UserIndex } from './observation.js'
-import { count, defineOptions, derived, func, type Input, timer, withMethods } from './options.js'
+import { count, defineOptions, derived, func, type Input, inputObject, timer, withMethods } from './options.js'
 import type { Awaitable, InspectionContext, Page, PageQuery, Sample } from './page.js'
-import { TRACE_FIELDS, Traceparent } from './trace.js'
 
 /** Kind of a message. */
 export const MessageKind = z.enum(['event', 'command', 'result', 'ack', 'control']).describe('A kind of message.')

@@ -1,6 +1,6 @@
 /** The public types of the library: what a host reads, writes or implements. Internal modules are imported directly. */
 
-export type { CloseResult } from '../async/ending.js'
+export type { CloseResult } from '../async/deadline.js'
 export type { FieldFault, RecordFault } from './bad-record.js'
 export {
   BrowserWindow,
@@ -13,9 +13,8 @@ export {
   WindowStatus,
   WindowType,
 } from './browser-windows.js'
-export { Capabilities, Capability, capabilitiesOf } from './capabilities.js'
+export { Capabilities, Capability, Completeness, capabilitiesOf, SourceName } from './capabilities.js'
 export type { CallMessage, ChannelMessages, CommandMessage } from './channels.js'
-export { Completeness, SourceName } from './completeness.js'
 export {
   ActionDescriptor,
   ActionFilter,
@@ -100,7 +99,7 @@ export {
   type Subscription,
   type TakeEvents,
 } from './event-bus.js'
-export type { FamilyName, Inspectors } from './families.js'
+export type { Deployment, FamilyName, Inspected, Inspectors } from './families.js'
 export {
   AppendInput,
   type HistoryInspector,
@@ -125,7 +124,6 @@ export {
   siteStream,
   userStream,
 } from './ingest.js'
-export type { Deployment, Inspected } from './inspectors.js'
 export {
   type ActionConnector,
   Invocation,

@@ -11,11 +11,9 @@ import {
   type Retained,
   StreamName,
 } from './history.js'
-import { idField, idInput, SegmentId, Timestamp } from './ids.js'
-import { parseInput } from './input.js'
+import { idField, idInput, SegmentId, Timestamp, Traceparent } from './ids.js'
 import { JsonValue } from './json.js'
-import { defineOptions, type Input, readParts, withMethods } from './options.js'
-import { Traceparent } from './trace.js'
+import { defineOptions, type Input, parseInput, readParts, withMethods } from './options.js'
 
 // Names of history streams: every id one percent-encoded segment, everything under the user who sent it.
 

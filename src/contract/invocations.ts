@@ -1,8 +1,7 @@
 /** Invocations of actions: a viewer's request and its result. */
 import * as z from 'zod'
-import { idField, Timestamp } from './ids.js'
+import { idField, Timestamp, Traceparent } from './ids.js'
 import { JsonRecord, JsonValue } from './json.js'
-import { Traceparent } from './trace.js'
 
 /** Prefix of the parameters that the runtime adds to every action; callers must not use it. */
 export const RESERVED_PREFIX = '__cooperative_site_'

@@ -3,12 +3,10 @@ import * as z from 'zod'
 import { Refusal } from '../refusal.js'
 import type { ConnectionRegistry, Instance } from './connections.js'
 import { type Family, foldUsers } from './family.js'
-import { filterBy, Id, idField, Timestamp } from './ids.js'
-import { inputObject, Signal } from './input.js'
+import { byTraceId, filterBy, Id, idField, Timestamp, TRACE_FIELDS, Traceparent } from './ids.js'
 import { addNames, type FoldedPart, type UserIndex } from './observation.js'
-import { count, defineOptions, func, type Input, share, timer, withMethods } from './options.js'
+import { count, defineOptions, func, type Input, inputObject, Signal, share, timer, withMethods } from './options.js'
 import type { Awaitable, InspectionContext, Page, PageQuery } from './page.js'
-import { byTraceId, TRACE_FIELDS, Traceparent } from './trace.js'
 
 /** A call that has been opened and not settled. */
 export const PendingCall = z

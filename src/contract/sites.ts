@@ -4,8 +4,7 @@ import { Refusal } from '../refusal.js'
 import { type LastEvent, positionText } from './event-bus.js'
 import type { Family } from './family.js'
 import { Id, idField, SegmentId, Timestamp } from './ids.js'
-import { inputObject } from './input.js'
-import { count, defineOptions, type Input, share } from './options.js'
+import { count, defineOptions, type Input, inputObject, share } from './options.js'
 import type { Awaitable, InspectionContext, Page, PageQuery, Pingable, Versioned } from './page.js'
 
 /** Mode of a site. */

@@ -1,6 +1,6 @@
 /** The routes of the control server: declare a site, take it back, publish one event. */
 import * as z from 'zod'
-import { Id } from '../contract/ids.js'
+import { Id, Traceparent } from '../contract/ids.js'
 import { FirstAccepted, NotPublishedReason, SiteMessageAnswer } from '../contract/ingest.js'
 import { type JsonObject, JsonValue } from '../contract/json.js'
 import {
@@ -13,7 +13,6 @@ import {
   SiteMode,
   type SiteRegistry,
 } from '../contract/sites.js'
-import { Traceparent } from '../contract/trace.js'
 import { parseBody, readJson } from '../http/body.js'
 import { encode } from '../http/encode.js'
 import type { Route } from '../http/engine.js'

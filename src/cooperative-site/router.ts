@@ -1,7 +1,6 @@
 /** The relay router: hosts hand in messages and declare sites, viewers watch sessions and invoke actions. */
-import { CLOSE_TIMEOUT_MS, type CloseResult, endWithin } from '../async/ending.js'
+import { CLOSE_TIMEOUT_MS, type CloseResult, DEADLINE_MS, endWithin, withTimeout } from '../async/deadline.js'
 import { guardErrorHook } from '../async/hook.js'
-import { DEADLINE_MS, withTimeout } from '../async/time-limit.js'
 import { invalidOption, missingOption } from '../contract/checks.js'
 import type { CommandDispatcher } from '../contract/delivery-dispatch.js'
 import type { SiteEventBus } from '../contract/event-bus.js'

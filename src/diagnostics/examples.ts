@@ -1,6 +1,6 @@
 /** The records in the examples of the routes: one user at work, the same on every route. */
 import type { BrowserWindow } from '../contract/browser-windows.js'
-import type { SourceName } from '../contract/completeness.js'
+import type { SourceName } from '../contract/capabilities.js'
 import type {
   ActionObservation,
   ClientEvent,

@@ -1,7 +1,8 @@
 /** The hooks of the router: one access record per request, and errors that are not sent to the client. */
-import { createChannel } from '../async/channel.js'
+
 import { guardErrorHook, guardHook } from '../async/hook.js'
 import type { RecordFault } from '../contract/bad-record.js'
+import { createChannel } from '../contract/channels.js'
 import { checkId } from '../contract/ids.js'
 import { defineOptions, func, hook, type Input } from '../contract/options.js'
 

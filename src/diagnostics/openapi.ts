@@ -1,8 +1,7 @@
 /** The OpenAPI 3.1 document, generated from the routes of the router. */
 
 import * as z from 'zod'
-import { Capabilities } from '../contract/capabilities.js'
-import { Completeness, SourceName } from '../contract/completeness.js'
+import { Capabilities, Completeness, SourceName } from '../contract/capabilities.js'
 import { FAMILIES } from '../contract/families.js'
 import type { Json, JsonObject } from '../contract/json.js'
 import { capDefaults, RouterLimits } from '../contract/limits.js'
@@ -16,7 +15,7 @@ import {
   queryParameters,
   ref,
   toSchemas,
-} from '../http/openapi.js'
+} from '../http/operations-document.js'
 import type { ProblemCode } from '../http/problem.js'
 import { isCompared, queryOf } from '../http/read-route.js'
 import { parsePrefix } from '../http/target.js'

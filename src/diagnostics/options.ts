@@ -1,7 +1,6 @@
 /** The options of the diagnostics router, read once at construction. */
 
-import { INSPECTORS } from '../contract/families.js'
-import { Deployment } from '../contract/inspectors.js'
+import { Deployment, INSPECTORS } from '../contract/families.js'
 import { type JsonObject, toJson } from '../contract/json.js'
 import { capDefaults, RouterLimits } from '../contract/limits.js'
 import { defineOptions, func, type Input, madeBy, object, readOptions, text, timer } from '../contract/options.js'

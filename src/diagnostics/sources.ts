@@ -1,8 +1,8 @@
 /** The routes about the sources: whether each answers, and where they contradict each other. */
 import * as z from 'zod'
-import { runWithin } from '../async/time-limit.js'
+import { runWithin } from '../async/deadline.js'
+import { SourceName } from '../contract/capabilities.js'
 import { shown } from '../contract/checks.js'
-import { SourceName } from '../contract/completeness.js'
 import { FAMILIES, type FamilyName, familyEntries, PROBES, type Present } from '../contract/families.js'
 import { Timestamp, toTimestamp } from '../contract/ids.js'
 import { type InspectionContext, type Pingable, withSignal } from '../contract/page.js'

@@ -7,7 +7,7 @@ import {
   type SubscribeOptions,
   type Subscription,
 } from '../contract/event-bus.js'
-import { parseInput } from '../contract/input.js'
+import { parseInput } from '../contract/options.js'
 import { CLOSED, Cursor, type Ring, type Slot } from './cursor.js'
 
 interface TopicOptions {

@@ -1,6 +1,6 @@
 /** Captures what a diagnostics router answers as an incident: every list to its end within bounds, and what is missing by name. */
 import { raceAbort } from '../async/abort.js'
-import { limitTime } from '../async/time-limit.js'
+import { limitTime } from '../async/deadline.js'
 import type { DeploymentMode } from '../contract/delivery.js'
 import { toTimestamp, utf8Length } from '../contract/ids.js'
 import type { JsonObject } from '../contract/json.js'

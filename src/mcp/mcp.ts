@@ -8,8 +8,7 @@ import { createEngine, type Mountable, type Route, toHandler } from '../http/eng
 import { remoteAddressOf } from '../http/guard.js'
 import { ProblemError } from '../http/problem.js'
 import { emptyReply, type HttpReply } from '../http/respond.js'
-import { withShortName } from './message.js'
-import { type McpOptions, resolveMcpOptions } from './options.js'
+import { type McpOptions, resolveMcpOptions, withShortName } from './options.js'
 import { createToolServer } from './server.js'
 import { AUTH_LIMITS, type Caller, createRouteFetcher, TOO_MANY } from './source.js'
 

@@ -18,6 +18,7 @@ import {
 } from '../contract/options.js'
 import type { AdminAuth } from '../http/auth.js'
 import { createHostGuard, isLoopbackHost, LOOPBACK_NAMES } from '../http/guard.js'
+import { escapeHiddenWithin } from './answer.js'
 import { type McpRouter, routerSource, type Source, urlSource } from './source.js'
 
 export const DEADLINE_MS = 10_000
@@ -104,4 +105,21 @@ export function resolveMcpOptions(options: McpOptions) {
       )
   const read = readOptions(McpOptions, options)
   return { ...read, source: checkSource(read), guard: createHostGuard(read.allowedHosts) }
+}
+
+// Bounds parts of a message that the protocol's SDK repeats in its errors.
+
+type Json = Record<string, unknown>
+
+/** More than any tool is called. */
+const NAME = 64
+
+const isObject = (value: unknown): value is Json => value !== null && typeof value === 'object' && !Array.isArray(value)
+
+/** Shortens an overlong tool name: the SDK repeats unknown names in full. */
+export function withShortName<T>(message: T): T {
+  if (!isObject(message) || !isObject(message.params)) return message
+  const { name } = message.params
+  if (typeof name !== 'string' || name.length <= NAME) return message
+  return { ...message, params: { ...message.params, name: `${escapeHiddenWithin(name, NAME)}…` } }
 }

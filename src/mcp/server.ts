@@ -1,10 +1,11 @@
 /** The protocol server over the tools: one per exchange. */
 import { type CallToolResult, McpServer } from '@modelcontextprotocol/server'
+import { guardErrorHook } from '../async/hook.js'
 import { toTimestamp } from '../contract/ids.js'
 import { VERSION } from '../version.js'
 import { errorResult, mapTexts, toResult, unescapeHidden } from './answer.js'
-import type { RouteFetcher } from './source.js'
-import { terse } from './terse.js'
+import { ANSWER_BYTES, DEADLINE_MS } from './options.js'
+import { createRouteFetcher, type RouteFetcher, urlSource } from './source.js'
 import { RELAY_OVERVIEW } from './tools/overview.js'
 import {
   COMMAND_EVIDENCE,
@@ -15,7 +16,7 @@ import {
   SEARCH,
   USER_SUMMARY,
 } from './tools/records.js'
-import type { Tool, ToolContext } from './tools/tool.js'
+import { type Tool, type ToolContext, terse } from './tools/tool.js'
 
 /** In the order in which they are listed. */
 const TOOLS: readonly Tool[] = [
@@ -79,4 +80,23 @@ export function createToolServer(fetchRoute: RouteFetcher, parts: ServerParts): 
       (input, { mcpReq }): Promise<CallToolResult> => call(tool, input, fetchRoute, parts, mcpReq.signal),
     )
   return server
+}
+
+// The tools over stdio for the program that started this process: no authentication of callers; the key is configured.
+
+export interface StdioTools {
+  /** Where the router is. */
+  url: string
+  /** `null` for none. */
+  key: string | null
+  payloads: boolean
+  /** Called with errors of reading the router. */
+  lost(error: unknown): void
+}
+
+/** Creates the server of each conversation over one router. Internal errors go to stderr. */
+export function createStdioTools({ url, key, payloads, lost }: StdioTools) {
+  const failed = guardErrorHook<[]>(undefined)
+  const fetchRoute = createRouteFetcher(urlSource(url, key), DEADLINE_MS, lost)({ headers: new Headers() })
+  return () => createToolServer(fetchRoute, { payloads, answerBytes: ANSWER_BYTES, now: Date.now, failed })
 }

@@ -1,7 +1,7 @@
 /** Reads a router of this process or over HTTP, with limits on time, size and concurrency. */
 import { raceAbort } from '../async/abort.js'
+import { limitTime } from '../async/deadline.js'
 import { createSemaphore } from '../async/semaphore.js'
-import { limitTime } from '../async/time-limit.js'
 import { isForwarded, isLoopbackAddress } from '../http/guard.js'
 import { problemText } from '../http/problem.js'
 import { readObject } from '../relay-client/wire.js'

@@ -11,11 +11,10 @@ import {
   ReportContextInput,
   type WindowCounts,
 } from '../contract/contexts.js'
+import type { Inspected } from '../contract/families.js'
 import { Id, toTimestamp } from '../contract/ids.js'
-import { parseInput } from '../contract/input.js'
-import type { Inspected } from '../contract/inspectors.js'
 import type { UserPart } from '../contract/observation.js'
-import { type Clocked, readOptions, withClock } from '../contract/options.js'
+import { type Clocked, parseInput, readOptions, withClock } from '../contract/options.js'
 import { scanLimit, withMetadata } from '../contract/page.js'
 import { countedBy } from './table/dimensions.js'
 import { createPresenceTable } from './table/presence.js'

@@ -1,11 +1,10 @@
 /** The deduplicator of one process, and its inspector. */
 
-import { createClock } from '../async/clock.js'
+import { createClock } from '../async/timer.js'
 import { ClaimInput, ClaimOptions, type Deduplicator, type DeduplicatorInspector } from '../contract/deduplicator.js'
+import type { Inspected } from '../contract/families.js'
 import { toTimestamp } from '../contract/ids.js'
-import { parseInput } from '../contract/input.js'
-import type { Inspected } from '../contract/inspectors.js'
-import { type Clocked, readOptions, withClock } from '../contract/options.js'
+import { type Clocked, parseInput, readOptions, withClock } from '../contract/options.js'
 import { FairShare, type Place } from '../fair-share/fair-share.js'
 import { ExpiryQueue, type Queued, unqueued } from './table/expiry-queue.js'
 

@@ -1,7 +1,7 @@
 /** Definitions of metric families, and how they are read from an inspector's result. */
 
 import { BadRecord } from '../contract/bad-record.js'
-import type { SourceName } from '../contract/completeness.js'
+import type { SourceName } from '../contract/capabilities.js'
 import { type CountedFields, countBy } from '../contract/counts.js'
 import { FAMILIES, type FamilyName, type Inspectors, type Present } from '../contract/families.js'
 import type { Awaitable, Indexed } from '../contract/page.js'

@@ -1,11 +1,10 @@
 /** The metrics handler: authentication, one reading shared by concurrent scrapes, and content negotiation. */
 import * as z from 'zod'
 import { raceAbort } from '../async/abort.js'
-import { Deadline, DeadlinePassed } from '../async/deadline.js'
+import { Deadline, DeadlinePassed, limitTime } from '../async/deadline.js'
 import { guardErrorHook } from '../async/hook.js'
-import { limitTime } from '../async/time-limit.js'
+import type { SourceName } from '../contract/capabilities.js'
 import { shown } from '../contract/checks.js'
-import type { SourceName } from '../contract/completeness.js'
 import {
   FAMILIES,
   type FamilyName,

@@ -1,8 +1,7 @@
 /** The options of the metrics handler. */
 
-import { INSPECTORS } from '../contract/families.js'
+import { Deployment, INSPECTORS } from '../contract/families.js'
 import { checkId } from '../contract/ids.js'
-import { Deployment } from '../contract/inspectors.js'
 import { EXAMINED_MAX } from '../contract/limits.js'
 import { count, custom, defineOptions, func, hook, type Input, madeBy, text, timer } from '../contract/options.js'
 import type { AdminAuth } from '../http/auth.js'

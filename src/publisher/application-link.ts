@@ -1,6 +1,5 @@
 /** The connection of an application to its relay: its stream of commands, their replies, and the next connection. */
-import { endWithin } from '../async/ending.js'
-import { runWithin } from '../async/time-limit.js'
+import { endWithin, runWithin } from '../async/deadline.js'
 import { sleep } from '../async/timer.js'
 import type {
   ApplicationBody,

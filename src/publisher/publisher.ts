@@ -1,5 +1,5 @@
 /** Publishes events of a site to the relay, for the application that owns the site. */
-import { runWithin } from '../async/time-limit.js'
+import { runWithin } from '../async/deadline.js'
 import { sleep } from '../async/timer.js'
 import { ANYTHING, checkOptions, checkParts, FUNCTION, OBJECT, required, type Shape, TEXT } from '../contract/checks.js'
 import type { FirstAccepted, NotPublishedReason, SiteMessage, SiteMessageAnswer } from '../contract/ingest.js'

@@ -1,7 +1,7 @@
 /**
  * Assertions of the contract suites: errors that name the expectation and the actual value. Works with any test runner.
  */
-import { endWithin } from '../async/ending.js'
+import { endWithin } from '../async/deadline.js'
 import { CHURN_MINUTES, type Instance, MINUTE_MS } from '../contract/connections.js'
 import { canonicalJson, type Json } from '../contract/json.js'
 import { type InspectionContext, matcherOf, type Page, type PageQuery, parseSequence } from '../contract/page.js'

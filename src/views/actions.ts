@@ -1,6 +1,6 @@
 /** The actions view: which actions are offered now, and by how many. */
 import type * as z from 'zod'
-import { Completeness } from '../contract/completeness.js'
+import { Completeness } from '../contract/capabilities.js'
 import {
   type ActionFilter,
   ActionObservation,

@@ -3,7 +3,7 @@
 import type * as z from 'zod'
 import { raceAbort } from '../async/abort.js'
 import { BadRecord, readRecord } from '../contract/bad-record.js'
-import { Completeness, type SourceName } from '../contract/completeness.js'
+import { Completeness, type SourceName } from '../contract/capabilities.js'
 import type { RegistryInspector } from '../contract/connections.js'
 import { compareIds } from '../contract/ids.js'
 import { type Awaitable, type InspectionContext, type PageQuery, pageSchema } from '../contract/page.js'

@@ -1,8 +1,8 @@
 /** Counts: exact if an inspector keeps an index, otherwise a sample that is marked as one. */
 import * as z from 'zod'
-import { runWithin } from '../async/time-limit.js'
+import { runWithin } from '../async/deadline.js'
 import { BROWSER_WINDOW_FAMILY } from '../contract/browser-windows.js'
-import { Completeness, type SourceName } from '../contract/completeness.js'
+import { Completeness, type SourceName } from '../contract/capabilities.js'
 import {
   CONNECTION_FAMILY,
   Connection,

@@ -4,7 +4,7 @@ import type * as z from 'zod'
 import { raceAbort } from '../async/abort.js'
 import { beginSlice, betweenSlices } from '../async/turns.js'
 import { BadRecord, readRecord } from '../contract/bad-record.js'
-import type { Completeness, SourceName } from '../contract/completeness.js'
+import type { Completeness, SourceName } from '../contract/capabilities.js'
 import { PAGE_MAX, SAMPLE_PAGES_MAX } from '../contract/limits.js'
 import {
   type Awaitable,

@@ -1,9 +1,8 @@
 /** The search view: what has a given id in any family, and which users and actions begin with a text. */
 import * as z from 'zod'
-import { runWithin } from '../async/time-limit.js'
+import { runWithin } from '../async/deadline.js'
 import { BrowserWindow } from '../contract/browser-windows.js'
-import { CAPABILITIES, type Capability } from '../contract/capabilities.js'
-import { SourceName } from '../contract/completeness.js'
+import { CAPABILITIES, type Capability, SourceName } from '../contract/capabilities.js'
 import { Connection } from '../contract/connections.js'
 import { Context } from '../contract/contexts.js'
 import { DeliveryCommand } from '../contract/delivery.js'

@@ -1,7 +1,6 @@
 /** One user as the sources see it together. */
 import * as z from 'zod'
-import { CAPABILITIES, type Capability } from '../contract/capabilities.js'
-import type { SourceName } from '../contract/completeness.js'
+import { CAPABILITIES, type Capability, type SourceName } from '../contract/capabilities.js'
 import { ClientType } from '../contract/connections.js'
 import { familyEntries, type Inspectors } from '../contract/families.js'
 import { compareIds, idField, Timestamp } from '../contract/ids.js'

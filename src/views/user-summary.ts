@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { requireRequested } from '../contract/bad-record.js'
 import { WindowStatus } from '../contract/browser-windows.js'
-import { Completeness } from '../contract/completeness.js'
+import { Completeness } from '../contract/capabilities.js'
 import { ContextStatus } from '../contract/contexts.js'
 import { DeduplicatorUserSummary } from '../contract/deduplicator.js'
 import type { Inspectors } from '../contract/families.js'

@@ -2,8 +2,8 @@
 
 import type * as z from 'zod'
 import { inTurns, type Steps } from '../async/turns.js'
+import { Completeness } from '../contract/capabilities.js'
 import { shown } from '../contract/checks.js'
-import { Completeness } from '../contract/completeness.js'
 import type { Inspectors } from '../contract/families.js'
 import { compareIds } from '../contract/ids.js'
 import type { UserIds, UserPart } from '../contract/observation.js'

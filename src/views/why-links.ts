@@ -1,6 +1,6 @@
 /** The links between a dispatched command and its end, and what each proves. */
 import * as z from 'zod'
-import { Completeness, SourceName } from '../contract/completeness.js'
+import { Completeness, SourceName } from '../contract/capabilities.js'
 import { idInput, Timestamp } from '../contract/ids.js'
 
 /** The links of the chain, in the order in which a command makes them. */

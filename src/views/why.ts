@@ -1,6 +1,6 @@
 /** Explains why a command has not arrived: a chain of links, each with its evidence. */
 import { BadRecord, readRecord, requireRequested } from '../contract/bad-record.js'
-import type { SourceName } from '../contract/completeness.js'
+import type { SourceName } from '../contract/capabilities.js'
 import { Connection } from '../contract/connections.js'
 import { type CommandKey, DeliveryMailbox, DeliveryStatus } from '../contract/delivery.js'
 import { addressOf } from '../contract/delivery-rules.js'

@@ -2,7 +2,7 @@
 
 import * as z from 'zod'
 import { betweenSlices } from '../async/turns.js'
-import { Completeness } from '../contract/completeness.js'
+import { Completeness } from '../contract/capabilities.js'
 import type { ClientType } from '../contract/connections.js'
 import { Context, type ContextRegistryInspector } from '../contract/contexts.js'
 import { idField } from '../contract/ids.js'

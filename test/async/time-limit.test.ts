@@ -1,7 +1,6 @@
 /** Work that ends in time or is given up, with its timer and its listener gone either way. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { endWithin } from '../../src/async/ending.js'
-import { runWithin, withTimeout } from '../../src/async/time-limit.js'
+import { endWithin, runWithin, withTimeout } from '../../src/async/deadline.js'
 import { ourTimers, useFakeTimers } from '../fake-timers.js'
 
 beforeEach(() => void vi.useFakeTimers())

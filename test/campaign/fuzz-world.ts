@@ -2,7 +2,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { toNodeHandler } from '../../src/adapters/node-handler.js'
-import { startNodeServer } from '../../src/adapters/node-server.js'
+import { startNodeServer } from '../../src/adapters/node-listen.js'
 import { startCooperativeSiteControlServer } from '../../src/control-server/index.js'
 import {
   createCooperativeSiteEventBus,

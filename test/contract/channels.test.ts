@@ -37,7 +37,7 @@ it('has no subscribers where the runtime has no channels', async () => {
   vi.resetModules()
   vi.stubGlobal('process', undefined)
   try {
-    const fresh = await import('../../src/async/channel.js')
+    const fresh = await import('../../src/contract/channels.js')
     const channel = fresh.createChannel('relayscope:test')
     expect(channel.hasSubscribers).toBe(false)
     expect(() => channel.publish({})).not.toThrow()

@@ -8,7 +8,7 @@ import type {
   ConnectionRegistry,
   RegistryInspector,
 } from '../../src/contract/connections.js'
-import type { Inspected } from '../../src/contract/inspectors.js'
+import type { Inspected } from '../../src/contract/families.js'
 import type { Awaitable, PageQuery } from '../../src/contract/page.js'
 import { ASK, at, type Clock, createClock, walk } from './clock.js'
 import { churning } from './connection-churn.js'

@@ -7,7 +7,7 @@ import type {
   ContextRegistryInspector,
   ReportContextInput,
 } from '../../src/contract/contexts.js'
-import type { Inspected } from '../../src/contract/inspectors.js'
+import type { Inspected } from '../../src/contract/families.js'
 import type { Awaitable } from '../../src/contract/page.js'
 import { ASK, at, type Clock, createClock, walk } from './clock.js'
 import { withSortedLists } from './parts.js'

@@ -1,7 +1,7 @@
 /** What every correlator must do, whatever it keeps its pending calls in. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { Inspected } from '../../src/contract/inspectors.js'
+import type { Inspected } from '../../src/contract/families.js'
 import type { Awaitable } from '../../src/contract/page.js'
 import type {
   CallOutcome,

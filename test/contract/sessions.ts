@@ -1,6 +1,6 @@
 /** What every registry of sessions promises. */
 import { describe, expect, it } from 'vitest'
-import type { Inspected } from '../../src/contract/inspectors.js'
+import type { Inspected } from '../../src/contract/families.js'
 import type {
   Session,
   SessionFilter,

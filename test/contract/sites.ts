@@ -1,6 +1,6 @@
 /** What every registry of sites promises. */
 import { describe, expect, it } from 'vitest'
-import type { Inspected } from '../../src/contract/inspectors.js'
+import type { Inspected } from '../../src/contract/families.js'
 import type { SiteFilter, SiteInput, SiteInspector, SiteRegistry } from '../../src/contract/sites.js'
 import { ASK, walk } from './clock.js'
 

@@ -1,7 +1,7 @@
 /** The filters of the viewer's lists: those that the API has, each in the address, in the rows, and in a link that is opened. */
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { traceFields } from '../../src/contract/trace.js'
+import { traceFields } from '../../src/contract/ids.js'
 import { openApiDocument } from '../../src/index.js'
 import type { FakeWorld } from '../../src/testing/kits.js'
 import { KEY } from '../diagnostics/subject.js'

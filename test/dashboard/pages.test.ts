@@ -1,7 +1,7 @@
 /** Opens every page of the dashboard, from its navigation and by its address, over a world in which each has something to show. */
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { traceFields } from '../../src/contract/trace.js'
+import { traceFields } from '../../src/contract/ids.js'
 import type { FindingSummary } from '../../src/views/findings/finding.js'
 import { KEY } from '../diagnostics/subject.js'
 import { createWorld } from '../diagnostics/world.js'

@@ -2,8 +2,7 @@
  * The property of callers limited to some users, over all routes: nothing of any other user, and everything of theirs.
  */
 import { describe, expect, it } from 'vitest'
-import type { Inspectors } from '../../src/contract/families.js'
-import type { Deployment } from '../../src/contract/inspectors.js'
+import type { Deployment, Inspectors } from '../../src/contract/families.js'
 import { createDiagnosticsRouter, type DiagnosticsRouter } from '../../src/diagnostics/router.js'
 import { listIdentity, toCursor } from '../../src/http/cursor.js'
 import { REQUESTS } from './scoped-requests.js'

@@ -1,6 +1,6 @@
 /** A peer whose connections are nothing but that: what follows connections is tried without a wire. */
 import { createConnectionFollower } from '../../src/plugs/follow/connections.js'
-import type { Identity } from '../../src/plugs/follow/options.js'
+import type { Identity } from '../../src/plugs/follow/writer.js'
 import { nameOf, type World } from './world.js'
 
 /** A connection of a peer that is nothing else. */

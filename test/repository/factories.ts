@@ -1,5 +1,5 @@
 /** A factory for each declaration of options, with what it cannot do without. */
-import { startNodeServer } from '../../src/adapters/node-server.js'
+import { startNodeServer } from '../../src/adapters/node-listen.js'
 import { type BullmqQueue, createBullmqInspectors } from '../../src/bullmq/index.js'
 import { startCooperativeSiteControlServer } from '../../src/control-server/index.js'
 import * as site from '../../src/cooperative-site/index.js'

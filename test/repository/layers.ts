@@ -59,7 +59,6 @@ const LAYERS: Record<string, Layer> = {
     own: [
       'contract/checks.ts',
       'contract/digest.ts',
-      'contract/unseen.ts',
       'http/',
       'browser/watch.ts',
       'type contract/',
@@ -80,7 +79,6 @@ const LAYERS: Record<string, Layer> = {
       'contract/ids.ts',
       'contract/checks.ts',
       'contract/options.ts',
-      'contract/unseen.ts',
       'version.ts',
       'async/',
       'http/',

@@ -6,8 +6,7 @@ import type { Incident } from '../../incident/format.js'
 import { parse, UsageError } from '../arguments.js'
 import { readKey, readTarget } from '../reader/reader.js'
 import { print, visible } from '../text/table.js'
-import { writeWhole } from './files.js'
-import { readSince } from './instants.js'
+import { readSince, writeWhole } from './files.js'
 
 const CAPTURE_HELP = `relayscope capture: writes the current state of a relay to a file
 

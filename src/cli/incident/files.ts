@@ -1,9 +1,11 @@
 /** Incidents as files: read within their bound, written whole or not at all. */
 import { readFileSync, statSync } from 'node:fs'
 import { open, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { shown } from '../../contract/checks.js'
 import { INCIDENT_BYTES, type Incident } from '../../incident/format.js'
 import { IncidentRefused, readIncident } from '../../incident/read.js'
 import { SEGMENT_BYTES } from '../../incident/recording.js'
+import { UsageError } from '../arguments.js'
 import { reasonOf } from '../serve.js'
 
 /** The bytes of a file or pipe, at most `INCIDENT_BYTES`. @throws IncidentRefused for more. */
@@ -48,4 +50,43 @@ export const isDirectory = async (path: string): Promise<boolean> =>
 export function readSegment(path: string): string {
   const stats = statSync(path, { throwIfNoEntry: false })
   return stats?.isFile() && stats.size <= SEGMENT_BYTES ? readFileSync(path, 'utf8') : ''
+}
+
+// Instants as a person writes them on the command line.
+
+const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** Milliseconds of `90s`, `30m`, `6h` or `2d`. @throws UsageError that names the option. */
+export function readSpan(name: string, text: string): number {
+  const [, amount, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
+  const ms = Number(amount) * (UNITS[unit ?? ''] ?? Number.NaN)
+  if (!(ms > 0)) throw new UsageError(`--${name} must be a time such as 30m, 6h or 2d, not ${shown(text)}`)
+  return ms
+}
+
+/** Epoch ms of an ISO 8601 instant, or of that long before `now`. @throws UsageError that names the option. */
+export function readSince(name: string, text: string, now: number): number {
+  const at = /^\d{4}-\d\d-\d\dT/.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(at) ? now - readSpan(name, text) : at
+}
+
+/**
+ * Epoch ms of an ISO 8601 instant, or the last instant up to `to` with this time of the day in the zone of this machine.
+ *
+ * @throws UsageError that names the option.
+ */
+export function readAt(name: string, text: string, to: number): number {
+  const [, hours, minutes, seconds = '0'] = /^([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?$/.exec(text) ?? []
+  if (hours === undefined) {
+    const at = /^\d{4}-\d\d-\d\dT/.test(text) ? Date.parse(text) : Number.NaN
+    if (Number.isNaN(at))
+      throw new UsageError(
+        `--${name} must be a time of day such as 03:00, or an instant in ISO 8601, not ${shown(text)}`,
+      )
+    return at
+  }
+  const at = new Date(to)
+  at.setHours(Number(hours), Number(minutes), Number(seconds), 0)
+  if (at.getTime() > to) at.setDate(at.getDate() - 1)
+  return at.getTime()
 }

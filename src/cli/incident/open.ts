@@ -8,8 +8,7 @@ import { MOUNT_PATHS, parse, readPort, UsageError } from '../arguments.js'
 import { serve, underOneRoof } from '../serve.js'
 import { print, visible } from '../text/table.js'
 import { type Output, summaryOf } from './capture.js'
-import { isDirectory, readIncidentFile } from './files.js'
-import { readAt } from './instants.js'
+import { isDirectory, readAt, readIncidentFile } from './files.js'
 import { segmentsIn } from './recorder.js'
 
 const OPEN_HELP = `relayscope open: serves an incident or a recording with the dashboard, offline

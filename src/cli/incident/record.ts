@@ -3,7 +3,7 @@ import { parse, UsageError } from '../arguments.js'
 import { readKey, readTarget } from '../reader/reader.js'
 import { print, visible } from '../text/table.js'
 import { type Output, readNumber } from './capture.js'
-import { readSpan } from './instants.js'
+import { readSpan } from './files.js'
 import { record as startRecording } from './recorder.js'
 
 const RECORD_HELP = `relayscope record: records the state of a relay over time to a directory

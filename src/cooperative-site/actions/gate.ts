@@ -1,11 +1,10 @@
 /** The action gate: checks an invocation and makes at most one call to the application. */
 
 import * as z from 'zod'
+import { DEADLINE_MS, withTimeout } from '../../async/deadline.js'
 import { guardErrorHook } from '../../async/hook.js'
-import { DEADLINE_MS, withTimeout } from '../../async/time-limit.js'
 import { TIMER_MAX_MS } from '../../contract/checks.js'
-import { randomUuid, toTimestamp } from '../../contract/ids.js'
-import { parseInput } from '../../contract/input.js'
+import { randomUuid, Traceparent, toTimestamp } from '../../contract/ids.js'
 import type { IdempotencyStore } from '../../contract/invocations.js'
 import {
   type ActionConnector,
@@ -22,6 +21,7 @@ import {
   hook,
   type Input,
   madeBy,
+  parseInput,
   type Read,
   readOptions,
   timer,
@@ -31,7 +31,6 @@ import {
 import type { Awaitable } from '../../contract/page.js'
 import type { Principal, Session, SessionPolicy, SessionRegistry } from '../../contract/sessions.js'
 import type { SiteRegistry } from '../../contract/sites.js'
-import { Traceparent } from '../../contract/trace.js'
 import { createIdempotencyStore } from '../../memory/cooperative/idempotency.js'
 import { Refusal, type RefusalCode } from '../../refusal.js'
 import { admitAction, findSession, requireInvoker } from './check-action.js'

@@ -2,8 +2,7 @@
 import { onAbort } from '../../async/abort.js'
 import { type ApplicationEndReason, type ApplicationReadyFrame, CommandFrame } from '../../contract/applications.js'
 import type { Deliver } from '../../contract/delivery-dispatch.js'
-import { encodeFrame, HEARTBEAT_FRAME } from '../../http/event-stream.js'
-import type { Chunks } from '../../http/respond.js'
+import { type Chunks, encodeFrame, HEARTBEAT_FRAME } from '../../http/respond.js'
 import { Refusal } from '../../refusal.js'
 
 // The dispatcher delivers a few commands of a client at a time; more than this wait only for a reader that has stopped.

@@ -1,8 +1,8 @@
 /** How a message of an application is taken in: retained like any other, then projected onto its site's event bus. */
 
 import * as z from 'zod'
+import { withTimeout } from '../../async/deadline.js'
 import { guardErrorHook } from '../../async/hook.js'
-import { withTimeout } from '../../async/time-limit.js'
 import { checkBound, TIMER_MAX_MS } from '../../contract/checks.js'
 import type { PublishedEvent } from '../../contract/event-bus.js'
 import { Id, toTimestamp } from '../../contract/ids.js'
@@ -15,9 +15,9 @@ import {
   siteIdOf,
   siteStream,
 } from '../../contract/ingest.js'
-import { parseInput } from '../../contract/input.js'
 import { isDeeperThan } from '../../contract/json.js'
 import { JSON_DEPTH } from '../../contract/limits.js'
+import { parseInput } from '../../contract/options.js'
 import type { Principal } from '../../contract/sessions.js'
 import { EventName, type SiteRegistry } from '../../contract/sites.js'
 import { Refusal } from '../../refusal.js'

@@ -1,7 +1,7 @@
 /** Rechecks whether viewers may still watch a session while their streams are open, once per (session, viewer) pair. */
 
-import { monotonic } from '../../async/clock.js'
-import { withTimeout } from '../../async/time-limit.js'
+import { withTimeout } from '../../async/deadline.js'
+import { monotonic } from '../../async/timer.js'
 import type { EndReason } from '../../contract/event-bus.js'
 import { siteStream } from '../../contract/ingest.js'
 import type { Principal, Session, SessionPolicy, SessionRegistry } from '../../contract/sessions.js'

@@ -15,8 +15,7 @@ import {
   type TakeEvents,
 } from '../../contract/event-bus.js'
 import type { StreamState } from '../../contract/subscriptions.js'
-import { encodeFrame, HEARTBEAT_FRAME } from '../../http/event-stream.js'
-import type { Chunks } from '../../http/respond.js'
+import { type Chunks, encodeFrame, HEARTBEAT_FRAME } from '../../http/respond.js'
 import type { Grant, GrantHolder } from './grants.js'
 
 type OnError = (error: unknown) => void

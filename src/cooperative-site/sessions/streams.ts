@@ -1,7 +1,6 @@
 /** All event streams of one relay: one timer for their heartbeats and permissions, and one end for a shutdown. */
 
-import { monotonic } from '../../async/clock.js'
-import { createTicker } from '../../async/timer.js'
+import { createTicker, monotonic } from '../../async/timer.js'
 import type { SiteEventBus } from '../../contract/event-bus.js'
 import { toTimestamp } from '../../contract/ids.js'
 import type { Principal } from '../../contract/sessions.js'

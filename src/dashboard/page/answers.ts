@@ -2,8 +2,7 @@
  * The data of the page: one entry per route that the page shows, polled while it is shown. Lists are updated by the one
  * watch of this tab if the router offers it; everything else is polled.
  */
-import type { Capabilities } from '../../contract/capabilities.js'
-import type { Completeness } from '../../contract/completeness.js'
+import type { Capabilities, Completeness } from '../../contract/capabilities.js'
 import type { ServiceIndex } from '../../diagnostics/service-index.js'
 import type { SourceRow } from '../../diagnostics/sources.js'
 import { fetchRoute, type Problem } from './fetch-route.js'

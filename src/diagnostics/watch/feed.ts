@@ -2,8 +2,7 @@
  * The frames of one watcher: a snapshot of each view, then changes. A slow watcher receives a new snapshot instead of a
  * queue.
  */
-import { encodeFrame } from '../../http/event-stream.js'
-import type { Chunks } from '../../http/respond.js'
+import { type Chunks, encodeFrame } from '../../http/respond.js'
 import type { Frame, Listener, ViewFrame, ViewReader } from './reader.js'
 
 /** The longest silence about a view in which nothing changes. */

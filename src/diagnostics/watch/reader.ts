@@ -4,7 +4,7 @@ import { toTimestamp } from '../../contract/ids.js'
 import type { Awaitable } from '../../contract/page.js'
 import type { Encoded } from '../../http/encode.js'
 import type { Compared } from '../../http/etag.js'
-import { jsonFrame } from '../../http/event-stream.js'
+import { jsonFrame } from '../../http/respond.js'
 import { type Pace, READ_MS } from './pace.js'
 import { type Change, changeOf, type ListSnapshot, readingOf } from './rows.js'
 

@@ -1,7 +1,7 @@
 /** The route of watches. It returns no JSON and is therefore not part of the table of routes that do. */
-import { SourceName } from '../../contract/completeness.js'
+import { SourceName } from '../../contract/capabilities.js'
 import type { JsonObject } from '../../contract/json.js'
-import { eventContent, problemResponses, ref } from '../../http/openapi.js'
+import { eventContent, problemResponses, ref } from '../../http/operations-document.js'
 import type { ProblemCode } from '../../http/problem.js'
 import { exampleTime } from '../examples.js'
 

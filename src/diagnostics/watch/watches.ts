@@ -1,11 +1,10 @@
 /** The watches of one router: which views a request names, who shares a reader, and whether they may still look. */
 import { createTicker } from '../../async/timer.js'
 import { checkId } from '../../contract/ids.js'
-import { eventStreamReply } from '../../http/event-stream.js'
 import { createTable, type Match } from '../../http/match.js'
 import { type FieldError, ProblemError } from '../../http/problem.js'
 import type { readQuery } from '../../http/read.js'
-import type { HttpReply } from '../../http/respond.js'
+import { eventStreamReply, type HttpReply } from '../../http/respond.js'
 import { parsePrefix } from '../../http/target.js'
 import { createFeed, type Feed, type FeedEnd } from './feed.js'
 import { createPace } from './pace.js'

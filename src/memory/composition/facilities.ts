@@ -1,6 +1,6 @@
 /** All facilities of one process, connected to each other. */
 
-import { type CloseResult, endTogether } from '../../async/ending.js'
+import { type CloseResult, endTogether } from '../../async/deadline.js'
 import type { FacilityName } from '../../contract/families.js'
 import { SPILL_STORE, type SpillStore } from '../../contract/history.js'
 import { randomUuid } from '../../contract/ids.js'

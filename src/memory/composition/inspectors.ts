@@ -1,8 +1,7 @@
 /** Inspectors of this process's facilities, for a router. */
 
 import type { DeliveryInspector } from '../../contract/delivery.js'
-import { FAMILIES, INSPECTOR_OPTIONS, type Inspectors } from '../../contract/families.js'
-import type { Deployment } from '../../contract/inspectors.js'
+import { type Deployment, FAMILIES, INSPECTOR_OPTIONS, type Inspectors } from '../../contract/families.js'
 import { custom, defineOptions, type Input, readOptions, type Schema, textOrNull } from '../../contract/options.js'
 import type { InspectionContext } from '../../contract/page.js'
 

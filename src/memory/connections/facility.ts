@@ -1,6 +1,6 @@
 /** The connection registry of one process, which rejects outdated instances. */
 
-import { createClock } from '../../async/clock.js'
+import { createClock } from '../../async/timer.js'
 import {
   type ClientOfUser,
   ConnectInput,
@@ -10,10 +10,9 @@ import {
   LifecycleReason,
   type RegistryInspector,
 } from '../../contract/connections.js'
+import type { Inspected } from '../../contract/families.js'
 import { toReason, toTimestamp } from '../../contract/ids.js'
-import { parseInput } from '../../contract/input.js'
-import type { Inspected } from '../../contract/inspectors.js'
-import { type Clocked, readOptions, withClock } from '../../contract/options.js'
+import { type Clocked, parseInput, readOptions, withClock } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 import { createChurn } from './churn.js'
 import { bounded, boundedMetadata } from './input.js'

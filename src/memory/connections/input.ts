@@ -1,8 +1,8 @@
 /** The data that a connecting client reports, limited in size and copied. */
 import type { ActionDescriptor, ConnectInput } from '../../contract/connections.js'
-import { parseInput } from '../../contract/input.js'
 import { deepFreeze, type JsonObject, JsonRecord, toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
+import { parseInput } from '../../contract/options.js'
 
 const NO_METADATA: JsonObject = Object.freeze({})
 

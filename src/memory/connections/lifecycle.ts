@@ -13,7 +13,7 @@ import {
   LifecycleReason,
 } from '../../contract/connections.js'
 import { clientKey, toTimestamp } from '../../contract/ids.js'
-import { createTally } from '../../fair-share/tally.js'
+import { createTally } from '../../fair-share/holders.js'
 import { countedBy } from '../table/dimensions.js'
 import { ExpiryQueue } from '../table/expiry-queue.js'
 import { FairQueue } from '../table/fair-queue.js'

@@ -6,8 +6,7 @@ import {
   type SiteEvent,
   type SiteEventBus,
 } from '../../contract/event-bus.js'
-import { parseInput } from '../../contract/input.js'
-import { type Clocked, readOptions, withClock } from '../../contract/options.js'
+import { type Clocked, parseInput, readOptions, withClock } from '../../contract/options.js'
 import { createTopic, type Topic } from '../../event-ring/topic.js'
 import { Holders } from '../../fair-share/holders.js'
 import { Refusal } from '../../refusal.js'

@@ -3,7 +3,7 @@
 import { utf8Length } from '../../contract/ids.js'
 import type { Invocation } from '../../contract/invocations.js'
 import { IDEMPOTENCY_KEPT_MS, type IdempotencyClaim } from '../../contract/invocations.js'
-import { MaxHeap } from '../../fair-share/max-heap.js'
+import { MaxHeap } from '../../fair-share/fair-share.js'
 import { Refusal } from '../../refusal.js'
 
 export interface Entry extends Pick<IdempotencyClaim, 'user_id' | 'session_id' | 'fingerprint' | 'attempt'> {

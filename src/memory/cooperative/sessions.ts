@@ -1,9 +1,8 @@
 /** The sessions of one process, their states and their shares. */
 import { guardErrorHook, guardHook } from '../../async/hook.js'
+import type { Inspected } from '../../contract/families.js'
 import { toReason, toTimestamp } from '../../contract/ids.js'
-import { parseInput } from '../../contract/input.js'
-import type { Inspected } from '../../contract/inspectors.js'
-import { type Clocked, readOptions, withClock } from '../../contract/options.js'
+import { type Clocked, parseInput, readOptions, withClock } from '../../contract/options.js'
 import {
   OpenSessionInput,
   requireOneOwner,

@@ -1,13 +1,12 @@
 /** The sites of one process. */
 
 import type { LastEvents } from '../../contract/event-bus.js'
+import type { Inspected } from '../../contract/families.js'
 import { toTimestamp } from '../../contract/ids.js'
 import { siteStream } from '../../contract/ingest.js'
-import { parseInput } from '../../contract/input.js'
-import type { Inspected } from '../../contract/inspectors.js'
 import { deepFreeze, toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
-import { Clocked, defineOptions, type Input, readOptions, withMethods } from '../../contract/options.js'
+import { Clocked, defineOptions, type Input, parseInput, readOptions, withMethods } from '../../contract/options.js'
 import { scanLimit } from '../../contract/page.js'
 import {
   lastEventFields,
@@ -19,7 +18,7 @@ import {
   type SiteRegistry,
   type SiteRow,
 } from '../../contract/sites.js'
-import { createTally } from '../../fair-share/tally.js'
+import { createTally } from '../../fair-share/holders.js'
 import { Refusal } from '../../refusal.js'
 import { createListing } from '../table/listing.js'
 import { createVersion } from '../table/version.js'

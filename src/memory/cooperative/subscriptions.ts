@@ -1,5 +1,5 @@
 /** The viewer streams of one process. */
-import type { Inspected } from '../../contract/inspectors.js'
+import type { Inspected } from '../../contract/families.js'
 import { readOptions } from '../../contract/options.js'
 import { scanLimit } from '../../contract/page.js'
 import {

@@ -1,10 +1,10 @@
 /** Attaches a connection to the mailbox of its client, replacing the previous one. */
-import type { Clock } from '../../async/clock.js'
+import type { Clock } from '../../async/timer.js'
 import { type ConnectionRegistry, Instance } from '../../contract/connections.js'
 import type { CommandDispatcher } from '../../contract/delivery-dispatch.js'
 import { requireIdentity } from '../../contract/delivery-rules.js'
 import { clientKey } from '../../contract/ids.js'
-import { parseInput } from '../../contract/input.js'
+import { parseInput } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 import type { DeliveryStore } from './commands.js'
 import type { DeliveryLoop } from './loop.js'

@@ -1,6 +1,6 @@
 /** Attempts to deliver a command: their outcome, the pause before the next one, and the end of the command. */
 
-import type { Clock } from '../../async/clock.js'
+import type { Clock } from '../../async/timer.js'
 import type { RecoveryReason, TerminalState } from '../../contract/delivery.js'
 import type { Command } from '../../contract/delivery-dispatch.js'
 import { backoffMs } from '../../contract/delivery-rules.js'

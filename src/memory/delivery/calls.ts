@@ -1,6 +1,6 @@
 /** The dispatcher's calls about commands: input is validated, the instance checked, and the result recorded. */
 
-import type { Clock } from '../../async/clock.js'
+import type { Clock } from '../../async/timer.js'
 import type { ConnectionRegistry } from '../../contract/connections.js'
 import type { CommandKey } from '../../contract/delivery.js'
 import {
@@ -13,9 +13,9 @@ import {
 import { requireIdentity } from '../../contract/delivery-rules.js'
 import { digest64 } from '../../contract/digest.js'
 import { clientKey, commandKey, toReason } from '../../contract/ids.js'
-import { parseInput } from '../../contract/input.js'
 import { identityText, type Json, toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
+import { parseInput } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 import type { DeliveryAttempts } from './attempts.js'
 import { createTrackedCommand, latestAttempt, type TrackedCommand, toDeliveryStatus } from './command.js'

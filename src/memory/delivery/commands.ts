@@ -1,6 +1,6 @@
 /** The commands of the dispatcher and all their transitions; used by the attempts, the loop and the inspector. */
 
-import type { Clock } from '../../async/clock.js'
+import type { Clock } from '../../async/timer.js'
 import {
   type CounterKind,
   type CounterName,
@@ -10,7 +10,7 @@ import {
 } from '../../contract/delivery.js'
 import { emptyHistograms, measure, stepTimes } from '../../contract/delivery-rules.js'
 import { clientKey } from '../../contract/ids.js'
-import { createTally } from '../../fair-share/tally.js'
+import { createTally } from '../../fair-share/holders.js'
 import { FieldIndex } from '../table/field-index.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
 import { createVersion } from '../table/version.js'

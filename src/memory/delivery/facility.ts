@@ -1,12 +1,12 @@
 /** The direct-mode command dispatcher: admits commands and delivers them to the connections of this process. */
 
-import { createClock } from '../../async/clock.js'
-import type { CloseResult } from '../../async/ending.js'
+import type { CloseResult } from '../../async/deadline.js'
+import { createClock } from '../../async/timer.js'
 import { publishCommands } from '../../contract/channels.js'
 import type { DeliveryInspector } from '../../contract/delivery.js'
 import type { CommandDispatcher } from '../../contract/delivery-dispatch.js'
 import { DispatcherOptions, readDeliveryBounds, withDeadline } from '../../contract/delivery-rules.js'
-import type { Inspected } from '../../contract/inspectors.js'
+import type { Inspected } from '../../contract/families.js'
 import { toJson } from '../../contract/json.js'
 import { METADATA_BYTES } from '../../contract/limits.js'
 import { Clocked, count, defineOptions, type Input, readOptions, textOrNull } from '../../contract/options.js'

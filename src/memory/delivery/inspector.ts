@@ -3,7 +3,7 @@
  * their deadline do not count, even if the loop has not run; reading ends no command.
  */
 
-import type { Clock } from '../../async/clock.js'
+import type { Clock } from '../../async/timer.js'
 import {
   type CommandFilter,
   CommandKey,

@@ -1,7 +1,6 @@
 /** The reconciliation loop: expires deadlines, times out attempts, starts retries, and deletes old records. */
 
-import type { Clock } from '../../async/clock.js'
-import { createAlarm, sleep } from '../../async/timer.js'
+import { type Clock, createAlarm, sleep } from '../../async/timer.js'
 import { HEARTBEAT_MS } from '../../contract/delivery-rules.js'
 import type { DeliveryAttempts } from './attempts.js'
 import type { DeliveryStore } from './commands.js'

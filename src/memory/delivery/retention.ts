@@ -1,5 +1,5 @@
 /** Terminal records, retained for a limited time and in a limited number; the oldest are evicted first. */
-import type { Clock } from '../../async/clock.js'
+import type { Clock } from '../../async/timer.js'
 import { ExpiryQueue } from '../table/expiry-queue.js'
 import type { TrackedCommand } from './command.js'
 

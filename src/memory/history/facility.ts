@@ -1,5 +1,6 @@
 /** The message history of one process. */
 
+import type { Inspected } from '../../contract/families.js'
 import {
   AppendInput,
   type HistoryInspector,
@@ -9,12 +10,9 @@ import {
   type MessageHistory,
   type Retained,
 } from '../../contract/history.js'
-import { toTimestamp } from '../../contract/ids.js'
-import { parseInput } from '../../contract/input.js'
-import type { Inspected } from '../../contract/inspectors.js'
+import { TRACE_BYTES, toTimestamp, traceFields } from '../../contract/ids.js'
 import { toJson } from '../../contract/json.js'
-import { type Clocked, readOptions, withClock } from '../../contract/options.js'
-import { TRACE_BYTES, traceFields } from '../../contract/trace.js'
+import { type Clocked, parseInput, readOptions, withClock } from '../../contract/options.js'
 import { FairShare, type Place } from '../../fair-share/fair-share.js'
 import { Refusal } from '../../refusal.js'
 import { createSpilling } from '../../spill/spilling.js'

@@ -2,7 +2,7 @@
 import type { HistoryInspector, HistoryMessage, HistoryStream, SpillStore } from '../../contract/history.js'
 import { HISTORY_BYTES } from '../../contract/limits.js'
 import { scanLimit, withMetadata } from '../../contract/page.js'
-import { hydrate } from '../../spill/hydration.js'
+import { hydrate } from '../../spill/spilling.js'
 import type { createTable } from '../table/table.js'
 import type { EmptiedStreams } from './emptied-streams.js'
 import { type Kept, type Stream, type StreamName, type StreamState, toMessage } from './format.js'

@@ -1,6 +1,6 @@
 /** The pending calls of one process, by arrival and by deadline, and counts of how all others ended. */
 
-import type { Clock } from '../../async/clock.js'
+import type { Clock } from '../../async/timer.js'
 import { toTimestamp } from '../../contract/ids.js'
 import {
   type CallCounters,

@@ -1,14 +1,12 @@
 /** The RPC correlator of one process, and its inspector. */
 
 import { onAbort } from '../../async/abort.js'
-import { createClock } from '../../async/clock.js'
-import type { CloseResult } from '../../async/ending.js'
-import { unref } from '../../async/timer.js'
+import type { CloseResult } from '../../async/deadline.js'
+import { createClock, unref } from '../../async/timer.js'
 import { publishCalls } from '../../contract/channels.js'
-import { toTimestamp } from '../../contract/ids.js'
-import { parseInput } from '../../contract/input.js'
-import type { Inspected } from '../../contract/inspectors.js'
-import { type Clocked, readOptions, withClock } from '../../contract/options.js'
+import type { Inspected } from '../../contract/families.js'
+import { toTimestamp, traceFields } from '../../contract/ids.js'
+import { type Clocked, parseInput, readOptions, withClock } from '../../contract/options.js'
 import {
   type CallSender,
   checkOutcome,
@@ -18,7 +16,6 @@ import {
   type RpcInspector,
   RpcOptions,
 } from '../../contract/rpc.js'
-import { traceFields } from '../../contract/trace.js'
 import { Refusal } from '../../refusal.js'
 import { type Call, createCalls } from './calls.js'
 import { createRpcInspector } from './inspector.js'

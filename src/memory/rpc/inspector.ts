@@ -1,5 +1,5 @@
 /** Reads the pending calls of one process. */
-import type { Clock } from '../../async/clock.js'
+import type { Clock } from '../../async/timer.js'
 import { toTimestamp } from '../../contract/ids.js'
 import { foldAll } from '../../contract/observation.js'
 import { parseSequence, scanLimit } from '../../contract/page.js'

@@ -3,7 +3,7 @@
  * windows.
  */
 
-import { createClock } from '../../async/clock.js'
+import { createClock } from '../../async/timer.js'
 import type { PresenceOptions } from '../../contract/contexts.js'
 import type { UserIds, UserPart, UserParts } from '../../contract/observation.js'
 import type { Read } from '../../contract/options.js'

@@ -1,12 +1,11 @@
 /** Follows the connections of a peer into a connection registry: each client's newest one is connected, kept alive and disconnected. */
-import type { CloseResult } from '../../async/ending.js'
+import type { CloseResult } from '../../async/deadline.js'
 import { guardHook } from '../../async/hook.js'
 import { createAlarm, createTicker, sleep } from '../../async/timer.js'
 import type { Connection, ConnectionRegistry } from '../../contract/connections.js'
 import type { JsonObject } from '../../contract/json.js'
 import { Refusal } from '../../refusal.js'
-import { checkIdentity, type Identity, type PlugErrorPlace } from './options.js'
-import { createWriter } from './writer.js'
+import { checkIdentity, createWriter, type Identity, type PlugErrorPlace } from './writer.js'
 
 /** The registry that the follower writes to. */
 export type FollowedConnections = Pick<ConnectionRegistry, 'connect' | 'heartbeat' | 'disconnect' | 'currentInstance'>

@@ -1,10 +1,9 @@
 /** Follows contexts and windows: reports them to their registry while they exist, and closes them afterwards. */
-import type { CloseResult } from '../../async/ending.js'
+import type { CloseResult } from '../../async/deadline.js'
 import { guardHook } from '../../async/hook.js'
 import { createTicker } from '../../async/timer.js'
 import { Refusal } from '../../refusal.js'
-import type { PlugErrorPlace } from './options.js'
-import { createWriter } from './writer.js'
+import { createWriter, type PlugErrorPlace } from './writer.js'
 
 /** How to report an entry whose owner is known. */
 export interface Presence {

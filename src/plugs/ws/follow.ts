@@ -11,7 +11,7 @@ import {
 } from '../../contract/checks.js'
 import type { Connection } from '../../contract/connections.js'
 import { createConnectionFollower, type FollowedConnections, UNKNOWN } from '../follow/connections.js'
-import { FOLLOW_BOUNDS, FOLLOW_OPTIONS, type Follower, type FollowOptions, type Identity } from '../follow/options.js'
+import { FOLLOW_BOUNDS, FOLLOW_OPTIONS, type Follower, type FollowOptions, type Identity } from '../follow/writer.js'
 
 // The close codes of WebSocket as the names that a registry keeps for why a connection went.
 

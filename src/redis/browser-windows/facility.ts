@@ -5,8 +5,8 @@ import {
   ReportBrowserWindowInput,
 } from '../../contract/browser-windows.js'
 import { PresenceOptions } from '../../contract/contexts.js'
-import { parseInput } from '../../contract/input.js'
-import type { Inspected } from '../../contract/inspectors.js'
+import type { Inspected } from '../../contract/families.js'
+import { parseInput } from '../../contract/options.js'
 import { createPresence, toRecord } from '../presence/facility.js'
 import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
 import { createBrowserWindowInspector, WINDOWS } from './inspector.js'

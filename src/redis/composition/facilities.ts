@@ -1,6 +1,6 @@
 /** All facilities of one node over a shared store, connected to each other. */
 
-import { type CloseResult, endTogether } from '../../async/ending.js'
+import { type CloseResult, endTogether } from '../../async/deadline.js'
 import { publishCommands } from '../../contract/channels.js'
 import { ConnectionOptions } from '../../contract/connections.js'
 import { PresenceOptions } from '../../contract/contexts.js'

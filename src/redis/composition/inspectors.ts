@@ -1,8 +1,7 @@
 /** Inspectors of a deployment in a shared store, for a router in any process that can reach the store. */
 
-import type { FamilyName, Inspectors } from '../../contract/families.js'
+import type { Deployment, FamilyName, Inspectors } from '../../contract/families.js'
 import { SPILL_STORE } from '../../contract/history.js'
-import type { Deployment } from '../../contract/inspectors.js'
 import { defineOptions, flag, type Input, optionsOf, readParts } from '../../contract/options.js'
 import type { InspectionContext } from '../../contract/page.js'
 import { createBrowserWindowInspector } from '../browser-windows/inspector.js'

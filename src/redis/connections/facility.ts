@@ -13,12 +13,11 @@ import {
   type RegistryInspector,
   UNSPECIFIED,
 } from '../../contract/connections.js'
+import type { Inspected } from '../../contract/families.js'
 import { toReason, toTimestamp } from '../../contract/ids.js'
-import { parseInput } from '../../contract/input.js'
-import type { Inspected } from '../../contract/inspectors.js'
 import { deepFreeze, type JsonObject, JsonRecord, toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
-import { readParts } from '../../contract/options.js'
+import { parseInput, readParts } from '../../contract/options.js'
 import { shardOf } from '../store/keys.js'
 import { count, listOf, parseFlag, parseText } from '../store/reply.js'
 import { defineScript, runInShards, runScript } from '../store/script.js'

@@ -6,9 +6,9 @@ import {
   PresenceOptions,
   ReportContextInput,
 } from '../../contract/contexts.js'
+import type { Inspected } from '../../contract/families.js'
 import { Id } from '../../contract/ids.js'
-import { parseInput } from '../../contract/input.js'
-import type { Inspected } from '../../contract/inspectors.js'
+import { parseInput } from '../../contract/options.js'
 import { ASSIGN_TASK, createPresence, RELEASE_TASK, type Shown, toRecord } from '../presence/facility.js'
 import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
 import { CONTEXTS, createContextInspector } from './inspector.js'

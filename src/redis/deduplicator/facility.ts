@@ -1,8 +1,7 @@
 /** The deduplicator of a deployment in a shared store, for hosts. */
 import { ClaimInput, ClaimOptions, type Deduplicator, type DeduplicatorInspector } from '../../contract/deduplicator.js'
-import { parseInput } from '../../contract/input.js'
-import type { Inspected } from '../../contract/inspectors.js'
-import { readParts } from '../../contract/options.js'
+import type { Inspected } from '../../contract/families.js'
+import { parseInput, readParts } from '../../contract/options.js'
 import { shardOf } from '../store/keys.js'
 import { parseFlag } from '../store/reply.js'
 import { defineScript, runScript } from '../store/script.js'

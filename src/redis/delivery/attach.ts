@@ -2,7 +2,7 @@
 import { type ConnectionRegistry, Instance } from '../../contract/connections.js'
 import type { CommandDispatcher } from '../../contract/delivery-dispatch.js'
 import { requireIdentity } from '../../contract/delivery-rules.js'
-import { parseInput } from '../../contract/input.js'
+import { parseInput } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
 import type { Store } from '../store/store.js'

@@ -1,12 +1,12 @@
 /** The shared-store command dispatcher: admits commands on any node and delivers them from the node with the client. */
 
 import { raceAbort } from '../../async/abort.js'
-import { CLOSE_TIMEOUT_MS, type CloseResult, endWithin } from '../../async/ending.js'
+import { CLOSE_TIMEOUT_MS, type CloseResult, endWithin } from '../../async/deadline.js'
 import { publishCommands } from '../../contract/channels.js'
 import type { DeliveryInspector } from '../../contract/delivery.js'
 import type { CommandDispatcher } from '../../contract/delivery-dispatch.js'
 import { DispatcherOptions, readDeliveryBounds, withDeadline } from '../../contract/delivery-rules.js'
-import type { Inspected } from '../../contract/inspectors.js'
+import type { Inspected } from '../../contract/families.js'
 import { toJson } from '../../contract/json.js'
 import { METADATA_BYTES } from '../../contract/limits.js'
 import { defineOptions, type Input, optionsOf } from '../../contract/options.js'

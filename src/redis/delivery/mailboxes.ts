@@ -1,5 +1,5 @@
 /** The clients that are attached to this node (its waiters): delivers their commands, and keeps node and store in sync. */
-import { endWithin } from '../../async/ending.js'
+import { endWithin } from '../../async/deadline.js'
 import type { ConnectionRegistry } from '../../contract/connections.js'
 import type { Command, Deliver } from '../../contract/delivery-dispatch.js'
 import { deepFreeze } from '../../contract/json.js'

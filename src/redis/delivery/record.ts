@@ -1,8 +1,7 @@
 /** Format of command records and waiters in the store, for the Lua that writes them and for readers. */
 import { type Attempt, type CommandKey, DeliveryStatus } from '../../contract/delivery.js'
 import { type DeliveryStep, shownAttempts } from '../../contract/delivery-rules.js'
-import { encodePart, toTimestamp } from '../../contract/ids.js'
-import { traceFields } from '../../contract/trace.js'
+import { encodePart, toTimestamp, traceFields } from '../../contract/ids.js'
 import type { StoreReply } from '../store/reply.js'
 import { timestampOf } from '../table/rows.js'
 

@@ -3,9 +3,8 @@
  * gap.
  */
 import { EventBusOptions, PublishedEvent, type SiteEventBus } from '../../contract/event-bus.js'
-import { parseInput } from '../../contract/input.js'
 import { toJson } from '../../contract/json.js'
-import { defineOptions, readParts } from '../../contract/options.js'
+import { defineOptions, parseInput, readParts } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
 import { runScript } from '../store/script.js'

@@ -1,4 +1,6 @@
 /** The message history of a deployment in a shared store, for hosts. */
+
+import type { Inspected } from '../../contract/families.js'
 import {
   AppendInput,
   type HistoryInspector,
@@ -8,11 +10,9 @@ import {
   type MessageHistory,
   type Retained,
 } from '../../contract/history.js'
-import { parseInput } from '../../contract/input.js'
-import type { Inspected } from '../../contract/inspectors.js'
+import { TRACE_BYTES, traceFields } from '../../contract/ids.js'
 import { deepFreeze, toJson } from '../../contract/json.js'
-import { readParts } from '../../contract/options.js'
-import { TRACE_BYTES, traceFields } from '../../contract/trace.js'
+import { parseInput, readParts } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 import { createSpilling } from '../../spill/spilling.js'
 import type { Arguments } from '../store/arguments.js'

@@ -11,7 +11,7 @@ import {
 import { HISTORY_BYTES } from '../../contract/limits.js'
 import { readParts } from '../../contract/options.js'
 import { type InspectionContext, omittedCount } from '../../contract/page.js'
-import { hydrate } from '../../spill/hydration.js'
+import { hydrate } from '../../spill/spilling.js'
 import { strings } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { readPage } from '../table/pages.js'

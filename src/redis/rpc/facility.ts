@@ -1,12 +1,12 @@
 /** The RPC correlator of a deployment in a shared store: a call opened on one node can be settled on any node. */
 
 import { onAbort } from '../../async/abort.js'
-import type { CloseResult } from '../../async/ending.js'
+import type { CloseResult } from '../../async/deadline.js'
 import { unref } from '../../async/timer.js'
 import { publishCalls } from '../../contract/channels.js'
-import { parseInput } from '../../contract/input.js'
-import type { Inspected } from '../../contract/inspectors.js'
-import { readParts } from '../../contract/options.js'
+import type { Inspected } from '../../contract/families.js'
+import { traceFields } from '../../contract/ids.js'
+import { parseInput, readParts } from '../../contract/options.js'
 import {
   checkOutcome,
   OpenCallInput,
@@ -15,7 +15,6 @@ import {
   type RpcInspector,
   RpcOptions,
 } from '../../contract/rpc.js'
-import { traceFields } from '../../contract/trace.js'
 import { Refusal } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
 import { runInShards, runScript } from '../store/script.js'

@@ -1,7 +1,7 @@
 /**
  * The calls that wait on this node, and how each ends: by its reply, its deadline, its caller, or the end of the node.
  */
-import { CLOSE_TIMEOUT_MS, type CloseResult, endWithin } from '../../async/ending.js'
+import { CLOSE_TIMEOUT_MS, type CloseResult, endWithin } from '../../async/deadline.js'
 import { createTicker } from '../../async/timer.js'
 import type { RpcCounters } from '../../contract/rpc.js'
 import { Refusal } from '../../refusal.js'

@@ -1,9 +1,8 @@
 /** The sessions of a deployment, for relays on several nodes. */
 import { guardHook } from '../../async/hook.js'
+import type { Inspected } from '../../contract/families.js'
 import { toReason } from '../../contract/ids.js'
-import { parseInput } from '../../contract/input.js'
-import type { Inspected } from '../../contract/inspectors.js'
-import { readParts } from '../../contract/options.js'
+import { parseInput, readParts } from '../../contract/options.js'
 import {
   FINAL_KEPT_MS,
   OpenSessionInput,

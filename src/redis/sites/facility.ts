@@ -1,9 +1,9 @@
 /** The sites of a deployment, for relays on several nodes. */
-import { parseInput } from '../../contract/input.js'
-import type { Inspected } from '../../contract/inspectors.js'
+
+import type { Inspected } from '../../contract/families.js'
 import { toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
-import { readParts } from '../../contract/options.js'
+import { parseInput, readParts } from '../../contract/options.js'
 import {
   refuseGenericActionNames,
   SiteInput,

@@ -1,7 +1,7 @@
 /**
  * One subscriber connection shared by all users of a client: opened for the first channel, closed with the last user.
  */
-import { runWithin } from '../../async/time-limit.js'
+import { runWithin } from '../../async/deadline.js'
 import { createTicker } from '../../async/timer.js'
 import type { RedisClient } from './client.js'
 import type { Store } from './store.js'

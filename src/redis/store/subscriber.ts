@@ -1,5 +1,5 @@
 /** Sharded subscriptions on their own connection, for listeners that must notice a lost connection. */
-import { runWithin } from '../../async/time-limit.js'
+import { runWithin } from '../../async/deadline.js'
 import { Refusal } from '../../refusal.js'
 import { portOf, type RedisClient } from './client.js'
 import { toError } from './reply.js'

@@ -1,9 +1,9 @@
 /**
  * Viewer streams of one node, reported to the store while they are open, so that all nodes and observers can list them.
  */
-import { CLOSE_TIMEOUT_MS, endWithin } from '../../async/ending.js'
+import { CLOSE_TIMEOUT_MS, endWithin } from '../../async/deadline.js'
 import { createTicker } from '../../async/timer.js'
-import type { Inspected } from '../../contract/inspectors.js'
+import type { Inspected } from '../../contract/families.js'
 import { defineOptions, readParts } from '../../contract/options.js'
 import {
   ReportedOptions,

@@ -2,7 +2,7 @@
 
 import type * as z from 'zod'
 import { betweenSlices } from '../../async/turns.js'
-import type { SourceName } from '../../contract/completeness.js'
+import type { SourceName } from '../../contract/capabilities.js'
 import { DeliverySummary, DeliveryTenant } from '../../contract/delivery.js'
 import { digest64 } from '../../contract/digest.js'
 import type { Present } from '../../contract/families.js'

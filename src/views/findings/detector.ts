@@ -1,10 +1,9 @@
 /** Detectors of findings: each reads one page of one list and compares it with other sources. */
 
 import type * as z from 'zod'
-import { runWithin } from '../../async/time-limit.js'
+import { runWithin } from '../../async/deadline.js'
 import { betweenSlices } from '../../async/turns.js'
-import type { Capability } from '../../contract/capabilities.js'
-import type { SourceName } from '../../contract/completeness.js'
+import type { Capability, SourceName } from '../../contract/capabilities.js'
 import { type ClientOfUser, Connection } from '../../contract/connections.js'
 import type { Present } from '../../contract/families.js'
 import { toTimestamp } from '../../contract/ids.js'

@@ -1,6 +1,6 @@
 /** Findings about entries that look active although their client is not connected. */
 import { BrowserWindow } from '../../contract/browser-windows.js'
-import type { SourceName } from '../../contract/completeness.js'
+import type { SourceName } from '../../contract/capabilities.js'
 import type { ClientOfUser } from '../../contract/connections.js'
 import { Context } from '../../contract/contexts.js'
 import { PendingCall } from '../../contract/rpc.js'

@@ -1,6 +1,6 @@
 /** A finding: two observations that disagree, or one past its own deadline, and what that proves. */
 import * as z from 'zod'
-import { Completeness, SourceName } from '../../contract/completeness.js'
+import { Completeness, SourceName } from '../../contract/capabilities.js'
 import { digest64 } from '../../contract/digest.js'
 import { Timestamp, utf8Length } from '../../contract/ids.js'
 import { type JsonObject, JsonRecord } from '../../contract/json.js'

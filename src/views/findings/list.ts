@@ -2,8 +2,7 @@
 
 import { sleep } from '../../async/timer.js'
 import { betweenSlices } from '../../async/turns.js'
-import { CAPABILITIES } from '../../contract/capabilities.js'
-import type { SourceName } from '../../contract/completeness.js'
+import { CAPABILITIES, type SourceName } from '../../contract/capabilities.js'
 import type { Inspectors, Present } from '../../contract/families.js'
 import { toTimestamp } from '../../contract/ids.js'
 import { PAGE_MAX } from '../../contract/limits.js'

@@ -1,7 +1,7 @@
 /** A list of the router as a page: its filters, how far it can be believed, its rows, and the way on. */
 import type { JSX } from 'preact'
 import { useMemo } from 'preact/hooks'
-import type { Completeness } from '../../../contract/completeness.js'
+import type { Completeness } from '../../../contract/capabilities.js'
 import { type Address, hrefOf, pathWithQuery } from '../address.js'
 import { useAnswer } from '../hooks.js'
 import { spacedName } from '../words.js'

@@ -1,6 +1,6 @@
 /** How far an answer can be believed: since when it is so, of how much it speaks, and why there is none. */
 import type { ComponentChildren, JSX } from 'preact'
-import type { Completeness } from '../../../contract/completeness.js'
+import type { Completeness } from '../../../contract/capabilities.js'
 import { hrefOf } from '../address.js'
 import { NOT_SCOPABLE, pulse, queryState, unavailableReason } from '../answers.js'
 import type { Problem } from '../fetch-route.js'
