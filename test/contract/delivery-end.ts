@@ -89,6 +89,24 @@ export function endContract({ clock, dispatcher, advance, status, terminal }: Su
       expect(signals[0]?.aborted).toBe(state === 'cancelled' || state === 'expired')
     })
 
+    it('aborts a signal that is first read afterwards, and the same one whenever it is read', async () => {
+      const given: { readonly signal: AbortSignal }[] = []
+      const tab = connection()
+      const unread = { signal: new AbortController().signal }
+      await dispatcher.attach(first, (handed, options) => {
+        given.push(options)
+        return tab.deliver(handed, unread)
+      })
+      const commands = ['c1', 'c2', 'c3']
+      for (const id of commands) await dispatcher.dispatch(command(id))
+      await tab.got(commands.length)
+      await dispatcher.cancel(key('c1'))
+      await dispatcher.settle({ ...key('c2'), state: 'resulted' })
+      expect(given.map(({ signal }) => signal.aborted)).toEqual([true, false, false])
+      expect(given[0]?.signal.reason).toMatchObject({ code: 'cancelled' })
+      for (const options of given) expect(options.signal).toBe(options.signal)
+    })
+
     it('keeps only low-cardinality reasons', async () => {
       for (const [id, reason, kept] of [
         ['c1', 'no_disk', 'no_disk'],

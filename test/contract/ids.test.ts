@@ -1,6 +1,6 @@
 /** What an id is: each class of characters that none may hold, and its bound in bytes. */
 import { describe, expect, it } from 'vitest'
-import { checkId, countUtf8, Id, toReason, utf8Length } from '../../src/contract/ids.js'
+import { checkId, countUtf8, Id, randomId, toReason, utf8Length } from '../../src/contract/ids.js'
 
 describe('an id', () => {
   it.each([
@@ -31,6 +31,12 @@ describe('an id', () => {
   it('is repeated by no reason for refusing it', () => {
     expect(checkId('secret\u0000')).not.toContain('secret')
   })
+})
+
+it('makes random ids of 128 bits in hexadecimal, each a new one', () => {
+  const ids = Array.from({ length: 1_000 }, randomId)
+  expect(new Set(ids).size).toBe(ids.length)
+  for (const id of ids) expect(id).toMatch(/^[0-9a-f]{32}$/)
 })
 
 it.each([

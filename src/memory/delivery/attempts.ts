@@ -21,6 +21,20 @@ interface DeliveryAttemptsOptions {
   kick: (mailbox: Mailbox) => void
 }
 
+/** Aborts the signal of a command that has ended in `state`, unless its client ended it. */
+function abortFor(state: TerminalState, controller: AbortController): void {
+  if (state === 'expired') controller.abort(new Refusal('timeout', 'the deadline of the command has passed'))
+  if (state === 'cancelled') controller.abort(new Refusal('cancelled'))
+}
+
+/** Returns the signal of a command. It is created when it is read, because it costs more than the rest of an attempt. */
+function signalOf(command: TrackedCommand): AbortSignal {
+  const controller = command.controller ?? new AbortController()
+  if (command.terminal) abortFor(command.terminal.state, controller)
+  else command.controller = controller
+  return controller.signal
+}
+
 export type DeliveryAttempts = ReturnType<typeof createDeliveryAttempts>
 
 export function createDeliveryAttempts(options: DeliveryAttemptsOptions) {
@@ -45,8 +59,7 @@ export function createDeliveryAttempts(options: DeliveryAttemptsOptions) {
     command.controller = null
     kick(mailbox)
     // Last, because listeners of the signal may call the dispatcher again.
-    if (state === 'expired') controller?.abort(new Refusal('timeout', 'the deadline of the command has passed'))
-    if (state === 'cancelled') controller?.abort(new Refusal('cancelled'))
+    if (controller) abortFor(state, controller)
   }
 
   /** After a failed attempt: schedules another one after a pause, or ends the command. */
@@ -74,7 +87,12 @@ export function createDeliveryAttempts(options: DeliveryAttemptsOptions) {
     reason: RecoveryReason | null,
   ) {
     const at = clock.now()
-    Object.assign(latestAttempt(command) ?? {}, { outcome, endedAt: at, reason })
+    const attempt = latestAttempt(command)
+    if (attempt) {
+      attempt.outcome = outcome
+      attempt.endedAt = at
+      attempt.reason = reason
+    }
     if (outcome === 'handed_over') {
       command.confirmed++
       command.handedOverAt ??= at
@@ -101,14 +119,19 @@ export function createDeliveryAttempts(options: DeliveryAttemptsOptions) {
   /** Delivers `command` to the connection that waits at its mailbox. */
   function handOver(mailbox: Mailbox, command: TrackedCommand, { deliver, instance_id }: Waiter) {
     const number = addAttempt(command, clock.now(), nodeId, instance_id)
-    command.controller ??= new AbortController()
     wakeIn(ackTimeoutMs, command, 'attempted')
     store.beginHandover(mailbox, command)
     const { user_id, client_id, command_id, action, payload, deadlineAt } = command
     const deadline_at = toTimestamp(deadlineAt)
     const handed: Command = { command_id, user_id, client_id, action, payload, attempt: number, deadline_at }
-    const { signal } = command.controller
-    const call = async () => deliver(deepFreeze(handed), { signal })
+    let signal: AbortSignal | undefined
+    const options = {
+      get signal() {
+        signal ??= signalOf(command)
+        return signal
+      },
+    }
+    const call = async () => deliver(deepFreeze(handed), options)
     call().then(
       () => handOverEnded(command, number, 'handed_over'),
       () => handOverEnded(command, number, 'rejected'),

@@ -162,7 +162,7 @@ export function createTrackedCommand(input: DispatchInput, admission: Admission)
 export function addAttempt(command: TrackedCommand, at: number, node_id: string, instance_id: string): number {
   const number = ++command.attempts
   const attempt = { number, at, node_id, instance_id, outcome: null, endedAt: null, reason: null }
-  command.made = [...command.made.slice(1 - ATTEMPTS_KEPT), attempt]
+  command.made = command.made === NO_ATTEMPTS ? [attempt] : [...command.made.slice(1 - ATTEMPTS_KEPT), attempt]
   return number
 }
 

@@ -1,25 +1,33 @@
 /** The pending calls of one process, by arrival and by deadline, and counts of how all others ended. */
 
 import type { Clock } from '../../async/timer.js'
-import { toTimestamp } from '../../contract/ids.js'
-import {
-  type CallCounters,
-  type CallOutcomeName,
-  ENDED_CALL_KEPT_MS,
-  ENDED_CALLS_MAX,
-  ENDED_CALLS_PER_USER_MAX,
-  type EndedCall,
-  type PendingCall,
-} from '../../contract/rpc.js'
-import { Holders } from '../../fair-share/holders.js'
+import { toTimestamp, traceFields } from '../../contract/ids.js'
+import type { CallCounters, CallOutcomeName, PendingCall } from '../../contract/rpc.js'
 import { Refusal } from '../../refusal.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
 import { createTable, type Entry } from '../table/table.js'
+import { createEndedCalls } from './ended.js'
 
 /** Maximum number of overdue calls that one opening removes: more than it adds. */
 const OVERDUE_MAX = 16
 
-export type Call = Omit<PendingCall, 'age_ms' | 'overdue'>
+/** What is stored of a call. Times are epoch ms: their texts are made when they are read. */
+export interface Call extends Pick<PendingCall, 'correlation_id' | 'action' | 'user_id' | 'client_id' | 'instance_id'> {
+  readonly startedAt: number
+  readonly timeoutMs: number
+  readonly trace: string | undefined
+}
+
+/** Returns the fields that the records of a pending and of an ended call share, except times. */
+export const shownCall = ({ correlation_id, action, user_id, client_id, instance_id, trace }: Call) => ({
+  correlation_id,
+  action,
+  user_id,
+  client_id,
+  instance_id,
+  ...traceFields(trace),
+})
+
 export type CallEntry = Entry<Call, Waiting>
 export type Calls = ReturnType<typeof createCalls>
 
@@ -37,63 +45,6 @@ export interface Waiting {
 interface Due {
   readonly sequence: number
   readonly state: Pick<Waiting, 'endsAt'>
-}
-
-/** How a call ended. Its record is made when it is first read: most are never read. */
-interface End {
-  readonly outcome: CallOutcomeName
-  /** Epoch ms. */
-  readonly at: number
-  record: EndedCall | undefined
-}
-
-/** Returns the record of an ended call. */
-export function toEndedCall({ record: call, state }: Entry<Call, End>): EndedCall {
-  const { deadline_at: _, ...rest } = call
-  const duration_ms = Math.max(0, state.at - Date.parse(call.started_at))
-  state.record ??= Object.freeze({ ...rest, outcome: state.outcome, ended_at: toTimestamp(state.at), duration_ms })
-  return state.record
-}
-
-/** The newest ended calls, bounded in number, per user and in age. */
-function createEndedCalls({ now, steady }: Clock) {
-  const table = createTable<Call, End>({ fields: ['client_id', 'action'] })
-  const holders = new Holders()
-
-  function remove(entry: Entry<Call, End> | undefined): void {
-    if (!entry) return
-    table.remove(entry)
-    holders.remove(entry.record.user_id)
-  }
-
-  function removeOldest(userId: string): void {
-    const [oldest] = table.ofUser(userId)
-    remove(oldest)
-  }
-
-  /** Deletes expired calls: they ended in the order of the table. */
-  function sweep(): void {
-    const until = steady() - ENDED_CALL_KEPT_MS
-    for (let first = table.first(); first && first.touchedAt <= until; first = table.first()) remove(first)
-  }
-
-  return {
-    /** Deletes expired calls. */
-    swept() {
-      sweep()
-      return table
-    },
-
-    add(call: Call, outcome: CallOutcomeName): void {
-      const { correlation_id, user_id } = call
-      sweep()
-      remove(table.get(correlation_id))
-      table.add(correlation_id, call, { outcome, at: now(), record: undefined }).touchedAt = steady()
-      holders.add(user_id)
-      if (holders.of(user_id) > ENDED_CALLS_PER_USER_MAX) removeOldest(user_id)
-      else if (table.size > ENDED_CALLS_MAX) removeOldest(holders.fullest as string)
-    },
-  }
 }
 
 export function createCalls(clock: Clock) {
@@ -135,7 +86,7 @@ export function createCalls(clock: Clock) {
 
   return {
     table,
-    ended: ended.swept,
+    ended,
     count,
     counters: counters as Readonly<CallCounters>,
     since: () => since,

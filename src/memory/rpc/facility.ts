@@ -5,7 +5,7 @@ import type { CloseResult } from '../../async/deadline.js'
 import { createClock, unref } from '../../async/timer.js'
 import { publishCalls } from '../../contract/channels.js'
 import type { Inspected } from '../../contract/families.js'
-import { toTimestamp, traceFields } from '../../contract/ids.js'
+import { randomId } from '../../contract/ids.js'
 import { type Clocked, parseInput, readOptions, withClock } from '../../contract/options.js'
 import {
   type CallSender,
@@ -80,17 +80,8 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
         throw new Refusal('capacity_exceeded', `maximum of ${maxPendingPerUser} pending calls per user reached`)
       const { correlation_id = newId() } = input
       if (table.get(correlation_id)) throw new Refusal('command_conflict')
-      const time = clock.now()
-      const call: Call = Object.freeze({
-        correlation_id,
-        action,
-        user_id,
-        client_id,
-        instance_id,
-        started_at: toTimestamp(time),
-        deadline_at: toTimestamp(time + timeoutMs),
-        ...traceFields(input.trace),
-      })
+      const { trace } = input
+      const call = { correlation_id, action, user_id, client_id, instance_id, startedAt: clock.now(), timeoutMs, trace }
       const result = new Promise<unknown>((resolve, reject) => {
         const timer = setTimeout(() => timeOut(entry), timeoutMs)
         // A caller that set a timeout may have nothing else to wait for, so the timer keeps the process alive; the
@@ -145,9 +136,4 @@ function isForeign(call: Call, from: CallSender | undefined): boolean {
   const { user_id, client_id, instance_id } = from
   if (user_id !== call.user_id || client_id !== call.client_id) return true
   return call.instance_id !== null && instance_id !== undefined && instance_id !== call.instance_id
-}
-
-/** Returns an id of 128 random bits; a UUID has 122. */
-function randomId(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }

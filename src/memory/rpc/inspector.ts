@@ -5,7 +5,7 @@ import { foldAll } from '../../contract/observation.js'
 import { parseSequence, scanLimit } from '../../contract/page.js'
 import { foldCall, type PendingCall, type RpcInspector, type RpcOptions } from '../../contract/rpc.js'
 import { observeEach, observeKnown } from '../table/users.js'
-import { type CallEntry, type Calls, toEndedCall } from './calls.js'
+import { type CallEntry, type Calls, shownCall } from './calls.js'
 
 export function createRpcInspector(calls: Calls, clock: Clock, connections: RpcOptions['connections']): RpcInspector {
   const { table } = calls
@@ -13,7 +13,9 @@ export function createRpcInspector(calls: Calls, clock: Clock, connections: RpcO
   const view =
     (time: number) =>
     (entry: CallEntry): PendingCall => ({
-      ...entry.record,
+      ...shownCall(entry.record),
+      started_at: toTimestamp(entry.record.startedAt),
+      deadline_at: toTimestamp(entry.record.startedAt + entry.record.timeoutMs),
       age_ms: time - entry.touchedAt,
       overdue: entry.state.endsAt <= time,
     })
@@ -21,13 +23,9 @@ export function createRpcInspector(calls: Calls, clock: Clock, connections: RpcO
 
   const inspector: RpcInspector = {
     // A call becomes overdue without a write.
-    version: () => `${table.version()}.${calls.overdue(steady())}.${calls.ended().version()}`,
-    listEnded: (filter, page, ctx) =>
-      calls.ended().list(filter, { order: 'newest', ...page }, toEndedCall, scanLimit(ctx)),
-    getEnded(correlationId) {
-      const entry = calls.ended().get(correlationId)
-      return entry ? toEndedCall(entry) : null
-    },
+    version: () => `${table.version()}.${calls.overdue(steady())}.${calls.ended.version()}`,
+    listEnded: (filter, page, ctx) => calls.ended.list(filter, page, scanLimit(ctx)),
+    getEnded: (correlationId) => calls.ended.get(correlationId),
     listPending({ overdue = false, ...filter }, page, ctx) {
       const time = steady()
       parseSequence(page.cursor, page.order)
@@ -45,7 +43,7 @@ export function createRpcInspector(calls: Calls, clock: Clock, connections: RpcO
       const oldest = table.first()
       return {
         pending: table.size - overdue,
-        oldest_started_at: oldest?.record.started_at ?? null,
+        oldest_started_at: oldest ? toTimestamp(oldest.record.startedAt) : null,
         oldest_age_ms: oldest ? time - oldest.touchedAt : null,
         overdue,
         counters: { ...calls.counters },

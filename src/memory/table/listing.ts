@@ -36,6 +36,9 @@ export function createListing<E extends Sequenced>(fields: Readonly<Record<strin
     /** Returns the position of the next entry. */
     arrive: (): number => ++arrivals,
 
+    /** Returns the oldest entry. */
+    first: (): E | undefined => all.first(),
+
     /** Returns the number of entries with `value` in a field. */
     sizeOf: (field: string, value: string): number => indexes.get(field)?.get(value)?.size ?? 0,
 

@@ -72,7 +72,9 @@ export class OrderedIndex<K, V> {
     if (chunk === undefined) return false
     const place = this.#placeIn(chunk, key)
     if (this.#compare(this.#keyOf(chunk[place] as V), key) !== 0) return false
-    chunk.splice(place, 1)
+    // The usual case: the oldest value goes first.
+    if (place === 0) chunk.shift()
+    else chunk.splice(place, 1)
     this.#size--
     this.#mergeInto(at)
     return true
@@ -128,6 +130,7 @@ export class OrderedIndex<K, V> {
   #chunkOf(key: K): number {
     let low = 0
     let high = this.#chunks.length
+    if (high > 0 && this.#compare(this.#lastKey(this.#chunks[0] as V[]), key) >= 0) return 0
     while (low < high) {
       const middle = (low + high) >>> 1
       if (this.#compare(this.#lastKey(this.#chunks[middle] as V[]), key) < 0) low = middle + 1
@@ -140,6 +143,7 @@ export class OrderedIndex<K, V> {
   #placeIn(chunk: V[], key: K): number {
     let low = 0
     let high = chunk.length
+    if (high > 0 && this.#compare(this.#keyOf(chunk[0] as V), key) >= 0) return 0
     while (low < high) {
       const middle = (low + high) >>> 1
       if (this.#compare(this.#keyOf(chunk[middle] as V), key) < 0) low = middle + 1

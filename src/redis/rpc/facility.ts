@@ -5,7 +5,7 @@ import type { CloseResult } from '../../async/deadline.js'
 import { unref } from '../../async/timer.js'
 import { publishCalls } from '../../contract/channels.js'
 import type { Inspected } from '../../contract/families.js'
-import { traceFields } from '../../contract/ids.js'
+import { randomId, traceFields } from '../../contract/ids.js'
 import { parseInput, readParts } from '../../contract/options.js'
 import {
   checkOutcome,
@@ -146,9 +146,4 @@ export function rpcCorrelatorOn(store: Store, options: RpcOptions): Inspected<Re
       return closing
     },
   })
-}
-
-/** Returns an id of 128 random bits; a UUID has 122. */
-function randomId(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
