@@ -7,7 +7,7 @@ export { type OpenApiOptions, openApiDocument } from './diagnostics/openapi.js'
 export type { DiagnosticsRouterOptions } from './diagnostics/options.js'
 export { createDiagnosticsRouter, type DiagnosticsRouter } from './diagnostics/router.js'
 export { InstanceStatus } from './diagnostics/rpc.js'
-export { RouteEntry, ServiceIndex } from './diagnostics/service-index.js'
+export { RouteEntry, ServiceIndex } from './diagnostics/route.js'
 export { SourceList, SourceRow } from './diagnostics/sources.js'
 export type { NamedKeys } from './http/auth.js'
 export {

@@ -32,10 +32,13 @@ export type {
 } from './actions/handlers.js'
 export { createActionHandlers } from './actions/handlers.js'
 export type { ApplicationConnections } from './applications/applications.js'
-export type { HostMessage, IngestSiteMessageDeps } from './events/ingest.js'
-export { ingestCooperativeSiteMessage } from './events/ingest.js'
-export type { PublishingBus } from './events/publish-once.js'
+export {
+  type HostMessage,
+  type IngestSiteMessageDeps,
+  ingestCooperativeSiteMessage,
+  type PublishingBus,
+} from './events/ingest.js'
 export { type CooperativeSiteOpenApiOptions, cooperativeSiteOpenApi } from './openapi.js'
 export type { Authenticate, CooperativeSiteRouter, CooperativeSiteRouterOptions } from './router.js'
 export { createCooperativeSiteRouter } from './router.js'
-export { createSessionPolicy, type SessionPolicyOptions } from './sessions/policy.js'
+export { createSessionPolicy, type SessionPolicyOptions } from './sessions/grants.js'

@@ -6,8 +6,7 @@ import type { AdminPrincipal } from '../http/auth.js'
 import { ProblemError } from '../http/problem.js'
 import { scopeInspectors } from '../views/scope/inspectors.js'
 import { parseVisibleUsers, type UserScope } from '../views/scope/seen.js'
-import type { DiagnosticsRoute } from './route.js'
-import type { Service } from './service-index.js'
+import type { DiagnosticsRoute, Service } from './route.js'
 
 /** One valid request, before any inspector is called. */
 export interface AccessQuestion<Principal extends AdminPrincipal = AdminPrincipal> {

@@ -1,8 +1,7 @@
 /** The routes of the browser-windows family. */
 import { BROWSER_WINDOW_FAMILY, BrowserWindow, BrowserWindowFilter } from '../contract/browser-windows.js'
 import { pageSchema, withItems } from '../contract/page.js'
-import { BrowserWindowCount, count } from '../views/counts.js'
-import { withLiveCounts } from '../views/window-counts.js'
+import { BrowserWindowCount, count, withLiveCounts } from '../views/counts.js'
 import { complete, exampleTime, lastPage, WINDOW } from './examples.js'
 import { diagnosticsRoute, routeSection } from './route.js'
 

@@ -30,13 +30,20 @@ import { UserPage } from '../views/users.js'
 import { DeliveryWhy } from '../views/why-links.js'
 import { WorkerCounts, Workers } from '../views/workers.js'
 import { RawHistory } from './history.js'
-import type { DiagnosticsRoute } from './route.js'
+import { type DiagnosticsRoute, OpenApiDocument, RouteEntry, ServiceIndex } from './route.js'
 import { SECTIONS } from './routes.js'
 import { InstanceStatus } from './rpc.js'
-import { OpenApiDocument, RouteEntry, ServiceIndex } from './service-index.js'
 import { SourceList, SourceRow } from './sources.js'
-import { WatchDelta, WatchEnd, WatchReset, WatchSnapshot, WatchSync } from './watch/frames.js'
-import { WATCH, WATCH_PROBLEMS, watchOperation } from './watch/route.js'
+import {
+  WATCH,
+  WATCH_PROBLEMS,
+  WatchDelta,
+  WatchEnd,
+  WatchReset,
+  WatchSnapshot,
+  WatchSync,
+  watchOperation,
+} from './watch/route.js'
 
 /** Options of `openApiDocument`. */
 export const OpenApiOptions = defineOptions({

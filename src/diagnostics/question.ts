@@ -1,16 +1,100 @@
 /** Runs a request against the inspectors, within its limits: once for a GET, repeatedly for a watch. */
 import type { Deadline } from '../async/deadline.js'
 import { CAPABILITIES } from '../contract/capabilities.js'
-import type { FamilyName } from '../contract/families.js'
-import type { Awaitable } from '../contract/page.js'
-import { createInspectionContext } from '../http/inspection-context.js'
+import type { FamilyName, Present } from '../contract/families.js'
+import type { Awaitable, InspectionContext, InspectionLimits, Versioned } from '../contract/page.js'
+import type { Encoded } from '../http/encode.js'
+import { comparedText, weakTag } from '../http/etag.js'
 import { type RequestOutcome, read, type readQuery } from '../http/read.js'
 import { type PreparedRoute, prepareRoute } from '../http/read-route.js'
 import type { AccessScope } from './authorization.js'
 import type { ResolvedOptions } from './options.js'
 import type { DiagnosticsRoute } from './route.js'
 import { ROUTES } from './routes.js'
-import { familiesOf, versionWithin } from './tags.js'
+
+// Creates the context passed to inspectors.
+
+// A symbol instead of a private field, so that a wrapper that inherits from the context, or a Proxy, finds it too.
+const DEADLINE = Symbol('deadline')
+
+/** The signal is created on first access: most inspectors return immediately and never read it. */
+const SIGNAL: PropertyDescriptor & ThisType<InspectionContext & { readonly [DEADLINE]: Deadline }> = {
+  configurable: true,
+  enumerable: true,
+  get() {
+    return this[DEADLINE].signal
+  },
+  set(value: AbortSignal) {
+    Object.defineProperty(this, 'signal', { value, configurable: true, enumerable: true, writable: true })
+  },
+}
+
+/** `limits` bound the cost of one request; `onError` is called for each record that an inspector skipped. */
+export function createInspectionContext(
+  deadline: Deadline,
+  limits: InspectionLimits,
+  onError: (error: unknown) => void,
+): InspectionContext {
+  const ctx = { limits } as InspectionContext
+  // Not enumerable: a copy or a log of the context shows the limits and the signal only.
+  Object.defineProperty(ctx, DEADLINE, { value: deadline })
+  Object.defineProperty(ctx, 'onError', { value: onError })
+  // An own property, so that copies have it; with one shared getter, because an accessor per object gives each a hidden
+  // class that would keep the request alive.
+  return Object.defineProperty(ctx, 'signal', SIGNAL)
+}
+
+// The entity tags of lists and counts: from the versions of their sources, or else from the content.
+
+/** The inspectors that a response of the route is read from. */
+export function familiesOf({ needs, alsoReads = [] }: DiagnosticsRoute): FamilyName[] {
+  return [...new Set([...needs.map((need) => CAPABILITIES.keyOf(need) as FamilyName), ...alsoReads])]
+}
+
+/**
+ * The combined version of the sources; `null` if one has none, or not in time. The same version means the same response
+ * to the same request.
+ *
+ * @param isWatched Whether a remote store may be read for it.
+ */
+function versionWithin(
+  deadline: Deadline,
+  families: readonly FamilyName[],
+  inspectors: Present,
+  ctx: InspectionContext,
+  isWatched: boolean,
+): Awaitable<string | null> {
+  const sources = families.flatMap((name) => (inspectors[name] ? [inspectors[name] as Versioned] : []))
+  if (sources.length === 0) return null
+  if (!sources.every(({ version, remoteVersion }) => version && (isWatched || !remoteVersion))) return null
+  const versions = sources.map((source) => versionOf(source, ctx))
+  // Synchronous versions are not awaited: the deadline would create a signal and a timer.
+  if (!versions.some(isPromise)) return joined(versions)
+  return Promise.resolve(deadline.race(Promise.all(versions))).then(joined, () => null)
+}
+
+/**
+ * An error means no version: the request itself reports the error, and versions of other inspectors are still awaited.
+ */
+function versionOf(source: Versioned, ctx: InspectionContext): unknown {
+  try {
+    return source.version?.(ctx)
+  } catch {
+    return null
+  }
+}
+
+const isPromise = (value: unknown) => typeof (value as PromiseLike<unknown> | null | undefined)?.then === 'function'
+
+const joined = (versions: readonly unknown[]) =>
+  versions.every((version) => typeof version === 'string') ? versions.join(' ') : null
+
+/** The tag of a response to `question`, from the version of its sources. */
+export const tagOfVersion = (question: string, version: string): string => weakTag(question, version)
+
+/** The tag of a response to `question`, from its content. */
+export const tagOfAnswer = (question: string, encoded: Encoded, { compared }: DiagnosticsRoute): string =>
+  weakTag(question, comparedText(encoded, compared))
 
 /** A route, prepared for requests. */
 export interface RequestedRoute extends Omit<PreparedRoute<never, never>, 'route'> {

@@ -1,8 +1,10 @@
 /** The diagnostics router: authentication, required capabilities, and calls to the hooks. */
 import { Deadline } from '../async/deadline.js'
 import { BadRecord } from '../contract/bad-record.js'
-import { CAPABILITIES } from '../contract/capabilities.js'
+import { CAPABILITIES, capabilitiesOf } from '../contract/capabilities.js'
+import type { Inspectors } from '../contract/families.js'
 import { checkId, toTimestamp } from '../contract/ids.js'
+import { deepFreeze, type JsonObject } from '../contract/json.js'
 import type { Awaitable } from '../contract/page.js'
 import type { AdminPrincipal } from '../http/auth.js'
 import { createEngine, type Mountable, type Route, toHandler } from '../http/engine.js'
@@ -11,16 +13,78 @@ import { remoteAddressOf } from '../http/guard.js'
 import { ProblemError } from '../http/problem.js'
 import { type RequestOutcome, readQuery } from '../http/read.js'
 import { type HttpReply, jsonReply, notModified } from '../http/respond.js'
+import { VERSION } from '../version.js'
 import { type AccessScope, createAccessScopes } from './authorization.js'
 import { guardHooks, requestIdOf } from './hooks.js'
-import { type DiagnosticsRouterOptions, resolveOptions } from './options.js'
-import { createQuestions, type RequestedRoute, requestedRoutes } from './question.js'
-import type { DiagnosticsRoute } from './route.js'
-import { createServices } from './router-service.js'
-import type { RouteEntry } from './service-index.js'
-import { tagOfAnswer, tagOfVersion } from './tags.js'
+import { openApiDocument } from './openapi.js'
+import { type DiagnosticsRouterOptions, type ResolvedOptions, resolveOptions } from './options.js'
+import { createQuestions, type RequestedRoute, requestedRoutes, tagOfAnswer, tagOfVersion } from './question.js'
+import { type DiagnosticsRoute, OPENAPI_PATH, type RouteEntry, type Service } from './route.js'
+import { ROUTES } from './routes.js'
 import { createBeginWatch } from './watch/begin.js'
 import { WATCH } from './watch/route.js'
+
+// What a router reports about itself, for callers with full access and with access to some users.
+
+/** A route as the index lists it. */
+type Listed = Pick<DiagnosticsRoute, 'path' | 'summary' | 'needs' | 'scopable' | 'operation'>
+
+/**
+ * @returns a function that returns what the router reports about itself, over some of its inspectors and the routes
+ * that are open.
+ */
+function createServices({
+  deployment,
+  extensions,
+  dashboardPath,
+  limits,
+  prefix,
+}: Pick<ResolvedOptions, 'deployment' | 'extensions' | 'dashboardPath' | 'limits' | 'prefix'>): (
+  inspectors: Inspectors,
+  isOpen?: (route: Pick<DiagnosticsRoute, 'scopable'>) => boolean,
+) => Service {
+  let document: JsonObject | undefined
+  // Created on first use: most processes never need it.
+  function openApi(): JsonObject {
+    document ??= deepFreeze(openApiDocument({ limits, prefix }))
+    return document
+  }
+
+  return (inspectors, isOpen = () => true) => {
+    const offered = CAPABILITIES.offeredBy(inspectors)
+    const offers = (name: string) => offered.has(name)
+    const routes = [...ROUTES, WATCH.route].map(
+      (route: Listed): RouteEntry => ({
+        method: 'GET',
+        path: route.path,
+        summary: route.summary,
+        capability: route.operation ?? route.needs[0] ?? null,
+        available: isOpen(route) && (route.needs.length === 0 || route.needs.some(offers)),
+      }),
+    )
+    const available = new Set(routes.filter((route) => route.available).map(({ path }) => path))
+    const views = new Set(
+      [...ROUTES, WATCH.route].flatMap(({ operation, path }) => (operation && available.has(path) ? [operation] : [])),
+    )
+    return {
+      index: deepFreeze({
+        service: 'relayscope',
+        version: VERSION,
+        deployment_id: deployment.id,
+        mode: deployment.mode,
+        dashboard_path: dashboardPath,
+        openapi_path: OPENAPI_PATH,
+        routes,
+      }),
+      capabilities: deepFreeze(
+        capabilitiesOf(inspectors, { ...extensions, deployment_id: deployment.id, mode: deployment.mode }, [...views]),
+      ),
+      offers,
+      isAvailable: (path) => available.has(path),
+      openApi,
+    }
+  }
+}
 
 /** The router: a fetch-style handler that never rejects, with what adapters need. */
 export interface DiagnosticsRouter extends Mountable {

@@ -1,8 +1,7 @@
 /** The routes about the router itself: its index, its OpenAPI document, its capabilities. */
 import { Capabilities, capabilitiesOf } from '../contract/capabilities.js'
 import { VERSION } from '../version.js'
-import { diagnosticsRoute, routeSection } from './route.js'
-import { OPENAPI_PATH, OpenApiDocument, ServiceIndex } from './service-index.js'
+import { diagnosticsRoute, OPENAPI_PATH, OpenApiDocument, routeSection, ServiceIndex } from './route.js'
 
 export const SERVICE_ROUTES = routeSection('service', 'The router itself.', [
   diagnosticsRoute({

@@ -19,8 +19,10 @@ import {
 import { problemText } from '../http/problem.js'
 import { isObject, isText, readObject } from '../relay-client/wire.js'
 import { VERSION } from '../version.js'
-import { boundedMissing, CaptureFailed, fitted, missingOf, withoutPrototypes } from './bounds.js'
 import {
+  boundedMissing,
+  CaptureFailed,
+  fitted,
   INCIDENT_BYTES,
   INCIDENT_FORMAT,
   INCIDENT_VERSION,
@@ -28,6 +30,8 @@ import {
   type IncidentPart,
   type Missing,
   type MissingReason,
+  missingOf,
+  withoutPrototypes,
 } from './format.js'
 import { KNOWN_ROUTES, PARTS, type Part, type Row, rowIdOf } from './parts.js'
 import { redactIncident } from './redact.js'

@@ -1,4 +1,5 @@
 /** Contract suite of the connection registry's inspector. */
+
 import {
   ActionObservation,
   type ChurnFilter,

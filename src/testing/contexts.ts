@@ -1,4 +1,5 @@
 /** Contract suite of the context registry's inspector. */
+
 import {
   CONTEXT_FAMILY,
   Context,

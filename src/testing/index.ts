@@ -5,6 +5,14 @@ export { type BrowserWindowWorld, browserWindowRegistryContract } from './browse
 export type { FakeChurn } from './connections.js'
 export { type ConnectionWorld, registryContract } from './connections.js'
 export { type ContextWorld, contextRegistryContract } from './contexts.js'
+export {
+  type SessionWorld,
+  type SiteWorld,
+  type SubscriptionWorld,
+  sessionContract,
+  siteContract,
+  subscriptionContract,
+} from './cooperative.js'
 export { type DeduplicatorWorld, deduplicatorContract } from './deduplicator.js'
 export { type DeliveryWorld, deliveryContract, type FakeCommand, type FakeDeliveryMinute } from './delivery.js'
 export type { Partly } from './expect.js'
@@ -14,6 +22,3 @@ export type { FakeWorld, KnownEntries } from './kits.js'
 export { createFakeInspectors, inspectorContract } from './kits.js'
 export type { MakeInspector } from './lists.js'
 export { type RpcWorld, rpcContract } from './rpc.js'
-export { type SessionWorld, sessionContract } from './sessions.js'
-export { type SiteWorld, siteContract } from './sites.js'
-export { type SubscriptionWorld, subscriptionContract } from './subscriptions.js'

@@ -7,15 +7,23 @@ import type { Awaitable } from '../contract/page.js'
 import { type BrowserWindowWorld, browserWindowRegistryContract, fakeBrowserWindows } from './browser-windows.js'
 import { type ConnectionWorld, fakeRegistry, registryContract } from './connections.js'
 import { type ContextWorld, contextRegistryContract, fakeContexts } from './contexts.js'
+import {
+  fakeSessions,
+  fakeSites,
+  fakeSubscriptions,
+  type SessionWorld,
+  type SiteWorld,
+  type SubscriptionWorld,
+  sessionContract,
+  siteContract,
+  subscriptionContract,
+} from './cooperative.js'
 import { type DeduplicatorWorld, deduplicatorContract, fakeDeduplicator } from './deduplicator.js'
 import { type DeliveryWorld, deliveryContract, fakeDelivery } from './delivery.js'
 import type { ContractCase } from './expect.js'
 import { fakeHistory, type HistoryWorld, historyContract } from './history.js'
 import type { MakeInspector } from './lists.js'
 import { fakeRpc, type RpcWorld, rpcContract } from './rpc.js'
-import { fakeSessions, type SessionWorld, sessionContract } from './sessions.js'
-import { fakeSites, type SiteWorld, siteContract } from './sites.js'
-import { fakeSubscriptions, type SubscriptionWorld, subscriptionContract } from './subscriptions.js'
 
 /**
  * Data of the fakes. A missing key means that the inspector or operation is not implemented; `[]` and `{}` mean that it

@@ -1,6 +1,6 @@
 /** When an event stream ends, how fast, and the reason that its viewer receives. */
 import { describe, expect, it, vi } from 'vitest'
-import { createSessionPolicy } from '../../src/cooperative-site/sessions/policy.js'
+import { createSessionPolicy } from '../../src/cooperative-site/sessions/grants.js'
 import { createSessionRegistry } from '../../src/memory/cooperative/sessions.js'
 import { createSiteRegistry } from '../../src/memory/cooperative/sites.js'
 import { event } from '../contract/event-bus.js'

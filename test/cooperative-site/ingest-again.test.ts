@@ -1,7 +1,7 @@
 /** A message of a site that comes again: on the bus once, or said not to be. */
 
 import { describe, expect, it } from 'vitest'
-import { publishOnce } from '../../src/cooperative-site/events/publish-once.js'
+import { publishOnce } from '../../src/cooperative-site/events/ingest.js'
 import { ingestCooperativeSiteMessage } from '../../src/cooperative-site/index.js'
 import { Refusal } from '../../src/refusal.js'
 import { event } from '../contract/event-bus.js'

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { siteStream } from '../../src/contract/ingest.js'
-import { createSessionPolicy } from '../../src/cooperative-site/sessions/policy.js'
+import { createSessionPolicy } from '../../src/cooperative-site/sessions/grants.js'
 import { createSessionRegistry } from '../../src/memory/cooperative/sessions.js'
 import { createSiteRegistry } from '../../src/memory/cooperative/sites.js'
 import { badHooks, flushPromises } from '../bad-hooks.js'

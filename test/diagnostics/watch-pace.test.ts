@@ -1,7 +1,7 @@
 /** How often watched views are read: one reader for every spelling, and a share of the reader time for each principal. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { sliceClock } from '../../src/async/turns.js'
-import { createPace } from '../../src/diagnostics/watch/pace.js'
+import { createPace } from '../../src/diagnostics/watch/reader.js'
 import { createWatches } from '../../src/diagnostics/watch/watches.js'
 import type { Chunks } from '../../src/http/respond.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'

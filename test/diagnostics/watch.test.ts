@@ -1,7 +1,7 @@
 /** What `/watch` sends: a snapshot, then changes; no caller queues, and none sees more than a GET would show. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { sliceClock } from '../../src/async/turns.js'
-import { WatchDelta, WatchEnd, WatchReset, WatchSnapshot, WatchSync } from '../../src/diagnostics/watch/frames.js'
+import { WatchDelta, WatchEnd, WatchReset, WatchSnapshot, WatchSync } from '../../src/diagnostics/watch/route.js'
 import { ROWS } from '../../src/diagnostics/watch/rows.js'
 import { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 import { memoryComposition } from '../../src/memory/composition/inspectors.js'

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { fitted } from '../../src/incident/bounds.js'
 import { captureIncident } from '../../src/incident/capture.js'
-import type { Incident, Missing } from '../../src/incident/format.js'
+import { fitted, type Incident, type Missing } from '../../src/incident/format.js'
 import { incidentComposition } from '../../src/incident/index.js'
 import { createDiagnosticsRouter, noopAuth, Refusal } from '../../src/index.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'

@@ -1,8 +1,13 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { captureIncident } from '../../src/incident/capture.js'
 import { type Incident, incidentComposition } from '../../src/incident/index.js'
-import { openRecording, type RecordedLine, type Segment, snapshotLine } from '../../src/incident/recording.js'
-import { createReplay } from '../../src/incident/replay.js'
+import {
+  createReplay,
+  openRecording,
+  type RecordedLine,
+  type Segment,
+  snapshotLine,
+} from '../../src/incident/recording.js'
 import { connection, NOW } from '../diagnostics/world.js'
 import { askRouter, createOriginal, HEADERS as headers } from './subject.js'
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createDispatchConnector } from '../../src/cooperative-site/actions/dispatch-connector.js'
 import { createCooperativeSiteRouter } from '../../src/cooperative-site/router.js'
-import { createSessionPolicy } from '../../src/cooperative-site/sessions/policy.js'
+import { createSessionPolicy } from '../../src/cooperative-site/sessions/grants.js'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { createRedisCommandDispatcher } from '../../src/redis/delivery/facility.js'
 import { createRedisEventBus } from '../../src/redis/event-bus/facility.js'

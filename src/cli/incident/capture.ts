@@ -1,8 +1,7 @@
 /** `relayscope capture`: what a router answers now, as one file. */
 import { shown } from '../../contract/checks.js'
-import { CaptureFailed } from '../../incident/bounds.js'
 import { type CaptureOptions, captureIncident } from '../../incident/capture.js'
-import type { Incident } from '../../incident/format.js'
+import { CaptureFailed, type Incident } from '../../incident/format.js'
 import { parse, UsageError } from '../arguments.js'
 import { readKey, readTarget } from '../reader/reader.js'
 import { print, visible } from '../text/table.js'

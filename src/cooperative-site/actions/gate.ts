@@ -34,10 +34,9 @@ import type { SiteRegistry } from '../../contract/sites.js'
 import { createIdempotencyStore } from '../../memory/cooperative/idempotency.js'
 import { Refusal, type RefusalCode } from '../../refusal.js'
 import { admitAction, findSession, requireInvoker } from './check-action.js'
-import { ActionFailure, toInvocationError } from './failure.js'
+import { ActionFailure, readResult, toInvocationError } from './failure.js'
 import { claimKey, type KeyScope } from './keyed-call.js'
 import { parseParameters, refuseReserved, requireObject, withReserved } from './parameters.js'
-import { readResult } from './result.js'
 import { createShares } from './shares.js'
 
 /** One call as shown for approval: frozen, and exactly what is sent if approved. */

@@ -1,9 +1,9 @@
 /** Rechecks whether viewers may still watch a session while their streams are open, once per (session, viewer) pair. */
-
 import { withTimeout } from '../../async/deadline.js'
 import { monotonic } from '../../async/timer.js'
 import type { EndReason } from '../../contract/event-bus.js'
 import { siteStream } from '../../contract/ingest.js'
+import { defineOptions, type Input, readOptions, withMethods } from '../../contract/options.js'
 import type { Principal, Session, SessionPolicy, SessionRegistry } from '../../contract/sessions.js'
 import type { SiteRegistry } from '../../contract/sites.js'
 
@@ -178,5 +178,33 @@ export function createSessionGrants({ sites, sessions, policy, now, onError }: S
     },
     /** Rechecks overdue grants. */
     tick: readOverdue,
+  }
+}
+
+// The reference policy: the owner may do everything, others what was shared with them.
+
+/** Options of `createSessionPolicy`. */
+export const SessionPolicyOptions = defineOptions({
+  /** Registry that the shares of a session are read from. */
+  sessions: withMethods<Pick<SessionRegistry, 'getShare'>>('getShare'),
+})
+export interface SessionPolicyOptions extends Input<typeof SessionPolicyOptions> {}
+
+/**
+ * Creates a policy from a session's owner and its shares, read afresh each time: expiry and revocation apply
+ * immediately.
+ *
+ * @example
+ * const policy = createSessionPolicy({ sessions })
+ */
+export function createSessionPolicy(options: SessionPolicyOptions): SessionPolicy {
+  const { sessions } = readOptions(SessionPolicyOptions, options)
+  return {
+    async check({ viewer, session, right }) {
+      if (viewer.user_id === session.owner) return true
+      const share = await sessions.getShare(session.session_id, viewer.user_id)
+      // The right to invoke includes the right to view.
+      return share !== null && (share.rights.includes(right) || (right === 'view' && share.rights.includes('invoke')))
+    },
   }
 }

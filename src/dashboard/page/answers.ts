@@ -3,7 +3,7 @@
  * watch of this tab if the router offers it; everything else is polled.
  */
 import type { Capabilities, Completeness } from '../../contract/capabilities.js'
-import type { ServiceIndex } from '../../diagnostics/service-index.js'
+import type { ServiceIndex } from '../../diagnostics/route.js'
 import type { SourceRow } from '../../diagnostics/sources.js'
 import { fetchRoute, type Problem } from './fetch-route.js'
 import { dropKey } from './key.js'

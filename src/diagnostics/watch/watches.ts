@@ -7,8 +7,7 @@ import type { readQuery } from '../../http/read.js'
 import { eventStreamReply, type HttpReply } from '../../http/respond.js'
 import { parsePrefix } from '../../http/target.js'
 import { createFeed, type Feed, type FeedEnd } from './feed.js'
-import { createPace } from './pace.js'
-import { type View, ViewReader } from './reader.js'
+import { createPace, type View, ViewReader } from './reader.js'
 import { ROWS } from './rows.js'
 
 /** Views of one watch. */

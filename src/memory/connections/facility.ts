@@ -1,7 +1,7 @@
 /** The connection registry of one process, which rejects outdated instances. */
-
 import { createClock } from '../../async/timer.js'
 import {
+  type ActionDescriptor,
   type ClientOfUser,
   ConnectInput,
   type Connection,
@@ -12,12 +12,57 @@ import {
 } from '../../contract/connections.js'
 import type { Inspected } from '../../contract/families.js'
 import { toReason, toTimestamp } from '../../contract/ids.js'
+import { deepFreeze, type JsonObject, JsonRecord, toJson } from '../../contract/json.js'
+import { RECORD_BYTES } from '../../contract/limits.js'
 import { type Clocked, parseInput, readOptions, withClock } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 import { createChurn } from './churn.js'
-import { bounded, boundedMetadata } from './input.js'
 import { createConnectionInspector } from './inspector.js'
 import { createConnectionLifecycle } from './lifecycle.js'
+
+// The data that a connecting client reports, limited in size and copied.
+
+const NO_METADATA: JsonObject = Object.freeze({})
+
+/** Maximum size of the client's own data in bytes. The rest of a record is reserved for ids and times. */
+const SAID_BYTES = RECORD_BYTES - 4_096
+
+/**
+ * Up to this many actions need no measuring: names of 256 bytes, each escaped, stay well below the size limit of a
+ * record.
+ */
+const FEW_ACTIONS = 64
+
+/**
+ * Returns a copy of the descriptors, without duplicate names (the last one wins), and of the metadata.
+ *
+ * @throws Refusal `payload_too_large` if the record would be too large, `invalid_input` if they are not JSON.
+ */
+function bounded({ actions, metadata }: ReturnType<typeof ConnectInput.parse>): {
+  descriptors: ActionDescriptor[]
+  metadata: JsonObject
+} {
+  const byName = new Map<string, ActionDescriptor>()
+  let plain = actions.length <= FEW_ACTIONS
+  for (const action of actions) {
+    if (typeof action === 'string') byName.set(action, bare(action))
+    else byName.set(action.name, action)
+    plain &&= typeof action === 'string'
+  }
+  const descriptors = [...byName.values()]
+  for (const _ in metadata) plain = false
+  if (plain) return { descriptors, metadata: NO_METADATA }
+  const { text } = toJson({ descriptors, metadata }, SAID_BYTES)
+  return deepFreeze(JSON.parse(text))
+}
+
+/** Returns a copy of new metadata. @throws Refusal as `bounded`. */
+function boundedMetadata(given: unknown): JsonObject {
+  const { text } = toJson(parseInput(JsonRecord, given), SAID_BYTES)
+  return deepFreeze(JSON.parse(text))
+}
+
+const bare = (name: string): ActionDescriptor => ({ name, description: null, parameters_schema: null })
 
 /** Options of `createConnectionRegistry`. */
 export const ConnectionRegistryOptions = withClock(ConnectionOptions)

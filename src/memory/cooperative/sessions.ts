@@ -3,6 +3,7 @@ import { guardErrorHook, guardHook } from '../../async/hook.js'
 import type { Inspected } from '../../contract/families.js'
 import { toReason, toTimestamp } from '../../contract/ids.js'
 import { type Clocked, parseInput, readOptions, withClock } from '../../contract/options.js'
+import { scanLimit } from '../../contract/page.js'
 import {
   OpenSessionInput,
   requireOneOwner,
@@ -11,12 +12,46 @@ import {
   type SessionInspector,
   SessionOptions,
   type SessionRegistry,
+  type SessionRow,
   SessionShare,
   SHARES_MAX,
 } from '../../contract/sessions.js'
 import { Refusal } from '../../refusal.js'
-import { createSessionEntries, entryOf, type SessionEntry } from './session-entries.js'
-import { createSessionInspector } from './session-inspector.js'
+import { createSessionEntries, entryOf, type SessionEntries, type SessionEntry } from './session-entries.js'
+
+// Reads the sessions of one process as of now, even if expired ones have not been swept.
+
+/** @param hasPassed Whether an instant has passed; `null` never does. */
+function createSessionInspector(
+  entries: SessionEntries,
+  hasPassed: (instant: string | null) => boolean,
+): SessionInspector {
+  /** Fields that the registry does not know are `null`. */
+  function rowOf(entry: SessionEntry): SessionRow | undefined {
+    const session = entries.view(entry)
+    if (!session) return undefined
+    const ends = [...entry.shares.values()].map(({ expires_at }) => expires_at).filter((at) => !hasPassed(at))
+    const [next_share_expires_at = null] = ends.filter((at) => at !== null).sort()
+    return { ...session, connector_connected: null, shares: ends.length, next_share_expires_at, viewers: null }
+  }
+
+  return {
+    version: entries.version,
+    listSessions: (filter, page, ctx) => entries.list(filter, page, rowOf, scanLimit(ctx)),
+    getSession(sessionId) {
+      const entry = entries.find(sessionId)
+      return (entry && rowOf(entry)) ?? null
+    },
+    countSessions(sites, ctx) {
+      let left = scanLimit(ctx)
+      return sites.map((site) => {
+        const { count, examined } = entries.countAt(site, left)
+        left -= examined
+        return count
+      })
+    },
+  }
+}
 
 /** Options of `createSessionRegistry`. */
 export const SessionRegistryOptions = withClock(SessionOptions)

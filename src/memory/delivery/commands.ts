@@ -1,6 +1,6 @@
 /** The commands of the dispatcher and all their transitions; used by the attempts, the loop and the inspector. */
-
 import type { Clock } from '../../async/timer.js'
+import { CHURN_MINUTES, MINUTE_MS, minuteOf } from '../../contract/connections.js'
 import {
   type CounterKind,
   type CounterName,
@@ -8,13 +8,13 @@ import {
   type TerminalState,
   TRACKED_STATES,
 } from '../../contract/delivery.js'
-import { emptyHistograms, measure, stepTimes } from '../../contract/delivery-rules.js'
-import { clientKey } from '../../contract/ids.js'
+import { emptyHistograms, measure, noEnds, stepTimes } from '../../contract/delivery-rules.js'
+import { clientKey, toTimestamp } from '../../contract/ids.js'
 import { createTally } from '../../fair-share/holders.js'
+import { ExpiryQueue } from '../table/expiry-queue.js'
 import { FieldIndex } from '../table/field-index.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
 import { createVersion } from '../table/version.js'
-import { createDeliveryMinutes } from './churn.js'
 import {
   afterOverdue,
   createMailbox,
@@ -27,7 +27,112 @@ import {
 } from './command.js'
 import { createCommandLists } from './lists.js'
 import { byDeadline, createReservations } from './reservations.js'
-import { createRetention } from './retention.js'
+
+// Terminal records, retained for a limited time and in a limited number; the oldest are evicted first.
+
+/** @param onGone Called with each record that is deleted. */
+function createRetention(
+  maxRecords: number,
+  retentionMs: number,
+  { steady }: Clock,
+  onGone: (record: TrackedCommand) => void,
+) {
+  const records = new Map<string, TrackedCommand>()
+  const queue = new ExpiryQueue<TrackedCommand>()
+
+  function drop(record: TrackedCommand) {
+    records.delete(record.key)
+    onGone(record)
+  }
+
+  function forget(key: string) {
+    const record = records.get(key)
+    if (!record) return
+    queue.remove(record)
+    drop(record)
+  }
+
+  return {
+    forget,
+
+    /** Retains a command that has just ended, and replaces an older record of the same command. */
+    keep(record: TrackedCommand): void {
+      forget(record.key)
+      records.set(record.key, record)
+      queue.push(record, steady())
+      if (queue.size > maxRecords && queue.oldest) forget(queue.oldest.key)
+    },
+
+    /** Returns the record under `key` until it expires, even if the loop has not run. */
+    get(key: string): TrackedCommand | undefined {
+      const record = records.get(key)
+      return record && record.touchedAt + retentionMs > steady() ? record : undefined
+    },
+
+    /** Deletes expired records. Returns whether none remains. */
+    sweep: (): boolean => queue.sweep(steady() - retentionMs, drop),
+
+    get size() {
+      return records.size
+    },
+
+    /** Returns at most `most` records, newest first. */
+    newest(most: number): TrackedCommand[] {
+      const found: TrackedCommand[] = []
+      for (let next = queue.newest; next && found.length < most; next = next.older as TrackedCommand | null)
+        found.push(next)
+      return found
+    },
+  }
+}
+
+// Commands of one process that were admitted and ended in each of the last minutes, counted as it happens.
+
+type Counts = Omit<DeliveryMinute, 'minute'>
+
+/** Creates the counts, which start with the current minute. `openCounts` returns the unfinished commands by state. */
+function createDeliveryMinutes(now: () => number, openCounts: () => NonNullable<DeliveryMinute['open']>) {
+  const since = minuteOf(now())
+  let minutes = new Map<number, Counts>()
+  /** The minute of the latest change. */
+  let last = since
+
+  function countsOf(minute: number): Counts {
+    const known = minutes.get(minute) ?? { admitted: 0, ended: noEnds(), open: null }
+    minutes.set(minute, known)
+    return known
+  }
+
+  /** Called before each change: no count has changed since the latest one, so the minutes in between had these. */
+  function roll(): number {
+    const present = minuteOf(now())
+    if (present === last) return present
+    const first = present - CHURN_MINUTES + 1
+    const open = openCounts()
+    for (let minute = Math.max(last, first); minute < present; minute++) countsOf(minute).open = open
+    minutes = new Map([...minutes].filter(([minute]) => minute >= first && minute <= present))
+    last = present
+    return present
+  }
+
+  return {
+    roll,
+    admitted: () => void countsOf(roll()).admitted++,
+    ended: (state: TerminalState) => void countsOf(roll()).ended[state]++,
+
+    /** Returns the minutes, with the open commands unless `isFiltered`. */
+    read(isFiltered: boolean): DeliveryMinute[] {
+      const present = roll()
+      countsOf(present).open = openCounts()
+      const first = Math.max(Math.min(since, present), present - CHURN_MINUTES + 1)
+      return Array.from({ length: present - first + 1 }, (_, i) => {
+        const minute = toTimestamp((first + i) * MINUTE_MS)
+        const { admitted, ended, open } = countsOf(first + i)
+        return { minute, admitted, ended: { ...ended }, open: isFiltered ? null : open }
+      })
+    },
+  }
+}
 
 interface DeliveryStoreOptions {
   capacity: (scope_id: string) => number

@@ -18,9 +18,14 @@ import { Refusal } from '../../refusal.js'
 import { createSpilling } from '../../spill/spilling.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
 import { createTable } from '../table/table.js'
-import { EmptiedStreams } from './emptied-streams.js'
-import { type Kept, type StreamName, type StreamState, toMessage } from './format.js'
-import { createHistoryInspector } from './inspector.js'
+import {
+  createHistoryInspector,
+  EmptiedStreams,
+  type Kept,
+  type StreamName,
+  type StreamState,
+  toMessage,
+} from './inspector.js'
 
 // Unambiguous, because ids contain no line break.
 const keyOf = ({ message_id, stream, user_id }: Pick<HistoryMessage, 'message_id' | 'stream' | 'user_id'>) =>

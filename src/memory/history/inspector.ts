@@ -1,11 +1,75 @@
 /** Reads the message history of one process. */
 import type { HistoryInspector, HistoryMessage, HistoryStream, SpillStore } from '../../contract/history.js'
+import { deepFreeze, type Json } from '../../contract/json.js'
 import { HISTORY_BYTES } from '../../contract/limits.js'
 import { scanLimit, withMetadata } from '../../contract/page.js'
+import { FairShare, type Place } from '../../fair-share/fair-share.js'
 import { hydrate } from '../../spill/spilling.js'
-import type { createTable } from '../table/table.js'
-import type { EmptiedStreams } from './emptied-streams.js'
-import { type Kept, type Stream, type StreamName, type StreamState, toMessage } from './format.js'
+import type { OrderedIndex } from '../table/ordered-index.js'
+import type { createTable, Entry } from '../table/table.js'
+
+// The last sequence numbers of streams without messages, so that their numbering continues.
+
+interface Emptied {
+  readonly stream: string
+  readonly lastSequence: number
+}
+
+/** A bounded memory. It evicts the oldest entry of the largest share. */
+export class EmptiedStreams {
+  readonly #places = new Map<string, Place<Emptied>>()
+  readonly #shares: FairShare<Emptied>
+
+  constructor(bound: number) {
+    this.#shares = new FairShare({ entries: bound })
+  }
+
+  has(stream: string): boolean {
+    return this.#places.has(stream)
+  }
+
+  remember(user: string, stream: string, lastSequence: number): void {
+    const place = this.#shares.add(user, { stream, lastSequence })
+    this.#places.set(stream, place)
+    for (let left = this.#shares.excess(place); left; left = this.#shares.excess(place)) this.recall(left.stream)
+  }
+
+  /** Removes and returns the last sequence number of a stream; 0 if there is none. */
+  recall(stream: string): number {
+    const place = this.#places.get(stream)
+    if (!place) return 0
+    this.#places.delete(stream)
+    this.#shares.remove(place)
+    return place.entry.lastSequence
+  }
+}
+
+// Format of a message in memory.
+
+/** A retained message. Its payload is kept as text, because the parsed value can take forty times the memory. */
+export interface Kept {
+  readonly message: HistoryMessage
+  readonly text: string
+  readonly stream: Stream
+  place?: Place<Kept>
+  spilled?: Place<Kept>
+}
+
+/**
+ * The state of a stream with messages. Its sequence numbers have no gaps: the oldest messages are always evicted first.
+ */
+export interface StreamState {
+  readonly messages: OrderedIndex<number, Kept>
+  lastSequence: number
+  shown: HistoryStream | undefined
+}
+
+export type StreamName = Pick<HistoryStream, 'stream' | 'user_id'>
+type Stream = Entry<StreamName, StreamState>
+
+/** Returns a new copy of the message with its payload. */
+export const toMessage = ({ message, text }: Kept): HistoryMessage =>
+  deepFreeze({ ...message, payload: JSON.parse(text) as Json })
 
 /** Returns the newest messages of a stream, oldest first: at most `limit`, within the size limit of a response. */
 function newestOf({ messages, lastSequence }: StreamState, limit: number): HistoryMessage[] {

@@ -21,12 +21,13 @@ import type { SessionFilter, SessionInspector, SessionRow } from '../../contract
 import type { SiteFilter, SiteInspector, SiteRow } from '../../contract/sites.js'
 import { type SubscriptionFilter, type SubscriptionInspector, SubscriptionRow } from '../../contract/subscriptions.js'
 import { walkEntries } from '../reading.js'
-import { listOfUsers, listOwned } from './list.js'
 import {
   countOfOne,
   eachVisibleUser,
   ifVisible,
   indexMetadata,
+  listOfUsers,
+  listOwned,
   onlyUser,
   parseVisibleUsers,
   refuseUnscopable,
