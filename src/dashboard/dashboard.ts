@@ -244,27 +244,28 @@ export function createDashboard(options: DashboardOptions): Dashboard {
     'x-content-type-options': 'nosniff',
     'x-frame-options': 'DENY',
   }
-  const shell = shellOf({
-    title,
-    api: from,
-    script: SCRIPT.name,
-    style: STYLE.name,
-    icons: `${ICONS.unknown.name} ${ICONS.ok.name} ${ICONS.bad.name}`,
-    icon: ICONS.unknown.name,
-    links: options.links ?? [],
-    traceUrl: options.traceUrl,
-  })
+  /** The page, with its URLs relative to where it is. `down` leads to the files, which are below the path with a slash at its end. */
+  const shellAt = (down: string): string => {
+    const below = (href: string) => (/^(?:\/|[a-z][a-z0-9+.-]*:)/i.test(href) ? href : down + href)
+    return shellOf({
+      title,
+      api: below(from),
+      script: below(SCRIPT.name),
+      style: below(STYLE.name),
+      icons: [ICONS.unknown, ICONS.ok, ICONS.bad].map(({ name }) => below(name)).join(' '),
+      icon: below(ICONS.unknown.name),
+      links: (options.links ?? []).map((link) => ({ ...link, href: below(link.href) })),
+      traceUrl: options.traceUrl,
+    })
+  }
+  const shell = shellAt('')
+  // No redirect to the slash: some frameworks remove it again, and others rewrite relative redirects.
+  const shellWithoutSlash = shellAt(`./${prefix.slice(prefix.lastIndexOf('/') + 1)}/`)
 
   function showShell({ url }: Request): HttpReply {
-    // Without its slash the page would look for its files one step higher up.
-    if (!new URL(url).pathname.endsWith('/'))
-      return {
-        status: 307,
-        headers: { ...headers, location: `./${prefix.slice(prefix.lastIndexOf('/') + 1)}/` },
-        body: '',
-      }
+    const body = new URL(url).pathname.endsWith('/') ? shell : shellWithoutSlash
     const cached = { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache' }
-    return { status: 200, headers: { ...headers, ...cached }, body: shell }
+    return { status: 200, headers: { ...headers, ...cached }, body }
   }
 
   const show = ({ type, bytes, isCompressed }: Asset) => {

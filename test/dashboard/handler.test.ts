@@ -153,17 +153,27 @@ test('the icons of the tab are files of its own, without data', async () => {
   }
 })
 
-test('without its slash it is sent to where its files are, behind a proxy that adds a prefix too', async () => {
-  const { status, headers } = await get(createDashboard({ api: '/ops', prefix: '/a/dashboard' }), '/a/dashboard')
-  expect(status).toBe(307)
-  expect(new URL(headers.get('location') as string, 'http://localhost/proxy/a/dashboard').pathname).toBe(
-    '/proxy/a/dashboard/',
+test.each([
+  '/a/dashboard',
+  '/a/dash:board',
+])('%s without a slash at its end has the same URLs, behind a proxy that adds a path too', async (prefix) => {
+  const links = ['docs/', '/docs/', 'https://docs.example/'].map((href) => ({ title: 'docs', href }))
+  const dashboard = createDashboard({ api: '/ops', prefix, links })
+  const [withSlash, without] = await Promise.all(
+    [`${prefix}/`, prefix].map(async (path) => {
+      const response = await get(dashboard, path)
+      const urls = [...(await response.text()).matchAll(/(?:href|src|data-api|data-icons)="([^"]+)"/g)]
+      const at = `https://relay.example/proxy${path}`
+      return [
+        response.status,
+        ...urls.flatMap(([, value]) => value?.split(' ')).map((url) => new URL(url ?? '', at).href),
+      ]
+    }),
   )
-})
-
-test('with a colon in its path it is sent there, and to no other scheme', async () => {
-  const { headers } = await get(createDashboard({ api: '/ops', prefix: '/dash:board' }), '/dash:board')
-  expect(new URL(headers.get('location') as string, 'http://localhost/dash:board').pathname).toBe('/dash:board/')
+  expect(withSlash?.[0]).toBe(200)
+  expect(withSlash).toContain('https://relay.example/proxy/ops')
+  expect(withSlash).toContain(`https://relay.example/proxy${prefix}/docs/`)
+  expect(without).toEqual(withSlash)
 })
 
 test('it answers GET and HEAD of its files, and owns the paths below its prefix', async () => {
