@@ -8,6 +8,7 @@ export default {
     // Bundled into the viewer by the build.
     'src/dashboard/page/{main.tsx,jsx.ts}',
     'examples/**/*.mjs',
+    'examples/frameworks/**/*.js',
     'tools/*.{ts,mjs}',
     'tools/demo/page.mjs',
     'bench/*.{ts,mjs}',

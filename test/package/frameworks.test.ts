@@ -9,15 +9,16 @@ const KEY = 'the-key-of-the-frameworks'
 type Module = Record<string, unknown>
 type Call = (module: Module, request: Request) => unknown
 
-/** How each framework calls what its file exports. */
+/** Files of frameworks, and how each framework calls what its file exports. */
 const FRAMEWORKS: Record<string, Call> = {
-  next: ({ GET }, request) => (GET as (request: Request) => unknown)(request),
-  sveltekit: ({ handle }, request) =>
+  'app/ops/[...path]/route.js': ({ GET }, request) => (GET as (request: Request) => unknown)(request),
+  'src/hooks.server.js': ({ handle }, request) =>
     (handle as (input: object) => unknown)({ event: { request }, resolve: () => new Response(null, { status: 404 }) }),
-  'react-router': ({ loader }, request) => (loader as (input: object) => unknown)({ request, params: {} }),
-  astro: ({ GET }, request) => (GET as (input: object) => unknown)({ request, params: {} }),
-  nitro: (module, request) => (module.default as (event: object) => unknown)({ request }),
-  elysia({ ops }, request) {
+  'app/routes/ops.$.js': ({ loader }, request) => (loader as (input: object) => unknown)({ request, params: {} }),
+  'src/pages/ops/[...path].js': ({ GET }, request) => (GET as (input: object) => unknown)({ request, params: {} }),
+  'server/routes/ops/[...path].js': (module, request) =>
+    (module.default as (event: object) => unknown)({ request }),
+  'elysia.mjs'({ ops }, request) {
     let route: ((context: object) => unknown) | undefined
     ;(ops as (app: object) => unknown)({ get: (_path: string, handler: typeof route) => (route = handler) })
     return route?.({ request })
@@ -27,7 +28,6 @@ const FRAMEWORKS: Record<string, Call> = {
 describe('a framework with fetch-style routes', () => {
   let consumer: Consumer
   beforeAll(async () => {
-    vi.stubEnv('SERVICE_ADMIN_KEY', KEY)
     vi.stubGlobal('defineEventHandler', (handler: unknown) => handler)
     vi.stubGlobal('toWebRequest', ({ request }: { request: Request }) => request)
     consumer = await createConsumer()
@@ -40,12 +40,14 @@ describe('a framework with fetch-style routes', () => {
   })
 
   const load = (name: string): Promise<Module> =>
-    import(/* @vite-ignore */ pathToFileURL(join(consumer.dir, 'examples/frameworks', `${name}.mjs`)).href)
+    import(/* @vite-ignore */ pathToFileURL(join(consumer.dir, 'examples/frameworks', name)).href)
 
   it.each(
     Object.keys(FRAMEWORKS),
   )('%s answers diagnostics with the key, the dashboard, and nothing else', async (name) => {
     const module = await load(name)
+    // A build imports the module too, and has no key.
+    vi.stubEnv('SERVICE_ADMIN_KEY', KEY)
     const call = async (path: string, headers: Record<string, string> = {}) => {
       const answer = await (FRAMEWORKS[name] as Call)(module, new Request(`http://localhost${path}`, { headers }))
       return answer as Response

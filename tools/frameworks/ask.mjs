@@ -16,7 +16,7 @@ const FRAMEWORKS = {
     const { createApp, createRouter, defineEventHandler, toNodeListener, toWebRequest } = await import('h3')
     // Nitro imports these two by itself.
     Object.assign(globalThis, { defineEventHandler, toWebRequest })
-    const { default: handler } = await import('./nitro.mjs')
+    const { default: handler } = await import('./server/routes/ops/[...path].js')
     const server = createServer(toNodeListener(createApp().use(createRouter().get('/ops/**', handler))))
     server.listen(0, '127.0.0.1').unref()
     await once(server, 'listening')

@@ -7,7 +7,7 @@ const HERE = import.meta.dirname
 const ROOT = join(HERE, '../..')
 const INSTALLED = join(HERE, 'node_modules')
 
-const BLOCK = /<!-- from (\S+)\.mjs#([\w-]+) -->\n```(js|ts)\n([\s\S]*?)```/g
+const BLOCK = /<!-- from (\S+)\.m?js#([\w-]+) -->\n```(js|ts)\n([\s\S]*?)```/g
 
 const { dependencies } = JSON.parse(readFileSync(join(HERE, 'package.json'), 'utf8'))
 

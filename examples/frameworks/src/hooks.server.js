@@ -1,7 +1,7 @@
 /** SvelteKit: `src/hooks.server.js`. */
 
 // #region mount
-import { answer } from './relay.mjs'
+import { answer } from '../relay.mjs'
 
 export const handle = async ({ event, resolve }) => (await answer(event.request)) ?? resolve(event)
 // #endregion

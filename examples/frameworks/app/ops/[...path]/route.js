@@ -1,7 +1,7 @@
 /** Next.js, App Router: `app/ops/[...path]/route.js`. */
 
 // #region mount
-import { answer } from './relay.mjs'
+import { answer } from '../../../relay.mjs'
 
 export const runtime = 'nodejs'
 export const dynamic = 'force-dynamic'

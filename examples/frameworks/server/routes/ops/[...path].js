@@ -1,7 +1,7 @@
-/** Nuxt and Nitro: `server/routes/ops/[...path].get.js`. Nitro imports the two functions of h3 by itself. */
+/** Nuxt and Nitro: `server/routes/ops/[...path].js`. Nitro imports the two functions of h3 by itself. */
 
 // #region mount
-import { answer } from './relay.mjs'
+import { answer } from '../../../relay.mjs'
 
 export default defineEventHandler(
   async (event) => (await answer(toWebRequest(event))) ?? new Response(null, { status: 404 }),
