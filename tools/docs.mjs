@@ -7,6 +7,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { openApiDocument } from 'relayscope'
 import { incidentJsonSchema } from 'relayscope/incident'
 import { benchmarksDocument } from '../bench/results.mjs'
+import { inputsDocument } from './inputs-doc.mjs'
 import { llmsText } from './llms.mjs'
 import { optionsDocuments } from './options-doc.mjs'
 import { routesDocuments } from './routes-doc.mjs'
@@ -19,6 +20,7 @@ const schema = `${JSON.stringify(incidentJsonSchema(), null, 1)}\n`
 const whole = new Map([
   ...routesDocuments(openApiDocument()),
   ...optionsDocuments(ROOT),
+  ['docs/facility-inputs.md', await inputsDocument(ROOT)],
   ['docs/incident.schema.json', schema],
   ['docs/llms.txt', llmsText(read('docs/README.md'), JSON.parse(read('package.json')).description)],
   ['docs/benchmarks.md', benchmarksDocument(JSON.parse(read('bench/results.json')))],

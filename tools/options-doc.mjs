@@ -120,7 +120,7 @@ const PAGES = [
 const PLACES = { memory: 'In memory only.', redis: 'In Redis only.' }
 
 /** Interfaces of the sources by name, and what constants are set to by `typeof` theirs. */
-function declarationsOf(root) {
+export function declarationsOf(root) {
   const found = new Map()
   for (const path of readdirSync(new URL('src/', root), { recursive: true })) {
     if (!path.endsWith('.ts')) continue
@@ -170,7 +170,7 @@ function membersOf(declarations, name) {
   return members
 }
 
-const cell = (text) => text.replaceAll(/\s+/g, ' ').replaceAll('|', '\\|').trim()
+export const cell = (text) => text.replaceAll(/\s+/g, ' ').replaceAll('|', '\\|').trim()
 
 const PLAIN = { text: 'string', textOrNull: 'string | null', secret: 'string', flag: 'boolean', object: 'object' }
 
@@ -209,7 +209,7 @@ function typeOfMember(member) {
 }
 
 /** What is said of a member: its text and its default, which `Default:` in the text names where it takes a sentence. */
-function textFrom(member) {
+export function textFrom(member) {
   const [comment] = ts.getJSDocCommentsAndTags(member).filter(ts.isJSDoc)
   const text = ts.getTextOfJSDocComment(comment?.comment) ?? ''
   const tag = (comment?.tags ?? []).find(({ tagName }) => tagName.text === 'default')
