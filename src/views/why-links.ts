@@ -44,7 +44,10 @@ const LINK_WORDS: Record<WhyLinkName, Readonly<Record<'true' | 'false' | 'null',
       'The client is not connected.',
       'It does not mean that the command is lost: it is delivered if the client attaches before the deadline.',
     ],
-    null: ['Whether the client was connected in time is unknown.', 'It does not mean that it was disconnected.'],
+    null: [
+      'Whether the client is or was connected in time is unknown. A connection at a node that does not report (`stale`) is listed until it expires, even if the node stopped.',
+      'It does not mean that it was disconnected.',
+    ],
   },
   mailbox_attached: {
     true: [
@@ -72,7 +75,7 @@ const LINK_WORDS: Record<WhyLinkName, Readonly<Record<'true' | 'false' | 'null',
     true: ['The client acknowledged the command.', 'It does not mean that the client ran it.'],
     false: [
       'The client has not acknowledged the command, or refused it.',
-      'It does not mean that the client did not receive or run it: an acknowledgement may have been lost.',
+      'It does not mean that the client did not receive or run it: an acknowledgement may have been lost, or sent with another `instance_id`, which does not count (`acknowledgement.fenced` of `/delivery/nodes`).',
     ],
     null: ['Whether the client acknowledged the command is unknown.', 'It does not mean that it did not.'],
   },

@@ -2,7 +2,7 @@
 import { BadRecord, readRecord, requireRequested } from '../contract/bad-record.js'
 import type { SourceName } from '../contract/capabilities.js'
 import { Connection } from '../contract/connections.js'
-import { type CommandKey, DeliveryMailbox, DeliveryStatus } from '../contract/delivery.js'
+import { type CommandKey, DeliveryMailbox, DeliveryNode, DeliveryStatus } from '../contract/delivery.js'
 import { addressOf } from '../contract/delivery-rules.js'
 import type { Inspectors } from '../contract/families.js'
 import { toTimestamp } from '../contract/ids.js'
@@ -53,6 +53,8 @@ interface Facts {
   readonly connections: Read<Connection[]>
   readonly connected: Read<Connection[]>
   readonly mailboxes: Read<DeliveryMailbox[]>
+  /** The node of its newest connection, read if the client is connected without a mailbox; empty if nodes don't list it. */
+  readonly node: Read<DeliveryNode[]>
 }
 
 /** Reads one source once. An error makes only this reading fail. @throws Refusal `invalid_identity` */
@@ -145,6 +147,31 @@ async function readClient({ registry, delivery }: Inspectors, key: CommandKey, i
   ])
 }
 
+/** Maximum number of nodes among which the one of a connection is looked for. */
+const NODES = 200
+
+/** Reads the node of a connection without a mailbox: a node that stopped leaves its connections behind until they expire. */
+async function readNode(
+  { delivery }: Inspectors,
+  [newest]: readonly Connection[],
+  mailboxes: Read<DeliveryMailbox[]>,
+  view: ViewContext,
+): Promise<Read<DeliveryNode[]>> {
+  const node_id = newest?.node_id ?? null
+  if (!delivery || node_id === null || mailboxes.value?.length !== 0) return ABSENT
+  return readSource('delivery', view, async (own, budget) => {
+    const list = (page: PageQuery, ctx: InspectionContext) => delivery.listNodes(page, ctx)
+    try {
+      const page = await readPage(list, null, NODES, budget, own)
+      return parseRecords('delivery', DeliveryNode, page, own).filter((node) => node.node_id === node_id)
+    } catch (error) {
+      // Scoped callers must not see nodes.
+      if (error instanceof Refusal && error.code === 'not_narrowable') return []
+      throw error
+    }
+  })
+}
+
 const isOpen = (status: DeliveryStatus | null | undefined) =>
   !status || (status.terminal === null && status.acknowledgement.state === 'none')
 
@@ -228,6 +255,15 @@ function overlaps({ connected_at, disconnected_at }: Connection, { admission, te
   )
 }
 
+const ofNode = ({ stale, updated_at }: DeliveryNode, observed_at: string): WhyEvidence[] =>
+  Object.entries({ stale, updated_at }).map(([field, value]) => ({
+    source: 'delivery',
+    route: '/delivery/nodes',
+    field,
+    value,
+    observed_at,
+  }))
+
 function connected(facts: Facts): Judged {
   const tried = byAttempt(facts)
   if (tried) return tried
@@ -235,10 +271,10 @@ function connected(facts: Facts): Judged {
   if (!status || isOpen(status)) {
     const { value } = facts.connected
     if (!value) return { holds: null, evidence: [] }
-    return {
-      holds: value.some((one) => one.status === 'connected'),
-      evidence: ofConnections(facts, facts.connected, 'connected'),
-    }
+    const evidence = ofConnections(facts, facts.connected, 'connected')
+    const silent = facts.node.value?.find(({ stale }) => stale)
+    if (silent) return { holds: null, evidence: [...evidence, ...ofNode(silent, facts.node.at)] }
+    return { holds: value.some((one) => one.status === 'connected'), evidence }
   }
   const { connections } = facts
   const then = connections.value?.filter((one) => overlaps(one, status))
@@ -370,14 +406,15 @@ export async function explainDelivery(
 ): Promise<DeliveryWhy> {
   const status = await readStatus(inspectors, key, view)
   const [connections, connected, mailboxes] = await readClient(inspectors, key, !isOpen(status.value), view)
-  const facts: Facts = { key, status, connections, connected, mailboxes }
+  const node = await readNode(inspectors, connected.value ?? [], mailboxes, view)
+  const facts: Facts = { key, status, connections, connected, mailboxes, node }
   const links = linksOf(facts)
   return {
     ...key,
     verdict: verdictOf(links),
     links,
     not_looked_at: notLookedAt(facts, links),
-    completeness: completenessOf(readingsOf([status, connections, connected, mailboxes]), view),
+    completeness: completenessOf(readingsOf([status, connections, connected, mailboxes, node]), view),
     observed_at: toTimestamp(view.now()),
   }
 }

@@ -184,6 +184,39 @@ describe('why a command has not arrived', () => {
     await expect(all).rejects.toMatchObject({ code: 'unavailable' })
   })
 
+  it('does not call a client connected that was attached at a node that does not report any more', async () => {
+    const updated_at = '2026-11-26T07:44:35.000Z'
+    const world = (stale: boolean) =>
+      createFakeInspectors({
+        connections: [{ ...instance, status: 'connected', node_id: 'a' }],
+        delivery: {
+          statuses: [{ ...key }],
+          mailboxes: [],
+          nodes: [{ node_id: 'b' }, { node_id: 'a', stale, updated_at }],
+        },
+      })
+    const silent = await why(world(true))
+    expect(silent).toMatchObject({ verdict: { link: 'connected', holds: null }, not_looked_at: [] })
+    const { evidence } = silent.links.find(({ link }) => link === 'connected') ?? {}
+    expect(evidence).toContainEqual(expect.objectContaining({ field: 'node_id', value: 'a' }))
+    expect(evidence).toContainEqual(
+      expect.objectContaining({ route: '/delivery/nodes', field: 'updated_at', value: updated_at }),
+    )
+    expect(await why(world(false))).toMatchObject({ verdict: { link: 'mailbox_attached', holds: false } })
+    // Scoped callers may not see nodes.
+    const { registry, delivery } = world(true)
+    if (!registry || !delivery) throw new Error('the world has no such inspectors')
+    const refused = () => {
+      throw new Refusal('not_narrowable')
+    }
+    const scoped = await why({ registry, delivery: { ...delivery, listNodes: refused } })
+    expect(scoped).toMatchObject({
+      verdict: { link: 'mailbox_attached' },
+      errors: [],
+      completeness: { complete: true },
+    })
+  })
+
   it('treats an empty page with more to follow, or entries of another client, as unknown', async () => {
     const { registry, delivery } = createFakeInspectors({
       connections: [instance],
