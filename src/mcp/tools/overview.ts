@@ -74,15 +74,17 @@ const PARTS: Record<string, Part> = {
         ...(atLeast.length === 0
           ? []
           : [`findings: at least this many of ${nameList(atLeast.map(({ kind }) => kind))}.`]),
-        ...[...sampleNotes(value), ...blindNotes(value)].map((note) => `findings: ${note}`),
+        ...sampleNotes(value).map((note) => `findings: ${note}`),
       ]
     },
+    remarks: (value) => blindNotes(value).map((note) => `findings: ${note}`),
   },
 }
 
-/** Why a part is unknown: not part of the deployment, or not responding. */
-const unknown = (name: string, { problem, status }: Extract<RouteResult, { problem: string }>) =>
-  status === 501 ? `${name}: not part of this deployment.` : `${name}: unknown: ${problem}.`
+type FailedRoute = Extract<RouteResult, { problem: string }>
+
+/** Whether the deployment has no such part, which makes what it has no less complete. */
+const isAbsent = ({ status }: FailedRoute) => status === 501
 
 export const RELAY_OVERVIEW = defineTool({
   name: 'relay_overview',
@@ -100,18 +102,18 @@ export const RELAY_OVERVIEW = defineTool({
     // The index needs no source: without it the router itself does not respond.
     const [first] = result
     if (first?.answer.problem !== undefined) return { refused: first.answer.problem }
-    const notes = result.flatMap(({ name, part, answer }) =>
-      answer.problem === undefined ? (part.notes?.(answer.value) ?? []) : [unknown(name, answer)],
-    )
+    const notes = result.flatMap(({ name, part, answer }) => {
+      if (answer.problem === undefined) return part.notes?.(answer.value) ?? []
+      return isAbsent(answer) ? [] : [`${name}: unknown: ${answer.problem}.`]
+    })
+    const remarks = result.flatMap(({ name, part, answer }) => {
+      if (answer.problem === undefined) return part.remarks?.(answer.value) ?? []
+      return isAbsent(answer) ? [`${name}: not part of this deployment.`] : []
+    })
     return {
       headline: 'The relay as it is now.',
       complete: notes.length === 0,
-      notes: [
-        ...notes,
-        ...result.flatMap(({ part, answer }) =>
-          answer.problem === undefined ? (part.remarks?.(answer.value) ?? []) : [],
-        ),
-      ],
+      notes: [...notes, ...remarks],
       untrusted: Object.fromEntries(
         result.map(({ name, part, answer }) => [name, answer.problem === undefined ? part.read(answer.value) : null]),
       ),

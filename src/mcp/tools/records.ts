@@ -230,11 +230,11 @@ export const EXPLAIN_FINDINGS = defineTool({
     if (problem !== undefined) return { refused: problem }
     const records = recordsOf(value)
     if (records === null) return { refused: 'the response is not a list' }
-    const notes = [...pageNotes(value, cursor), ...blindNotes(value)]
+    const notes = pageNotes(value, cursor)
     return {
       headline: (many) => (many > 0 ? `${count(many, 'finding')}.` : 'No finding here, which is not: all is well.'),
       complete: notes.length === 0,
-      notes,
+      notes: [...notes, ...blindNotes(value)],
       explanations: explain(records),
       next_cursor: cursorOf(value),
       untrusted: records.map(({ means, does_not_mean, ...record }) => record),
