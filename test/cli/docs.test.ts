@@ -21,7 +21,7 @@ describe('relayscope docs', () => {
         .split('\n')
         .map((line) => `${line.split(' ')[0]}.md`),
     ).toEqual(pages)
-    expect(out).toMatch(/^problems +\S/m)
+    expect(out.trimEnd().split('\n')).toEqual(pages.map(() => expect.stringMatching(/^\S+ +\S/)))
     expect(out).toMatch(/^frameworks +You use Next\.js, .* How do you add the diagnostics\?$/m)
   })
 
@@ -54,8 +54,14 @@ describe('relayscope docs', () => {
     })
   })
 
-  it('refuses more than one word, and shows its usage', () => {
-    expect(() => call('a', 'b')).toThrow(UsageError)
+  it('finds the sections with all of several words', () => {
+    const { code, out } = call('heartbeat', 'SUPERSEDED')
+    expect([code, /^docs\/facility-calls\.md, .*heartbeat.*superseded/im.test(out)]).toEqual([0, true])
+    expect(call('heartbeat', 'xyzzy-none').code).toBe(1)
+  })
+
+  it('refuses an unknown option, and shows its usage', () => {
+    expect(() => call('--word')).toThrow(UsageError)
     expect(call('--help').out).toMatch(/^relayscope docs: /)
   })
 })

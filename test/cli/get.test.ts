@@ -281,7 +281,7 @@ describe('the command', () => {
     })
     expect(await startCommand(['top', url, '--once'], env).ended).toMatchObject({
       code: 0,
-      out: expect.stringContaining('1 nodes'),
+      out: expect.stringContaining('1:nodes'),
     })
     expect(await startCommand(['top', url, '--once'], {}).ended).toMatchObject({ code: 1 })
   })

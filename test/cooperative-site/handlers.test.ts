@@ -95,10 +95,10 @@ describe('the action handlers of an application', () => {
   })
 
   it.each<[string, unknown, string]>([
-    ['a value that the schema refuses', { id: 'seven', note: { text: 's3cr3t' } }, 'cannot be read: id'],
-    ['several', { id: 'seven', tags: ['s3cr3t'] }, 'cannot be read: id, tags.0'],
-    ['nothing', undefined, 'cannot be read: id'],
-    ['no object', [], 'cannot be read: id'],
+    ['a value that the schema refuses', { id: 'seven', note: { text: 's3cr3t' } }, 'invalid: id'],
+    ['several', { id: 'seven', tags: ['s3cr3t'] }, 'invalid: id, tags.0'],
+    ['nothing', undefined, 'invalid: id'],
+    ['no object', [], 'invalid: id'],
   ])('report the path of parameters with %s, and to the sink the reason', async (_, given, message) => {
     const { told, resultSink } = sink()
     const handlers = createActionHandlers({ resultSink, onError: () => expect.unreachable() })

@@ -16,7 +16,7 @@ const OPEN_HELP = `relayscope open: serves an incident or a recording with the d
   npx relayscope open recording --at 03:00
 
   --port NUMBER  port on 127.0.0.1 (default 0: a free one)
-  --at TIME      instant of a recording: 03:00 (the latest one), or ISO 8601 (default its end)
+  --at TIME      instant of a recording: 03:00 (the latest one, local time), or ISO 8601 (default its end)
 
 The clock stays at the time of the capture. Routes that were not captured return 503.
 

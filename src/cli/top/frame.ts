@@ -191,7 +191,7 @@ function tabs(state: TopState, { width, paint }: Frame): string {
   return line(
     width,
     TABLES.flatMap(({ name }, i) => [
-      [` ${i + 1} ${name} `, i === state.table ? paint.chosen : paint.dim] as const,
+      [` ${i + 1}:${name} `, i === state.table ? paint.chosen : paint.dim] as const,
       [' '] as const,
     ]),
   )

@@ -194,7 +194,7 @@ class UnreadParameters extends ActionFailure {
 
   constructor(issues: readonly z.core.$ZodIssue[]) {
     const paths = issues.map(({ path }) => path.map(String).join('.') || PARAMETERS)
-    super('invalid_parameters', `cannot be read: ${[...new Set(paths)].join(', ')}`)
+    super('invalid_parameters', `invalid: ${[...new Set(paths)].join(', ')}`)
     this.issues = issues
   }
 }
