@@ -1,14 +1,28 @@
-/** An existing WebSocket server with the ws integration. `node examples/ws.mjs` */
+/** A WebSocket server with the ws integration, the diagnostics and the dashboard on one port. `node examples/ws.mjs` */
+
+// #region server
 import { createServer } from 'node:http'
 import { createDiagnosticsRouter, resolveAdminAuth } from 'relayscope'
+import { createDashboard } from 'relayscope/dashboard'
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
 import { toNodeHandler } from 'relayscope/node'
 import { WebSocketServer } from 'ws'
 
-const server = createServer()
-const sockets = new WebSocketServer({ server })
-sockets.on('connection', (socket) => socket.send('hello'))
 const { connections } = createMemoryFacilities()
+const diagnostics = createDiagnosticsRouter({
+  ...memoryComposition({ connections }), // only what the integration feeds
+  auth: resolveAdminAuth({ strict: true, host: '127.0.0.1' }), // SERVICE_ADMIN_KEY, or this machine only
+  prefix: '/ops/diagnostics',
+})
+const dashboard = createDashboard({ api: '/ops/diagnostics', prefix: '/ops/dashboard' })
+const mount = toNodeHandler(diagnostics)
+const mountPage = toNodeHandler(dashboard)
+const server = createServer((req, res) => mount(req, res, () => mountPage(req, res, () => res.end('your own pages'))))
+const sockets = new WebSocketServer({ server })
+server.listen(Number(process.env.PORT ?? 8080), '127.0.0.1')
+// #endregion
+
+sockets.on('connection', (socket) => socket.send('hello'))
 
 /** Look up the user of your cookie or token here. This example trusts the path `/user/client/instance`. */
 function whoIs(request) {
@@ -25,12 +39,6 @@ followWebSockets(sockets, {
 })
 // #endregion
 
-const diagnostics = createDiagnosticsRouter({
-  ...memoryComposition({ connections }), // only what the integration feeds
-  auth: resolveAdminAuth({ strict: true, host: '127.0.0.1' }),
-  prefix: '/ops/diagnostics',
-})
-server.on('request', toNodeHandler(diagnostics))
-server.listen(Number(process.env.PORT ?? 8080), '127.0.0.1', () => {
+server.on('listening', () => {
   console.log(`http://127.0.0.1:${server.address().port}${diagnostics.prefix}/connections`)
 })

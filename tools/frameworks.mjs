@@ -25,6 +25,7 @@ function checkSmall() {
     for (const part of ['package.json', 'dist'])
       cpSync(join(ROOT, part), join(modules, 'relayscope', part), { recursive: true })
     cpSync(join(ROOT, 'examples/frameworks'), project, { recursive: true })
+    cpSync(join(ROOT, 'examples/nestjs.mjs'), join(project, 'nestjs.mjs'))
     cpSync(join(TOOL, 'ask.mjs'), join(project, 'ask.mjs'))
     writeFileSync(join(project, 'package.json'), '{ "name": "consumer", "private": true, "type": "module" }\n')
     return spawnSync(process.execPath, ['ask.mjs'], { cwd: project, stdio: 'inherit' }).status ?? 1

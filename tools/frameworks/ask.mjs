@@ -1,10 +1,43 @@
-/** Mounts the routes of docs/frameworks.md in Elysia and in h3, the server of Nitro and Nuxt, and asks them over HTTP. */
+/**
+ * Mounts the routes of docs/frameworks.md in Elysia and in h3, the server of Nitro and Nuxt, and the router as docs/mounting.md
+ * says in NestJS on both of its platforms. Asks them over HTTP.
+ */
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
+import { createInterface } from 'node:readline'
+import { createDiagnosticsRouter, resolveAdminAuth } from 'relayscope'
+import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
+import { toNodeHandler } from 'relayscope/node'
 
 const KEY = 'the-key-of-the-frameworks'
 process.env.SERVICE_ADMIN_KEY = KEY
+
+/** NestJS on its other platform. Returns the address of the router. */
+async function startNestOnFastify() {
+  const [{ Controller, Get, Module }, { NestFactory }, { FastifyAdapter }] = await Promise.all(
+    ['@nestjs/common', '@nestjs/core', '@nestjs/platform-fastify'].map((name) => import(name)),
+  )
+  class HostController {
+    own() {
+      return 'the host’s own'
+    }
+  }
+  Get()(HostController.prototype, 'own', Object.getOwnPropertyDescriptor(HostController.prototype, 'own'))
+  Controller()(HostController)
+  class AppModule {}
+  Module({ controllers: [HostController] })(AppModule)
+  const { connections } = createMemoryFacilities()
+  const auth = resolveAdminAuth({ strict: true, host: '127.0.0.1' })
+  const mount = toNodeHandler(
+    createDiagnosticsRouter({ ...memoryComposition({ connections }), auth, prefix: '/ops/diagnostics' }),
+  )
+  const serverFactory = (handle) => createServer((req, res) => mount(req, res, () => handle(req, res)))
+  const app = await NestFactory.create(AppModule, new FastifyAdapter({ serverFactory }), { logger: false })
+  await app.listen(0, '127.0.0.1')
+  return `${await app.getUrl()}/ops/diagnostics/`
+}
 
 const FRAMEWORKS = {
   async elysia() {
@@ -33,4 +66,20 @@ for (const [name, start] of Object.entries(FRAMEWORKS)) {
   assert.equal((await ask('/ops/none')).status, 404, name)
   console.log(`${name}: answers diagnostics with the key, the dashboard, and nothing else`)
 }
+// Prints its address when it listens.
+const nest = spawn(process.execPath, ['nestjs.mjs', '0'], { stdio: ['ignore', 'pipe', 'inherit'] })
+const urls = {}
+for await (const line of createInterface(nest.stdout)) {
+  urls.nestjs = /http:\S+/.exec(line)?.[0]
+  if (urls.nestjs) break
+}
+urls['nestjs on Fastify'] = await startNestOnFastify()
+for (const [name, url] of Object.entries(urls)) {
+  assert.equal((await fetch(`${url}connections`)).status, 403, name)
+  const answer = await fetch(`${url}connections`, { headers: { 'x-admin-key': KEY } })
+  assert.deepEqual([answer.status, (await answer.json()).items], [200, []], name)
+  assert.equal(await (await fetch(new URL('/', url))).text(), 'the host’s own', name)
+  console.log(`${name}: answers diagnostics with the key, and the host its own paths`)
+}
+nest.kill()
 process.exit()
