@@ -1,6 +1,6 @@
 /**
  * Projects of the frameworks of docs/frameworks.md, as small as each allows. `file` is the one that the page shows; `files` are
- * the framework's own, for the base path where the application is (`''` is none). With `isBaseRemoved` a route gets requests
+ * the framework's own, for the base path where the application is (`''` without one). With `isBaseRemoved` a route gets requests
  * without that base path. Versions are exact.
  */
 
