@@ -1,6 +1,6 @@
 /**
  * Runs the routes of docs/frameworks.md in frameworks themselves. Without options those that are small: a project with the built
- * package and what `npm ci --ignore-scripts --prefix tools/frameworks` installs. `--built [--only next] [--keep <folder>]` installs,
+ * package and what `npm ci --ignore-scripts --prefix tools/frameworks` installs. `--built [--only next …] [--keep <folder>]` installs,
  * builds and runs a project of each framework, which takes minutes and the registry.
  */
 import { spawnSync } from 'node:child_process'
@@ -35,6 +35,10 @@ function checkSmall() {
 }
 
 const { values } = parseArgs({
-  options: { built: { type: 'boolean', default: false }, only: { type: 'string' }, keep: { type: 'string' } },
+  options: {
+    built: { type: 'boolean', default: false },
+    only: { type: 'string', multiple: true },
+    keep: { type: 'string' },
+  },
 })
 process.exitCode = values.built ? await checkBuilt(values) : checkSmall()

@@ -1,6 +1,6 @@
 /**
  * Builds a project of each framework with the packed package and the file that docs/frameworks.md shows, runs what it built, and
- * asks that over HTTP: at the root, and below a base path. `only` is the name of one framework; `keep` a folder in which the
+ * asks that over HTTP: at the root, and below a base path. `only` are names of frameworks; `keep` a folder in which the
  * installed projects stay for the next run.
  */
 import { execFileSync, spawn } from 'node:child_process'
@@ -101,15 +101,16 @@ function writeProject(project, { file, files, isBaseRemoved }, base) {
 }
 
 /** Returns how many frameworks failed. */
-export async function checkBuilt({ only, keep }) {
-  const unknown = only && !(only in PROJECTS)
-  if (unknown) throw new Error(`Unknown framework "${only}". Known: ${Object.keys(PROJECTS).join(', ')}`)
+export async function checkBuilt({ only = Object.keys(PROJECTS), keep }) {
+  const unknown = only.find((name) => !(name in PROJECTS))
+  if (unknown !== undefined)
+    throw new Error(`Unknown framework "${unknown}". Known: ${Object.keys(PROJECTS).join(', ')}`)
   const folder = keep ?? mkdtempSync(join(tmpdir(), 'relayscope-built-'))
   mkdirSync(folder, { recursive: true })
   const [{ filename }] = JSON.parse(npm(ROOT, 'pack', '--json', '--ignore-scripts', '--pack-destination', folder))
   let failed = 0
   try {
-    for (const name of only ? [only] : Object.keys(PROJECTS)) {
+    for (const name of only) {
       const project = join(folder, name)
       const definition = PROJECTS[name]
       try {

@@ -11,7 +11,7 @@ import readLua from './read.lua'
 import { BadRow, FOREIGN, ROW_BYTES } from './rows.js'
 import { scripts } from './table.lua'
 
-interface ReadScript<Given, Answer> {
+export interface ReadScript<Given, Answer> {
   readonly source: string
   argv(given: Given): string[]
   read(answer: StoreReply[]): Answer
