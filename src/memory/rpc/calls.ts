@@ -1,32 +1,15 @@
 /** The pending calls of one process, by arrival and by deadline, and counts of how all others ended. */
 
 import type { Clock } from '../../async/timer.js'
-import { toTimestamp, traceFields } from '../../contract/ids.js'
-import type { CallCounters, CallOutcomeName, PendingCall } from '../../contract/rpc.js'
+import { toTimestamp } from '../../contract/ids.js'
+import type { CallCounters, CallOutcomeName } from '../../contract/rpc.js'
 import { Refusal } from '../../refusal.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
 import { createTable, type Entry } from '../table/table.js'
-import { createEndedCalls } from './ended.js'
+import { type Call, createEndedCalls } from './ended.js'
 
 /** Maximum number of overdue calls that one opening removes: more than it adds. */
 const OVERDUE_MAX = 16
-
-/** What is stored of a call. Times are epoch ms: their texts are made when they are read. */
-export interface Call extends Pick<PendingCall, 'correlation_id' | 'action' | 'user_id' | 'client_id' | 'instance_id'> {
-  readonly startedAt: number
-  readonly timeoutMs: number
-  readonly trace: string | undefined
-}
-
-/** Returns the fields that the records of a pending and of an ended call share, except times. */
-export const shownCall = ({ correlation_id, action, user_id, client_id, instance_id, trace }: Call) => ({
-  correlation_id,
-  action,
-  user_id,
-  client_id,
-  instance_id,
-  ...traceFields(trace),
-})
 
 export type CallEntry = Entry<Call, Waiting>
 export type Calls = ReturnType<typeof createCalls>

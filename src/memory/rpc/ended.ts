@@ -1,6 +1,6 @@
 /** The newest ended calls of one process, bounded in number, per user and in age. */
 import type { Clock } from '../../async/timer.js'
-import { toTimestamp } from '../../contract/ids.js'
+import { toTimestamp, traceFields } from '../../contract/ids.js'
 import type { Page, PageQuery } from '../../contract/page.js'
 import {
   type CallOutcomeName,
@@ -9,11 +9,28 @@ import {
   ENDED_CALLS_PER_USER_MAX,
   type EndedCall,
   type EndedCallFilter,
+  type PendingCall,
 } from '../../contract/rpc.js'
 import { FairShare, type Place } from '../../fair-share/fair-share.js'
 import { createListing, type Sequenced } from '../table/listing.js'
 import { createVersion } from '../table/version.js'
-import { type Call, shownCall } from './calls.js'
+
+/** What is stored of a call. Times are epoch ms: their texts are made when they are read. */
+export interface Call extends Pick<PendingCall, 'correlation_id' | 'action' | 'user_id' | 'client_id' | 'instance_id'> {
+  readonly startedAt: number
+  readonly timeoutMs: number
+  readonly trace: string | undefined
+}
+
+/** Returns the fields that the records of a pending and of an ended call share, except times. */
+export const shownCall = ({ correlation_id, action, user_id, client_id, instance_id, trace }: Call) => ({
+  correlation_id,
+  action,
+  user_id,
+  client_id,
+  instance_id,
+  ...traceFields(trace),
+})
 
 /** An ended call. Its record is made when it is first read: most are never read. */
 interface End extends Sequenced {

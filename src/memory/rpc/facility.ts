@@ -17,7 +17,8 @@ import {
   RpcOptions,
 } from '../../contract/rpc.js'
 import { Refusal } from '../../refusal.js'
-import { type Call, createCalls } from './calls.js'
+import { createCalls } from './calls.js'
+import type { Call } from './ended.js'
 import { createRpcInspector } from './inspector.js'
 
 /** Options of `createRpcCorrelator`. */
