@@ -15,7 +15,7 @@ import type { Inspected } from '../contract/families.js'
 import { toTimestamp } from '../contract/ids.js'
 import { type Clocked, parseInput, readOptions, withClock } from '../contract/options.js'
 import { scanLimit } from '../contract/page.js'
-import { countedBy } from './table/dimensions.js'
+import { countedBy } from './table/field-index.js'
 import { createPresenceTable } from './table/presence.js'
 
 /** Options of `createBrowserWindowRegistry`. */

@@ -16,7 +16,7 @@ import { Id, toTimestamp } from '../contract/ids.js'
 import type { UserPart } from '../contract/observation.js'
 import { type Clocked, parseInput, readOptions, withClock } from '../contract/options.js'
 import { scanLimit, withMetadata } from '../contract/page.js'
-import { countedBy } from './table/dimensions.js'
+import { countedBy } from './table/field-index.js'
 import { createPresenceTable } from './table/presence.js'
 
 /** Options of `createContextRegistry`. */

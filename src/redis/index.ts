@@ -36,7 +36,7 @@ export {
   type RedisCommandDispatcherOptions,
   type RedisDispatcherOptions,
 } from './delivery/facility.js'
-export type { LegacyStream } from './delivery/legacy.js'
+export type { LegacyStream } from './delivery/summary.js'
 export { createRedisEventBus, type RedisEventBusOptions } from './event-bus/facility.js'
 export { createRedisMessageHistory, type RedisMessageHistoryOptions } from './history/facility.js'
 export { createRedisIdempotencyStore, type RedisIdempotencyStoreOptions } from './idempotency/facility.js'

@@ -1,11 +1,12 @@
 /** Contract suite of the browser-window inspector. */
-import { countCases } from './counts.js'
+
 import {
   BROWSER_WINDOW_FAMILY,
   BrowserWindow,
   BrowserWindowFilter,
   type BrowserWindowRegistryInspector,
 } from '../contract/browser-windows.js'
+import { countCases } from './counts.js'
 import {
   CLIENT,
   type ContractCase,

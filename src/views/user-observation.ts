@@ -1,24 +1,31 @@
 /** One user as the sources see it together. */
 import * as z from 'zod'
-import { CAPABILITIES, type Capability, type SourceName } from '../contract/capabilities.js'
+import { requireRequested } from '../contract/bad-record.js'
+import { WindowStatus } from '../contract/browser-windows.js'
+import { CAPABILITIES, type Capability, Completeness, type SourceName } from '../contract/capabilities.js'
 import { ClientType } from '../contract/connections.js'
+import { ContextStatus } from '../contract/contexts.js'
+import { DeduplicatorUserSummary } from '../contract/deduplicator.js'
 import { familyEntries, type Inspectors } from '../contract/families.js'
 import { compareIds, idField, Timestamp } from '../contract/ids.js'
 import { OBSERVED_MAX } from '../contract/limits.js'
 import type { UserIndex, UserPart } from '../contract/observation.js'
 import type { Awaitable, InspectionContext, Page, PageQuery } from '../contract/page.js'
+import { countsBy } from './counts.js'
 import {
   budgetOf,
+  completenessOf,
   examinedOf,
   joinReadings,
   readOnce,
   type SourceReading,
   type ViewContext,
+  viewForSource,
   walkEntries,
 } from './reading.js'
 
 /** A number of an aggregate; `null` where its source is absent or failed. */
-export const ObservedCount = z.int().min(0).nullable()
+const ObservedCount = z.int().min(0).nullable()
 
 /**
  * One user as the sources see it. A number is `null` where its source is absent or failed; lists are sorted, unique,
@@ -80,12 +87,12 @@ type CountField =
   | 'pending_rpc'
 
 /** The number in a part: 0 if its source has no such user, `null` if unknown. */
-export function countOf(field: CountField, part: UserPart | null | undefined): number | null {
+function countOf(field: CountField, part: UserPart | null | undefined): number | null {
   return part === null ? 0 : (part?.[field] ?? null)
 }
 
 /** The sorted union of what the sources list, and the sources whose list was cut. */
-export function namesOf(
+function namesOf(
   field: 'observed_client_types' | 'observed_action_types' | 'observed_client_ids',
   parts: SourceParts,
 ): { names: string[]; cut: SourceName[] } {
@@ -235,4 +242,82 @@ export function userSources(inspectors: Inspectors): UserSource[] {
     const index = inspectors[inspector] as UserIndex
     return { ...source, index, list: (...asked) => Reflect.apply(Reflect.get(index, list), index, asked) }
   })
+}
+
+// The user summary: everything that all sources together know of one user.
+
+/** One user in full. */
+export const UserSummary = UserObservation.extend({
+  observed_client_ids: z.array(z.string()).describe('Clients of the user that any source knows.'),
+  contexts_by_status: countsBy(ContextStatus)
+    .nullable()
+    .describe('All contexts by status, closed and stale ones too; `null` if they are not counted.'),
+  browser_windows_by_status: countsBy(WindowStatus)
+    .nullable()
+    .describe('All browser windows by status, closed and stale ones too; `null` if they are not counted.'),
+  observed_streams: ObservedCount.describe('Streams that retain messages.'),
+  pending_rpc: ObservedCount.describe('Calls that wait for their reply.'),
+  deduplicator: DeduplicatorUserSummary.nullable().describe("The user's part of the deduplicator; `null` for none."),
+  completeness: Completeness.describe('What this response may be missing.'),
+}).describe('What all sources together know of one user.')
+export type UserSummary = z.infer<typeof UserSummary>
+
+/** Everything known of one user, or `null` when no source knows the user and every one was fully examined. */
+export async function summarizeUser(
+  inspectors: Inspectors,
+  userId: string,
+  view: ViewContext,
+): Promise<UserSummary | null> {
+  const [readings, counted] = await Promise.all([
+    Promise.all(userSources(inspectors).map((source) => readUsers(source, [userId], viewForSource(view, source.name)))),
+    readDeduplicator(inspectors, userId, view),
+  ])
+  const parts = partsOf(userId, readings)
+  const { user, cut } = observe(userId, parts)
+  const clients = namesOf('observed_client_ids', parts)
+  const completeness = completenessOf([...readings, ...counted], view, [...cut, ...clients.cut])
+  const deduplicator = counted[0]?.value ?? null
+  const sources = deduplicator ? [...user.sources, 'deduplicator'] : user.sources
+  if (sources.length === 0 && completeness.complete) return null
+  return {
+    ...user,
+    sources,
+    observed_client_ids: clients.names,
+    contexts_by_status: countsOf(ContextStatus, 'contexts_by_status', parts.get('context_registry')),
+    browser_windows_by_status: countsOf(
+      WindowStatus,
+      'browser_windows_by_status',
+      parts.get('browser_window_registry'),
+    ),
+    observed_streams: countOf('observed_streams', parts.get('history')),
+    pending_rpc: countOf('pending_rpc', parts.get('rpc')),
+    deduplicator,
+    completeness,
+  }
+}
+
+/** None where the deduplicator keeps no summary of users. */
+async function readDeduplicator({ deduplicator }: Inspectors, userId: string, view: ViewContext) {
+  const { userSummary } = deduplicator ?? {}
+  if (!userSummary) return []
+  const source = 'deduplicator'
+  const read = async () => {
+    const summary = await userSummary.call(deduplicator, userId, view.ctx)
+    requireRequested(summary, { user_id: userId })
+    return summary
+  }
+  // Kept numbers: the source examined nothing unless it reports otherwise.
+  const reading = await readOnce(source, read, view, (summary) => examinedOf(summary, 0))
+  return [reading ?? ({ source, examined: 0, truncated: false, value: null } as const)]
+}
+
+/** Counts with every enum value present, or `null` where the source is absent or failed. */
+function countsOf<Status extends string>(
+  statuses: z.ZodEnum<Record<Status, Status>>,
+  field: 'contexts_by_status' | 'browser_windows_by_status',
+  part: UserPart | null | undefined,
+): Record<Status, number> | null {
+  const counts = part === null ? {} : part?.[field]
+  if (!counts) return null
+  return Object.fromEntries(statuses.options.map((status) => [status, counts[status] ?? 0])) as Record<Status, number>
 }

@@ -1,6 +1,6 @@
 /** The steps of the delivery protocol in one shard: called once, again, late, or by a node or instance that was replaced. */
 import { expect, it } from 'vitest'
-import { BEAT } from '../../src/redis/delivery/scripts.js'
+import { BEAT } from '../../src/redis/delivery/heartbeat.js'
 import { runScript } from '../../src/redis/store/script.js'
 import { LEASE_MS, MAILBOX, openShard, RETENTION_MS, refOf } from './delivery-shard.js'
 import { describeNode } from './dispatcher-node.js'

@@ -195,7 +195,7 @@ export async function copyCommand(
   const key = store.key(await store.shardOf(user_id), 'delivery', 'command', user_id, client_id, command_id)
   const record = String(await store.command(['GET', key], key))
   for await (const { shard, some } of batches(store, count, (number) => user_id.replaceAll(MARK, number)))
-    await run(store, COMMANDS, shard, user_id, client_id, command_id, scope_id, deadline, record, ...some)
+    await run(store, String(COMMANDS), shard, user_id, client_id, command_id, scope_id, deadline, record, ...some)
 }
 
 /** Claims `count` messages of `user` in one step. */

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Inspectors } from '../../src/contract/families.js'
 import { createFakeInspectors as fakes } from '../../src/testing/kits.js'
-import { summarizeUser } from '../../src/views/user-summary.js'
+import { summarizeUser } from '../../src/views/user-observation.js'
 import { browserWindow, call, connection, context, stream } from '../diagnostics/world.js'
 import { createInspectionContext, listOf } from './subject.js'
 

@@ -348,7 +348,7 @@ proctype Node(byte n) {
       fi;
       news = 0; is_late = false; own = 0; f = 0; asked = 0
     }
-  /* words.lua: conclude() and retry() start the next attempt after a timeout. */
+  /* clients.lua: conclude() and retry() start the next attempt after a timeout. */
   :: atomic { alive(n) && held[n] != 0 && !over ->
       send(f); own = 0; back = held[n];
       if

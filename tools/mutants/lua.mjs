@@ -51,7 +51,7 @@ export const MUTANTS = [
   ]),
   ...weaken('src/redis/delivery/admission.lua', 'test/redis/delivery.test.ts', [
     ['a command is listed under its scope', 'if scope ~= user then append(lists, scope, seq) end', ''],
-    ['a capacity that the host changed is shown', "(news ~= '' or new_scopes[scope])", 'new_scopes[scope]'],
+    ['a capacity that the host changed is shown', "(writes_capacity ~= '' or new_scopes[scope])", 'new_scopes[scope]'],
     ['a dispatch with another payload is refused', "    return 'C'\n", "    return 'S' .. text_of(c)\n"],
   ]),
   ...weaken('src/redis/delivery/admission.lua', 'test/redis/delivery-bounds.test.ts', [
@@ -71,18 +71,18 @@ export const MUTANTS = [
   ...weaken('src/redis/delivery/mailbox.lua', 'test/redis/delivery-faults.test.ts', [
     ['a command ends even if its mailbox was overwritten', "redis.pcall('LREM'", "redis.call('LREM'"],
   ]),
-  ...weaken('src/redis/delivery/record.lua', 'test/redis/delivery.test.ts', [
+  ...weaken('src/redis/delivery/state.lua', 'test/redis/delivery.test.ts', [
     [
       'a record keeps totals of attempts whose lines were dropped',
       "text(attempts + 1) .. '\\t'",
       "text(attempts) .. '\\t'",
     ],
   ]),
-  ...weaken('src/redis/delivery/status.lua', 'test/redis/bad-rows.test.ts', [
+  ...weaken('src/redis/delivery/reads.lua', 'test/redis/bad-rows.test.ts', [
     ['a record is read only under its own key', ' and ref_at(seq) == ref', ''],
   ]),
   ...weaken(
-    'src/redis/delivery/waiters.lua',
+    'src/redis/delivery/clients.lua',
     ['test/redis/delivery-replies.test.ts', 'test/redis/delivery-steps.test.ts'],
     [
       ['an attach after its own detach is ignored', 'own_order <= left or ', ''],
@@ -90,7 +90,7 @@ export const MUTANTS = [
     ],
   ),
   ...weaken(
-    'src/redis/delivery/words.lua',
+    'src/redis/delivery/clients.lua',
     ['test/redis/delivery.test.ts', 'test/redis/delivery-steps.test.ts'],
     [
       [
@@ -165,7 +165,7 @@ export const MUTANTS = [
       '',
     ],
   ]),
-  ...weaken('src/redis/rpc/settle.lua', 'test/redis/rpc.test.ts', [
+  ...weaken('src/redis/rpc/rpc.lua', 'test/redis/rpc.test.ts', [
     [
       'in a store, a reply of another client is foreign',
       'if call.user_id ~= user or call.client_id ~= client then return true end',
@@ -177,7 +177,7 @@ export const MUTANTS = [
       'return false',
     ],
   ]),
-  ...weaken('src/redis/rpc/settle.lua', 'test/redis/rpc-late.test.ts', [
+  ...weaken('src/redis/rpc/rpc.lua', 'test/redis/rpc-late.test.ts', [
     [
       'in a store, a call past its deadline gets no reply',
       'if not call or call.deadline_at <= now then',

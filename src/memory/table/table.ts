@@ -10,9 +10,8 @@ import {
   parseSequence,
   withMetadata,
 } from '../../contract/page.js'
-import { type Counts, createCells, type Dimension } from './dimensions.js'
 import type { Queued } from './expiry-queue.js'
-import { Bucket, entriesFrom, FieldIndex } from './field-index.js'
+import { Bucket, type Counts, createCells, type Dimension, entriesFrom, FieldIndex } from './field-index.js'
 import { createTableUsers, type Owned } from './users.js'
 import { createVersion } from './version.js'
 

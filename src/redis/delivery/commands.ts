@@ -9,8 +9,8 @@ import { mergePage, type Run, type Stretch, shardRange, walkPage } from '../tabl
 import { defineReadScript, readShard } from '../table/read-script.js'
 import { BadRow } from '../table/rows.js'
 import { type Scores, scoreOf } from '../table/spans.js'
-import commandsLua from './commands.lua'
 import { BUCKET_MS, CHUNK } from './library.js'
+import { scripts } from './reads.lua'
 import { keyOfRef, OPEN_LETTERS, RECORD_TEXT_BYTES, readRecord, STATE_LETTERS, withRecords } from './record.js'
 
 /** Maximum number of records that one call of the store examines: a few milliseconds of its time. */
@@ -59,7 +59,7 @@ const COMMANDS = defineReadScript(
       }),
     }),
   },
-  withRecords(commandsLua),
+  withRecords(scripts.commands),
 )
 
 const encoded = (id: string | undefined) => (id === undefined ? '' : encodePart(id))

@@ -1,30 +1,78 @@
 /** The shared-store command dispatcher: admits commands on any node and delivers them from the node with the client. */
-
 import { raceAbort } from '../../async/abort.js'
 import { CLOSE_TIMEOUT_MS, type CloseResult, endWithin } from '../../async/deadline.js'
 import { publishCommands } from '../../contract/channels.js'
+import { type ConnectionRegistry, Instance } from '../../contract/connections.js'
 import type { DeliveryInspector } from '../../contract/delivery.js'
 import type { CommandDispatcher } from '../../contract/delivery-dispatch.js'
-import { DispatcherOptions, readDeliveryBounds, withDeadline } from '../../contract/delivery-rules.js'
+import { DispatcherOptions, readDeliveryBounds, requireIdentity, withDeadline } from '../../contract/delivery-rules.js'
 import type { Inspected } from '../../contract/families.js'
 import { toJson } from '../../contract/json.js'
 import { METADATA_BYTES } from '../../contract/limits.js'
-import { defineOptions, type Input, optionsOf } from '../../contract/options.js'
+import { defineOptions, type Input, optionsOf, parseInput } from '../../contract/options.js'
+import { Refusal } from '../../refusal.js'
+import { shardOf } from '../store/keys.js'
 import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
-import { createAttach } from './attach.js'
 import { createChurnWriter } from './churn.js'
-import { createDispatch } from './dispatch.js'
-import { createEnds } from './ends.js'
+import { createDispatch, createEnds } from './dispatch.js'
 import { createHand } from './hand.js'
 import { createHeartbeat } from './heartbeat.js'
-import { createInboxes } from './inbox.js'
 import { createDeliveryInspector } from './inspector.js'
-import { LegacyStream } from './legacy.js'
-import { createDeliveryLoop, createShardStates, type DeliveryLoop, type Sweep } from './loop.js'
-import { createMailboxes, type Mailboxes } from './mailboxes.js'
+import { createDeliveryLoop, createInboxes, createShardStates, type DeliveryLoop, type Sweep } from './loop.js'
+import { createMailboxes, type LocalWaiter, type Mailboxes } from './mailboxes.js'
 import { NODES } from './nodes.js'
-import { mailboxOfRef } from './record.js'
+import { mailboxOf, mailboxOfRef } from './record.js'
 import { createDeliveryRun, type DeliveryRun } from './run.js'
+import { LegacyStream } from './summary.js'
+
+// Attaches a connection to the mailbox of its client at this node, and replaces the one that was attached before.
+
+interface AttachOptions {
+  store: Store
+  mailboxes: Mailboxes
+  connections: Pick<ConnectionRegistry, 'currentInstance'> | undefined
+  maxWaiters: number
+  maxWaitersPerUser: number
+  isClosed: () => boolean
+}
+
+function createAttach(options: AttachOptions): CommandDispatcher['attach'] {
+  const { store, mailboxes, connections, maxWaiters, maxWaitersPerUser, isClosed } = options
+  return async (given, deliver) => {
+    if (isClosed()) throw new Refusal('closed')
+    const instance = parseInput(Instance, given)
+    requireIdentity(instance)
+    if (typeof deliver !== 'function') throw new Refusal('invalid_input', 'deliver: must be a function')
+    const mailbox = mailboxOf(instance)
+    const shard = shardOf(instance.user_id, await store.claimShards())
+    // Take the order before asking the registry: an instance that takes over afterwards gets a greater order.
+    const order = await mailboxes.order(shard)
+    const current = await connections?.currentInstance(instance)
+    if (connections && current !== instance.instance_id) throw new Refusal('stale_instance')
+    const isFull = mailboxes.size >= maxWaiters || mailboxes.of(instance.user_id) >= maxWaitersPerUser
+    if (isFull && !mailboxes.find(mailbox)) throw new Refusal('capacity_exceeded')
+    const waiter: LocalWaiter = {
+      ...instance,
+      mailbox,
+      shard,
+      order,
+      deliver,
+      queue: [],
+      open: new Set(),
+      isPumping: false,
+    }
+    await mailboxes.attach(waiter)
+    if (isClosed()) {
+      await mailboxes.leave(waiter)
+      throw new Refusal('closed')
+    }
+    return {
+      async detach() {
+        if (mailboxes.isWaiting(waiter)) await mailboxes.leave(waiter)
+      },
+    }
+  }
+}
 
 /** Options of a dispatcher over a shared store, without the store. */
 const OfLegacy = defineOptions({

@@ -1,10 +1,21 @@
 /** Writes the entry of this node in the list of nodes: soon after a change, with every pass, and on close. */
-
 import { createAlarm } from '../../async/timer.js'
-import { runScript } from '../store/script.js'
+import { ignoreReply } from '../store/reply.js'
+import { defineScript, runScript } from '../store/script.js'
 import type { Store } from '../store/store.js'
+import beatLua from './beat.lua'
 import { keptMs, type NodeRecord } from './nodes.js'
-import { BEAT } from './scripts.js'
+
+// The script that writes the entry of a node in the list of nodes. All steps on commands run through library.ts.
+
+/** Maximum number of listed nodes. A deployment has tens; more means that a host generates a new node id at each start. */
+const NODES_MAX = 1_000
+
+export const BEAT = defineScript(
+  'delivery.beat',
+  { args: ['id', 'record', 'kept_ms'], constants: { NODES_MAX }, answer: ignoreReply },
+  beatLua,
+)
 
 /** Changes within this time share one heartbeat. */
 const QUIET_MS = 50

@@ -1,22 +1,209 @@
 /** Reads the dispatcher of a shared store: counts, nodes, scopes and single records, never a payload. */
-import { CommandKey, type DeliveryInspector } from '../../contract/delivery.js'
-import { expiredAt, requireIdentity } from '../../contract/delivery-rules.js'
+import {
+  CommandKey,
+  type DeliveryInspector,
+  DeliveryMailbox,
+  type DeliveryTenant,
+  type MailboxFilter,
+} from '../../contract/delivery.js'
+import { expiredAt, requireIdentity, shownCapacity } from '../../contract/delivery-rules.js'
+import { encodePart, toTimestamp } from '../../contract/ids.js'
+import { type InspectionContext, type Page, type PageQuery, scanLimit } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
+import { count, listOf, parseText, scored } from '../store/reply.js'
 import type { Store } from '../store/store.js'
-import { readPage } from '../table/pages.js'
+import {
+  type IndexPosition,
+  parseToken,
+  type Run,
+  readPage,
+  type Stretch,
+  shardRange,
+  toToken,
+  walkPage,
+} from '../table/pages.js'
 import { defineReadScript, readShard } from '../table/read-script.js'
-import { BadRow } from '../table/rows.js'
+import { BadRow, Millis, readIndex } from '../table/rows.js'
 import { versioned } from '../table/shards.js'
 import { readDeliveryChurn } from './churn.js'
 import { listCommands } from './commands.js'
-import type { LegacyStream } from './legacy.js'
 import { CHUNK } from './library.js'
-import { listMailboxes } from './mailbox-list.js'
 import { NODES } from './nodes.js'
+import { scripts } from './reads.lua'
 import { RECORD_TEXT_BYTES, readRecord, refOf, withRecords } from './record.js'
-import { getScope, listScopes } from './scopes.js'
-import statusLua from './status.lua'
-import { readSummary } from './summary.js'
+import scopeLua from './scope.lua'
+import { type LegacyStream, readSummary } from './summary.js'
+
+// Reads the reservations of each scope of a deployment.
+
+/** Number of scopes that are read at the same time, with one script each: well below the limit of unanswered calls. */
+const ROUND = 100
+
+/** A scope and its position in the list. */
+interface Entry {
+  position: IndexPosition
+  scope: string
+}
+
+/**
+ * Lists the scopes with reservations, shard by shard, in the order of their first reservation. Scopes whose reservations have
+ * all expired are left out, even if no node has removed them yet, so a page may be short.
+ */
+async function listScopes(store: Store, page: PageQuery, ctx: InspectionContext): Promise<Page<DeliveryTenant>> {
+  const shards = await store.shards(ctx)
+  let at: IndexPosition = page.cursor === null ? { shard: 0, sequence: 0 } : parseToken(page.cursor, 0, shards - 1)
+  const bound = scanLimit(ctx)
+  const shown: Entry[] = []
+  let examined = 0
+  let isTruncated = false
+  // Read the current shard first. After its end, read all following shards in parallel.
+  for (let round = 0; at.shard < shards && !isTruncated; round++) {
+    const width = round === 0 ? 1 : Math.min(shards - at.shard, bound - examined)
+    const most = width === 0 ? 0 : Math.min(page.limit - shown.length, Math.floor((bound - examined) / width))
+    const first = at
+    const starts = Array.from({ length: width }, (_, i) => (i === 0 ? first : { shard: first.shard + i, sequence: 0 }))
+    const runs = await Promise.all(starts.map((from) => readIndexOf(store, from, most, ctx)))
+    for (const entries of runs) examined += Math.min(most, entries.length)
+    isTruncated = width === 0
+    for (const entries of runs) {
+      const fits = entries.slice(0, Math.min(most, page.limit - shown.length))
+      shown.push(...fits)
+      isTruncated = entries.length > fits.length
+      at = isTruncated ? (fits.at(-1)?.position ?? at) : { shard: at.shard + 1, sequence: 0 }
+      if (isTruncated) break
+    }
+  }
+  const items: DeliveryTenant[] = []
+  for (let i = 0; i < shown.length; i += ROUND) {
+    const round = shown.slice(i, i + ROUND).map(({ position, scope }) => readScope(store, position.shard, scope, ctx))
+    for (const tenant of await Promise.all(round)) if (tenant.reserved_commands > 0) items.push(tenant)
+  }
+  return { items, next_cursor: isTruncated ? toToken(at) : null, has_more: isTruncated, examined }
+}
+
+/** Returns a scope by its id; `null` if it has no reservations. */
+async function getScope(store: Store, scope: string, ctx: InspectionContext): Promise<DeliveryTenant | null> {
+  const tenant = await readScope(store, await store.shardOf(scope, ctx), scope, ctx)
+  return tenant.reserved_commands > 0 ? tenant : null
+}
+
+/** Reads the scopes of one shard after `from`: one more than `most`, to detect the end. */
+async function readIndexOf(store: Store, from: IndexPosition, most: number, ctx: InspectionContext): Promise<Entry[]> {
+  const { shard, sequence } = from
+  const key = store.key(shard, 'delivery', 'scope-order')
+  const range = ['ZRANGE', key, `(${sequence}`, '+inf', 'BYSCORE', 'LIMIT', '0', String(most + 1), 'WITHSCORES']
+  return scored(await readIndex(store, range, ctx)).map(({ member, score }) => ({
+    position: { shard, sequence: score },
+    scope: decodeURIComponent(member),
+  }))
+}
+
+/** Maximum number of commands, and of list entries, that are examined for one scope: a millisecond or two of the store. */
+const RECORDS_MAX = 1_000
+const ENTRIES_MAX = 20_000
+
+const SCOPE = defineReadScript(
+  {
+    args: ['scope', 'at', 'max_records', 'max_entries'],
+    constants: { CHUNK, RECORD_BYTES: RECORD_TEXT_BYTES },
+    answer: ([live = null, earliest, capacity]) => ({
+      live: count(live),
+      earliest: earliest === '' ? undefined : Millis.safeParse(Number(earliest)).data,
+      capacity: capacity === '' ? Number.NaN : Number(capacity),
+    }),
+  },
+  withRecords(scopeLua),
+)
+
+async function readScope(store: Store, shard: number, scope: string, ctx: InspectionContext): Promise<DeliveryTenant> {
+  const at = await store.time(ctx)
+  const given = { scope: encodePart(scope), at, max_records: RECORDS_MAX, max_entries: ENTRIES_MAX }
+  const { live, earliest, capacity } = await readShard(store, SCOPE, shard, given, ctx)
+  return {
+    scope_id: scope,
+    reserved_commands: live,
+    oldest_deadline_at: earliest === undefined ? null : toTimestamp(earliest),
+    // An invalid value was written by another application.
+    capacity: capacity >= 0 ? shownCapacity(capacity) : null,
+  }
+}
+
+// Lists the mailboxes with an attached client, shard by shard, in the order of their attaches.
+
+/** Maximum number of mailboxes that one call of the store examines: a few milliseconds of its time. */
+const MAILBOXES_MAX = 1_000
+/** Number of entries of the list that are read at a time. */
+const BATCH = 64
+
+const MAILBOXES = defineReadScript(
+  {
+    args: ['after', 'at', 'most', 'wanted', 'user', 'client', 'node'],
+    constants: { BATCH, CHUNK, RECORD_BYTES: RECORD_TEXT_BYTES },
+    answer: ([cut, last, examined, found]) => ({
+      isTruncated: cut === 1,
+      last: Number(last),
+      examined: Number(examined),
+      found: listOf(found).map((one) => listOf(one)),
+    }),
+  },
+  withRecords(scripts.mailboxes),
+)
+
+/** Decodes a part of a key. Returns it unchanged if it is not a valid encoding, as in keys of another application. */
+function decoded(part: string | null): string | null {
+  try {
+    return part === null ? null : decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}
+
+async function readStretch(
+  store: Store,
+  filter: MailboxFilter,
+  { shard, sequence }: IndexPosition,
+  { wanted, budget }: Stretch,
+  ctx: InspectionContext,
+): Promise<Run<DeliveryMailbox>> {
+  const now = await store.time(ctx)
+  const [user, client, node] = [filter.user_id, filter.client_id, filter.node_id].map((id) => encodePart(id ?? '')) as [
+    string,
+    string,
+    string,
+  ]
+  const given = { after: sequence, at: now, most: Math.min(budget, MAILBOXES_MAX), wanted, user, client, node }
+  const { found, last, examined, isTruncated } = await readShard(store, MAILBOXES, shard, given, ctx)
+  const entries: Run<DeliveryMailbox>['entries'] = found.map(
+    ([score, userPart, clientPart, instance, at, since, waiting]) => {
+      const attachedAt = Millis.safeParse(Number(since || Number.NaN))
+      const read = DeliveryMailbox.safeParse({
+        user_id: decoded(parseText(userPart)),
+        client_id: decoded(parseText(clientPart)),
+        instance_id: parseText(instance) || null,
+        node_id: decoded(parseText(at)) || null,
+        attached_at: attachedAt.success ? toTimestamp(attachedAt.data) : null,
+        waiting_commands: count(waiting ?? null),
+      })
+      if (!read.success) store.onError(new BadRow(`Invalid mailbox in shard ${shard}`), ctx)
+      return { position: { shard, sequence: Number(score) }, record: read.data, isBad: !read.success }
+    },
+  )
+  // The next page continues after the last examined mailbox, not after the last match.
+  if (last !== entries.at(-1)?.position.sequence)
+    entries.push({ position: { shard, sequence: last }, record: undefined, isBad: false })
+  return { shard, entries, examined, isTruncated }
+}
+
+/** Returns a page of the mailboxes with an attached client. @throws Refusal as `walkPage`. */
+async function listMailboxes(
+  store: Store,
+  filter: MailboxFilter,
+  page: PageQuery,
+  ctx: InspectionContext,
+): Promise<Page<DeliveryMailbox>> {
+  const reach = shardRange(filter.user_id, await store.shards(ctx))
+  return walkPage(reach, page, ctx, (from, stretch) => readStretch(store, filter, from, stretch, ctx))
+}
 
 const NAME = 'delivery'
 
@@ -26,7 +213,7 @@ const STATUS = defineReadScript(
     constants: { CHUNK, RECORD_BYTES: RECORD_TEXT_BYTES },
     answer: ([record = null]) => record,
   },
-  withRecords(statusLua),
+  withRecords(scripts.status),
 )
 
 /** @param legacy An older command stream to include in the summary. */

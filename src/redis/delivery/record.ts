@@ -46,7 +46,8 @@ const withPlaces = (lua: string): string =>
   })
 
 /** Fills in the formats and field indexes in Lua that reads or writes records and waiters. */
-export const withRecords = (lua: string): string =>
+export const withRecords = (lua: string | undefined): string | undefined =>
+  lua &&
   withPlaces(
     lua
       .replaceAll('{{RECORD}}', `'${'s'.repeat(RECORD_FIELDS.length)}'`)

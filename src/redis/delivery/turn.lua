@@ -1,13 +1,10 @@
 -- One run: the steps that a node batches for a shard in one turn of its event loop, in one call. This is the function of the
 -- delivery library.
 --@include ./state.lua
---@include ./record.lua
 --@include ./mailbox.lua
 --@include ./ending.lua
---@include ./retention.lua
 --@include ./admission.lua
---@include ./words.lua
---@include ./waiters.lua
+--@include ./clients.lua
 --@include ./pass.lua
 
 local STEPS = {

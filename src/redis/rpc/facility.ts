@@ -20,8 +20,7 @@ import { shardOf } from '../store/keys.js'
 import { runInShards, runScript } from '../store/script.js'
 import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
 import { createRpcInspector, encodeReply } from './inspector.js'
-import { createPendingCalls } from './pending.js'
-import { COUNT_LATE, OPEN_CALL, SETTLE_CALL, WITHDRAW_CALL } from './scripts.js'
+import { COUNT_LATE, createPendingCalls, OPEN_CALL, SETTLE_CALL, WITHDRAW_CALL } from './pending.js'
 
 /** Options of `createRedisRpcCorrelator`. */
 export type RedisRpcCorrelatorOptions = StoreOptions & RpcOptions

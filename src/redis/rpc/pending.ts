@@ -3,13 +3,64 @@
  */
 import { CLOSE_TIMEOUT_MS, type CloseResult, endWithin } from '../../async/deadline.js'
 import { createTicker } from '../../async/timer.js'
-import type { RpcCounters } from '../../contract/rpc.js'
+import { ENDED_CALL_KEPT_MS, ENDED_CALLS_MAX, ENDED_CALLS_PER_USER_MAX, type RpcCounters } from '../../contract/rpc.js'
 import { Refusal } from '../../refusal.js'
 import { listen } from '../store/listener.js'
-import { runScript, toUnavailable } from '../store/script.js'
+import { ignoreReply, parseFlag, parseText } from '../store/reply.js'
+import { defineScript, runScript, toUnavailable } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import { decodeReply } from './inspector.js'
-import { WITHDRAW_CALL } from './scripts.js'
+import { scripts } from './rpc.lua'
+
+// The scripts of the correlator: pending calls, and the one reply to each, on whichever node it arrives.
+
+const CONSTANTS = { ENDED_CALLS_MAX, ENDED_CALLS_PER_USER_MAX, ENDED_CALL_KEPT_MS }
+
+/** Opens a call with a `timeout` in ms. */
+export const OPEN_CALL = defineScript(
+  'rpc.open',
+  { args: ['id', 'fields', 'timeout', 'max_pending', 'max_per_user'], constants: CONSTANTS, answer: ignoreReply },
+  scripts.open,
+)
+
+/**
+ * Ends a call with its reply. `has_sender`: 1 if the reply names its sender, whose `instance` may be ''; `name`: the
+ * name of this reply; `how`: the outcome of the call. `counts_late`: 1 if no other shard is queried that might have the
+ * call.
+ */
+export const SETTLE_CALL = defineScript(
+  'rpc.settle',
+  {
+    args: ['id', 'reply', 'how', 'has_sender', 'user', 'client', 'instance', 'name', 'counts_late'],
+    constants: CONSTANTS,
+    answer: (reply) => (reply === 'settled' || reply === 'foreign' ? reply : 'late'),
+  },
+  scripts.settle,
+)
+
+/** Counts a reply to a call that no shard knows. */
+export const COUNT_LATE = defineScript(
+  'rpc.late',
+  { args: ['name'], constants: CONSTANTS, answer: ignoreReply },
+  scripts.late,
+)
+
+/**
+ * Removes a call, with `how` as its outcome, or only reads it if `how` is ''. Returns its reply if there is one. The
+ * reply is kept until it expires or was received: a node that lost it reads it again.
+ */
+export const WITHDRAW_CALL = defineScript(
+  'rpc.withdraw',
+  { args: ['id', 'attempt', 'how'], constants: CONSTANTS, answer: parseText },
+  scripts.withdraw,
+)
+
+/** Removes calls past their deadline, whose node has died, and expired ended calls, for the loop of a node. Returns whether there is more. */
+export const SWEEP_CALLS = defineScript(
+  'rpc.sweep',
+  { args: [], constants: CONSTANTS, answer: parseFlag, freesMemory: true },
+  scripts.sweep,
+)
 
 // Detects replies to this node's calls: a signal channel per node, and a check every second for signals that a lost
 // connection missed.
@@ -19,7 +70,7 @@ const POLL_MS = 1_000
 /** Maximum number of replies that are checked at the same time. */
 const POLL_MAX = 32
 
-export interface Replies {
+interface Replies {
   /** Subscribes in `shard`. Resolves when signals are received there. Never rejects: the checks find replies too. */
   listen(shard: number): Promise<void>
   /** Starts checking for the reply to a call, until `forget`. */

@@ -1,3 +1,4 @@
+--@part calls
 -- Writes may arrive twice, because a client sends them again. An opening is known by its attempt,
 -- `calls:over:<attempt>` once it has ended; a reply by its name, `calls:by:<id>`, or `calls:dropped:<name>` where it
 -- was dropped. An id may be opened again before the reply to it is read: `calls:reply-to:<id>` is the attempt that the
@@ -64,3 +65,71 @@ local function drop_reply(name, why)
   if redis.call('SET', K(t, 'dropped', name), 1, 'NX', 'PX', NAMED_MS) then tally(why) end
   return why
 end
+
+--@script open
+--@include calls
+
+sweep_calls()
+local state = cjson.decode(fields)
+local was = load(t, id)
+if was and was.attempt ~= state.attempt then return refuse('command_conflict') end
+if was or redis.call('EXISTS', K(t, 'over', state.attempt)) == 1 then return now end
+if redis.call('ZCARD', K(t, 'all')) >= tonumber(max_pending) then return refuse('capacity_exceeded') end
+if redis.call('ZCARD', K(t, 'user_id', state.user_id)) >= tonumber(max_per_user) then return refuse('capacity_exceeded') end
+-- Deletes the reply to an earlier call of this id.
+redis.call('DEL', K(t, 'reply', id), K(t, 'reply-to', id), K(t, 'by', id))
+state.started_at, state.deadline_at = now, now + timeout
+state.ix = { { 'user_id', state.user_id } }
+put(t, id, nil, state, '{}', state.deadline_at)
+tally('opened')
+return now
+
+--@script settle
+--@include calls
+
+-- How long a reply is kept for the node that opened the call, in ms: longer than a lost connection and a poll take.
+local REPLY_MS = 60000
+
+local function is_foreign(call)
+  if call.user_id ~= user or call.client_id ~= client then return true end
+  return call.instance_id ~= cjson.null and instance ~= '' and call.instance_id ~= instance
+end
+local call = load(t, id)
+if redis.call('GET', K(t, 'by', id)) == name then return 'settled' end
+if not call or call.deadline_at <= now then return counts_late == '1' and drop_reply(name, 'late') or 'late' end
+if has_sender == '1' and is_foreign(call) then return drop_reply(name, 'foreign') end
+end_call(id, how, call)
+if call.attempt then
+  redis.call('SET', K(t, 'over', call.attempt), 1, 'PX', NAMED_MS)
+  redis.call('SET', K(t, 'reply-to', id), call.attempt, 'PX', REPLY_MS)
+end
+redis.call('SET', K(t, 'by', id), name, 'PX', NAMED_MS)
+redis.call('SET', K(t, 'reply', id), reply, 'PX', REPLY_MS)
+redis.call('SPUBLISH', K(t, 'signals', call.node), id)
+return 'settled'
+
+--@script withdraw
+--@include calls
+
+local call = load(t, id)
+if how ~= '' then
+  if call and call.attempt == attempt then end_call(id, how, call) end
+  redis.call('SET', K(t, 'over', attempt), 1, 'PX', NAMED_MS)
+end
+if redis.call('GET', K(t, 'reply-to', id)) ~= attempt then return nil end
+return redis.call('GET', K(t, 'reply', id))
+
+--@script late
+--@include calls
+
+drop_reply(name, 'late')
+
+--@script sweep
+--@include calls
+
+sweep_calls()
+-- Ended calls are placed by their time, ten places per millisecond.
+local e, expired = 'ended-calls', 10 * (now - {{ENDED_CALL_KEPT_MS}})
+for _, id in ipairs(redis.call('ZRANGE', K(e, 'all'), '-inf', expired, 'BYSCORE', 'LIMIT', 0, SWEEP_CALLS)) do drop(e, id) end
+local due = redis.call('ZCOUNT', K(t, 'leaves'), '-inf', now) + redis.call('ZCOUNT', K(e, 'all'), '-inf', expired)
+return due > 0 and 1 or 0

@@ -1,3 +1,0 @@
---@include ./calls.lua
-
-drop_reply(name, 'late')
