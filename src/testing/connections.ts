@@ -298,11 +298,12 @@ export function fakeRegistry(world: ConnectionWorld): RegistryInspector | undefi
   return {
     listConnections: (filter, page) => fakePage(toConnection, world.connections, filter, page),
     getConnection: (connection_id) => find(toConnection, world.connections, { connection_id }),
-    currentInstances: (clients) =>
-      clients.map(
-        ({ user_id, client_id }) =>
-          find(toConnection, world.connections, { user_id, client_id, status: 'connected' })?.instance_id ?? null,
-      ),
+    currentInstances(clients) {
+      const current = new Map<string, string>()
+      for (const { user_id, client_id, status, instance_id } of connections().reverse())
+        if (status === 'connected') current.set(`${user_id}\n${client_id}`, instance_id)
+      return clients.map(({ user_id, client_id }) => current.get(`${user_id}\n${client_id}`) ?? null)
+    },
     ...(world.actions && {
       listActions: (filter, page) => pageOfActions(wholeRecords(toAction, world.actions), connections(), filter, page),
     }),

@@ -251,21 +251,21 @@ export const INSTANCE: Instance = { ...CLIENT, instance_id: 'instance-1' }
 /** Returns one page of the records that match `filter`, in the given order, or reversed for newest first. */
 export function fakePage<T extends object>(
   toRecord: Make<T>,
-  given: readonly Partly<T>[] | undefined,
+  given: readonly Partly<T>[] = [],
   filter: object,
   page: PageQuery,
 ): Page<T> {
-  const start = parseSequence(page.cursor)
-  const end = start + page.limit
-  const isFiltered = Object.values(filter).some((value) => value !== undefined)
-  // Without a filter only the page is created: a walk may request thousands of pages.
-  const found = isFiltered ? wholeRecords(toRecord, given).filter(matcherOf({ ...filter })) : undefined
-  const all = (found ?? given ?? []).length
-  const has_more = end < all
-  const [from, to] = page.order === 'newest' ? [Math.max(0, all - end), Math.max(0, all - start)] : [start, end]
-  const items = found?.slice(from, to) ?? wholeRecords(toRecord, given, from, to)
-  if (page.order === 'newest') items.reverse()
-  return { items, next_cursor: has_more ? String(end) : null, has_more }
+  const matches = matcherOf({ ...filter })
+  const items: T[] = []
+  // Only what a page passes is created: a walk may request thousands of pages.
+  for (let passed = parseSequence(page.cursor); passed < given.length; passed++) {
+    const at = page.order === 'newest' ? given.length - 1 - passed : passed
+    const [record] = wholeRecords(toRecord, given, at, at + 1) as [T]
+    if (!matches(record)) continue
+    if (items.length === page.limit) return { items, next_cursor: String(passed), has_more: true }
+    items.push(record)
+  }
+  return { items, next_cursor: null, has_more: false }
 }
 
 /** Returns the first record that matches `key`. */

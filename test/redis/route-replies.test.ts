@@ -216,6 +216,8 @@ describeRedis('a route with one missing reply', () => {
     const outcomes = { refused: 0, less: 0, whole: 0 }
     const wrong: string[] = []
     const inTurn = createTurns(AT_ONCE)
+    // Few at a time: parts that the router reads for a second at most must come, on a busy machine too.
+    const undisturbed = createTurns(3)
     /** Once the scripts are known to the store, and on a machine that has time. */
     const truthOf = async (path: string) => {
       await ask(path, patient)
@@ -243,14 +245,14 @@ describeRedis('a route with one missing reply', () => {
       const isWhole = answer.status === truth.status && plain(answer.body) === plain(truth.body)
       outcomes[answer.status >= 500 ? 'refused' : isWhole ? 'whole' : 'less']++
     }
+    const paths = Object.values(ASKED).flat()
+    const truths = await Promise.all(
+      paths.map(async (path) => ({ path, truth: await undisturbed(() => soon(() => truthOf(path))) })),
+    )
     await Promise.all(
-      Object.values(ASKED)
-        .flat()
-        .map(async (path) => {
-          const truth = await inTurn(() => soon(() => truthOf(path)))
-          const cases = truth.sent.flatMap((one) => CASES.map((each) => inTurn(() => meet(path, truth, one, each))))
-          await Promise.all(cases)
-        }),
+      truths.flatMap(({ path, truth }) =>
+        truth.sent.flatMap((one) => CASES.map((each) => inTurn(() => meet(path, truth, one, each)))),
+      ),
     )
     expect(wrong).toEqual([])
     // What nothing happens to proves nothing.
