@@ -1,10 +1,9 @@
 /** The browser-windows family: windows that hold contexts, their capacity and their state. */
 import * as z from 'zod'
 import { Ownership } from './contexts.js'
-import { orUnknown } from './counts.js'
 import { type Family, foldUsers } from './family.js'
 import { filterBy, Id, idField, Timestamp } from './ids.js'
-import { addNames, countOne, type FoldedPart, type UserIndex } from './observation.js'
+import { addNames, countOne, type FoldedPart, orUnknown, type UserIndex } from './observation.js'
 import { inputObject } from './options.js'
 import type { Awaitable, Indexed, InspectionContext, Page, PageQuery } from './page.js'
 

@@ -10,9 +10,9 @@ import {
   reportedAttributes,
 } from '../contract/browser-windows.js'
 import { PresenceOptions } from '../contract/contexts.js'
-import { UNKNOWN } from '../contract/counts.js'
 import type { Inspected } from '../contract/families.js'
 import { toTimestamp } from '../contract/ids.js'
+import { UNKNOWN } from '../contract/observation.js'
 import { type Clocked, parseInput, readOptions, withClock } from '../contract/options.js'
 import { scanLimit } from '../contract/page.js'
 import { countedBy } from './table/field-index.js'

@@ -2,8 +2,8 @@
 
 import { BadRecord } from '../contract/bad-record.js'
 import type { SourceName } from '../contract/capabilities.js'
-import { type CountedFields, countBy } from '../contract/counts.js'
 import { FAMILIES, type FamilyName, type Inspectors, type Present } from '../contract/families.js'
+import { type CountedFields, countBy } from '../contract/observation.js'
 import type { Awaitable, Indexed } from '../contract/page.js'
 import { budgetOf, type ViewContext, type WalkedEntries, walkEntries } from '../views/reading.js'
 

@@ -1,5 +1,5 @@
 /** Contract of exact counts: equal to the counts of a walk, with every enum value present. */
-import { UNKNOWN } from '../contract/counts.js'
+import { UNKNOWN } from '../contract/observation.js'
 import type { Awaitable, Indexed, InspectionContext, Page, PageQuery } from '../contract/page.js'
 import { CONTEXT, checkEqual, notTested, type Promised } from './expect.js'
 import { filtersIn, type MakeInspector, walk } from './lists.js'

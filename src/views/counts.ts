@@ -19,10 +19,10 @@ import {
   type WindowCounts,
   type WindowKey,
 } from '../contract/contexts.js'
-import { type Counted, type CountedFields, countBy, UNKNOWN } from '../contract/counts.js'
 import { type DeliveryInspector, DeliveryNode } from '../contract/delivery.js'
 import type { Inspectors } from '../contract/families.js'
 import { Timestamp, toTimestamp } from '../contract/ids.js'
+import { type Counted, type CountedFields, countBy, UNKNOWN } from '../contract/observation.js'
 import { type Awaitable, type Indexed, type InspectionContext, type PageQuery, withSignal } from '../contract/page.js'
 import { Refusal } from '../refusal.js'
 import {

@@ -1,6 +1,6 @@
 /** Entries by the value of one field, each value with its own sequence index and tally, for filtered lists and counts. */
 
-import { UNKNOWN } from '../../contract/counts.js'
+import { UNKNOWN } from '../../contract/observation.js'
 import type { Order } from '../../contract/page.js'
 import { byNumber, OrderedIndex } from './ordered-index.js'
 

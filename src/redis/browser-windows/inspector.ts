@@ -8,7 +8,7 @@ import {
   type BrowserWindowRegistryInspector,
   foldWindow,
 } from '../../contract/browser-windows.js'
-import { countBy } from '../../contract/counts.js'
+import { countBy } from '../../contract/observation.js'
 import type { Store } from '../store/store.js'
 import { countAll, readPage } from '../table/pages.js'
 import { getRecord, Millis, type TableReader, timestampOf } from '../table/rows.js'

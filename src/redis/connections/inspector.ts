@@ -21,9 +21,9 @@ import {
   MINUTE_MS,
   type RegistryInspector,
 } from '../../contract/connections.js'
-import { countBy } from '../../contract/counts.js'
 import { compareIds, Reason, toTimestamp } from '../../contract/ids.js'
 import { PAGE_MAX } from '../../contract/limits.js'
+import { countBy } from '../../contract/observation.js'
 import {
   type Indexed,
   type InspectionContext,
@@ -44,7 +44,7 @@ import { BadRow, getRecord, locateRows, TURN_ROWS, timestampOf, yieldTurn } from
 import { allShards, readShards, shareOut, versioned } from '../table/shards.js'
 import { readSpans, SPAN_MAX } from '../table/spans.js'
 import { listUserIds, observeUsers } from '../table/users.js'
-import eventsLua from './events.lua'
+import { scripts } from './connections.lua'
 import { CONNECTIONS, endOf, readCurrentInstances } from './format.js'
 
 // Reads the newest events of all connections out of their records: no write stores an event.
@@ -65,7 +65,7 @@ const EVENTS = defineReadScript(
         .filter(({ place }) => Number.isFinite(place)),
     }),
   },
-  eventsLua,
+  scripts.events,
 )
 
 /** Position of an event in the list: newest place first, then by shard, connects before ends, greatest id first. */

@@ -12,7 +12,7 @@ import {
   type WindowCounts,
   type WindowKey,
 } from '../../contract/contexts.js'
-import { countBy } from '../../contract/counts.js'
+import { countBy } from '../../contract/observation.js'
 import { type Indexed, type InspectionContext, scanLimit } from '../../contract/page.js'
 import { shardOf } from '../store/keys.js'
 import type { Store } from '../store/store.js'

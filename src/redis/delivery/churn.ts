@@ -15,7 +15,7 @@ import { count, parseFlag, sumCounts } from '../store/reply.js'
 import { defineScript, runScript } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import { minutesReader } from '../table/read-script.js'
-import churnLua from './churn.lua'
+import { scripts } from './nodes.lua'
 import { readSummary } from './summary.js'
 
 /** Maximum number of entries of a minute: some hundreds of nodes. */
@@ -34,7 +34,7 @@ const WRITE = defineScript(
     answer: parseFlag,
     anyTime: true,
   },
-  churnLua,
+  scripts.churn,
 )
 
 /** Everything is in one shard. */

@@ -3,7 +3,7 @@ import { createAlarm } from '../../async/timer.js'
 import { ignoreReply } from '../store/reply.js'
 import { defineScript, runScript } from '../store/script.js'
 import type { Store } from '../store/store.js'
-import beatLua from './beat.lua'
+import { scripts } from './nodes.lua'
 import { keptMs, type NodeRecord } from './nodes.js'
 
 // The script that writes the entry of a node in the list of nodes. All steps on commands run through library.ts.
@@ -14,7 +14,7 @@ const NODES_MAX = 1_000
 export const BEAT = defineScript(
   'delivery.beat',
   { args: ['id', 'record', 'kept_ms'], constants: { NODES_MAX }, answer: ignoreReply },
-  beatLua,
+  scripts.beat,
 )
 
 /** Changes within this time share one heartbeat. */

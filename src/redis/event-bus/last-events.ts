@@ -6,14 +6,14 @@ import { listOf, parseText } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { defineReadScript, readShard } from '../table/read-script.js'
 import { readShards } from '../table/shards.js'
-import lastEventsLua from './last-events.lua'
+import { scripts } from './topic.lua'
 
 /** Returns the user in a topic's name, encoded as it is there. */
 const userOf = (topic: string) => /^users\/([^/]+)\//.exec(topic)?.[1] ?? ''
 
 const LAST = defineReadScript(
   { args: [], rest: 'topics', answer: ([found]) => listOf(found).map(parseText) },
-  lastEventsLua,
+  scripts.last_events,
 )
 
 const NOTED = /^(\S+) ([^\p{Cc}]*):(0|[1-9][0-9]{0,15})$/u

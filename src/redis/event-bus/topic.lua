@@ -97,3 +97,11 @@ for i = 1, #known, 3 do
   found[#found + 1] = spoilt
 end
 return found
+
+--@script last_events
+local found = {}
+for i, topic in ipairs(topics) do
+  local of = K('bus', 'last', string.match(topic, '^users/([^/]+)/') or '')
+  found[i] = (read('HMGET', of, topic) or {})[1] or false
+end
+return { foreign, found }

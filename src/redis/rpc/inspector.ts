@@ -36,7 +36,7 @@ import {
 import { allShards, versioned } from '../table/shards.js'
 import { readSpan, type Scores, SPAN_MAX, scoreOf } from '../table/spans.js'
 import { listUserIds, observeUsers } from '../table/users.js'
-import summaryLua from './summary.lua'
+import { scripts } from './rpc.lua'
 
 // Formats of a stored pending call and its reply. A reply is JSON; a refusal of this library stays a refusal, and an
 // Error stays an Error.
@@ -232,7 +232,7 @@ const SUMMARY = defineReadScript(
       oldest: strings(ids).map((id, i) => ({ id, value: listOf(rows)[i] ?? null })),
     }),
   },
-  summaryLua,
+  scripts.summary,
 )
 
 async function partOf(store: Store, shard: number, now: number, ctx: InspectionContext) {

@@ -17,7 +17,7 @@ import { defineListing, type Listed, readListed, reportBadRecord } from '../tabl
 import { defineReadScript, readShard } from '../table/read-script.js'
 import { FOREIGN, Millis, readIndex } from '../table/rows.js'
 import { allShards, readShards, versioned } from '../table/shards.js'
-import { scripts } from './lists.lua'
+import { scripts } from './sessions.lua'
 
 // Formats of a stored session and its shares.
 

@@ -13,7 +13,7 @@ import type { Store } from '../store/store.js'
 import { CUT_BYTES, defineListing, type Listed, readListed, reportBadRecord } from '../table/listed.js'
 import { FOREIGN, readIndex } from '../table/rows.js'
 import { isLost, versioned } from '../table/shards.js'
-import listLua from './list.lua'
+import { scripts } from './sites.lua'
 
 // Format of a stored site.
 
@@ -43,7 +43,7 @@ const SITES: Listed<SiteRow> = {
   name: 'sites',
   kind: 'site',
   indexes: ['owner'],
-  script: defineListing(listLua, { CUT_BYTES, FOREIGN }),
+  script: defineListing(scripts.list, { CUT_BYTES, FOREIGN }),
   read: readSiteRow,
 }
 

@@ -1,3 +1,12 @@
+--@script beat
+--@include ../store/tables.lua
+local t = 'nodes'
+sweep(t)
+put(t, id, load(t, id), { node_id = id, updated_at = now, ix = { { 'node_id', id } } }, record, now + tonumber(kept_ms))
+if redis.call('ZCARD', K(t, 'all')) > {{NODES_MAX}} then drop(t, redis.call('ZRANGE', K(t, 'leaves'), 0, 0)[1]) end
+return now
+
+--@script churn
 -- Stores the counts of a node for some minutes, and the number of open commands in the current one. `churn:<minute>` is a
 -- sorted set whose scores are counts. Its members are `watched`, `admitted` and `ended:<state>`, each followed by
 -- ` <life> <node>`, and `open:<state>`. The counts are totals since the node process started (its life), so a repeated or late
