@@ -14,8 +14,9 @@ export interface BullmqJob {
   readonly id: string
   /** Name of the job. */
   readonly name: string
-  /** The payload. Only the ids returned by `identify` leave the process. */
-  readonly data: unknown
+  /** The payload, of the type that your queue gives it. Only the ids returned by `identify` leave the process. */
+  // biome-ignore lint/suspicious/noExplicitAny: only the host knows its type, and BullMQ's own `Job` has `any` too
+  readonly data: any
 }
 
 /** The owner of a job. A missing value or `null` means unknown. */

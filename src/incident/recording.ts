@@ -295,12 +295,14 @@ export function openRecording(segments: readonly Segment[]): Recording {
     const wanted = Math.min(Math.max(instant ?? reached, (first as Indexed).from), reached)
     const indexed = index.findLast(({ from }) => from <= wanted) as Indexed
     const incident = replaySegment(indexed, wanted)
+    // Of an instant within a gap, nothing is known but what was last observed before it.
+    const observed = gaps.find(([a, b]) => a < wanted && wanted < b)?.[0] ?? wanted
     const { node, observer } = incident.clocks
     const apart = Date.parse(observer.to) - Date.parse((node ?? observer).to)
     const by = (ms: number) => ({ from: toTimestamp(ms), to: toTimestamp(ms) })
     return {
       ...incident,
-      clocks: { node: node && by(wanted), observer: by(wanted + apart) },
+      clocks: { node: node && by(observed), observer: by(observed + apart) },
       recording: {
         from: toTimestamp((first as Indexed).from),
         to: toTimestamp(reached),

@@ -79,6 +79,10 @@ describe('openRecording', () => {
     expect(idsIn(recording.at(NOW + 200_000))).toEqual(['conn-9', 'conn-2'])
     expect(idsIn(recording.at(NOW + 300_000))).toHaveLength(6)
     expect(recording.at(null).recording?.gaps).toEqual([{ from: at(10), to: at(300) }])
+    // Answers within the gap are of the last instant that was observed.
+    const within = recording.at(NOW + 200_000)
+    const { node, observer } = within.clocks
+    expect([(node ?? observer).to, within.recording?.at]).toEqual([at(10), at(200)])
   })
 
   it('has no gap between a segment and its continuation, and one where recording paused within a segment', () => {

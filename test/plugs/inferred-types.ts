@@ -167,11 +167,12 @@ export function ofBullmq() {
     identify(job) {
       // @ts-expect-error a job has no such property
       job.nonsense
-      // @ts-expect-error nothing is known of a payload
-      job.data.user
-      return { user_id: job.name }
+      // Only you know your payloads.
+      return { user_id: job.data.user }
     },
   })
+  const whose = ({ data }: { data: { user: string } }) => ({ user_id: data.user })
+  createBullmqInspectors({ queues, identify: whose })
   // @ts-expect-error a user id is a string
   createBullmqInspectors({ queues, identify: () => ({ user_id: 1 }) })
   // @ts-expect-error the names of queues are no queues
