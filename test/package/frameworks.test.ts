@@ -16,8 +16,8 @@ const FRAMEWORKS: Record<string, Call> = {
     (handle as (input: object) => unknown)({ event: { request }, resolve: () => new Response(null, { status: 404 }) }),
   'app/routes/ops.$.js': ({ loader }, request) => (loader as (input: object) => unknown)({ request, params: {} }),
   'src/pages/ops/[...path].js': ({ GET }, request) => (GET as (input: object) => unknown)({ request, params: {} }),
-  'server/routes/ops/[...path].js': (module, request) =>
-    (module.default as (event: object) => unknown)({ request }),
+  'server/routes/ops/[...path].js': (module, request) => (module.default as (event: object) => unknown)({ request }),
+  'routes/ops/[...path].js': (module, request) => (module.default as (event: object) => unknown)({ req: request }),
   'elysia.mjs'({ ops }, request) {
     let route: ((context: object) => unknown) | undefined
     ;(ops as (app: object) => unknown)({ get: (_path: string, handler: typeof route) => (route = handler) })

@@ -129,6 +129,15 @@ describe('the documents', () => {
     expect(shown).toBe(directionTable())
   })
 
+  it('name the versions of the frameworks whose projects are built', () => {
+    const versions = textOf('tools/frameworks/projects.mjs').matchAll(
+      /(?:next|@sveltejs\/kit|react-router|@remix-run\/dev|astro|nuxt|nitropack|nitro|elysia)'?: '([\d.]+)'/g,
+    )
+    const built = [...versions].map(([, version]) => version as string)
+    expect(built).toHaveLength(9)
+    expect(built.filter((version) => !textOf('docs/frameworks.md').includes(`${version}`))).toEqual([])
+  })
+
   it.each(documents)('%s names no file of the repository that is not there', (path) => {
     const named = [...textOf(path).matchAll(/`((?:src|test|tools|bench|examples|docs)\/[\w./-]+)`/g)]
     // A project of a reader is laid out as that folder is.

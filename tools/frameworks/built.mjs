@@ -115,7 +115,7 @@ export async function checkBuilt({ only = Object.keys(PROJECTS), keep }) {
       const definition = PROJECTS[name]
       try {
         install(project, definition.packages, join(folder, filename))
-        for (const base of ['', '/shop']) {
+        for (const base of definition.bases ?? ['', '/shop']) {
           writeProject(project, definition, base)
           if (definition.build) await build(project, definition.build)
           await runAndCheck(project, definition.start, base)

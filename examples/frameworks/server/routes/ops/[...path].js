@@ -1,4 +1,4 @@
-/** Nuxt and Nitro: `server/routes/ops/[...path].js`. Nitro imports the two functions of h3 by itself. */
+/** Nuxt and Nitro 2: `server/routes/ops/[...path].js`. Nitro imports the two functions of h3 by itself. */
 
 // #region mount
 import { answer } from '../../../relay.mjs'
