@@ -9,7 +9,15 @@ import { DeliveryCommand } from '../contract/delivery.js'
 import type { Inspectors, Present } from '../contract/families.js'
 import { idField } from '../contract/ids.js'
 import { PAGE_MAX } from '../contract/limits.js'
-import { type Awaitable, type InspectionContext, type Page, type PageQuery, withSignal } from '../contract/page.js'
+import {
+  type Awaitable,
+  type InspectionContext,
+  type Page,
+  type PageQuery,
+  scanLimit,
+  withScanBudget,
+  withSignal,
+} from '../contract/page.js'
 import { EndedCall, PendingCall } from '../contract/rpc.js'
 import { SessionRow } from '../contract/sessions.js'
 import { SiteRow } from '../contract/sites.js'
@@ -23,8 +31,8 @@ import { listUsers } from './users.js'
 
 /** Hits of one kind that a search lists at most. */
 const HITS_MAX = 20
-/** Entries that one lookup without an index may examine. */
-const LOOKUP_ENTRIES = 2_000
+/** Entries that one lookup without an index may examine, whatever the number of records. */
+const LOOKUP_ENTRIES = 1_000
 
 /** What a hit is. */
 export const HitKind = z
@@ -280,7 +288,8 @@ async function findUsers(inspectors: Present, q: string, view: ViewContext): Pro
 
 /** Actions that connected clients offer and whose names begin with the text. */
 async function findActions({ registry }: Present, q: string, view: ViewContext): Promise<LookupResult> {
-  const { items, completeness } = await listActions(registry, { name_prefix: q }, NAME_PAGE, view)
+  const within = { ...view, ctx: withScanBudget(view.ctx, Math.min(scanLimit(view.ctx), LOOKUP_ENTRIES)) }
+  const { items, completeness } = await listActions(registry, { name_prefix: q }, NAME_PAGE, within)
   const hits = items.slice(0, HITS_MAX).map(({ name }): Hit => {
     const route = requestOf('/actions', { name_prefix: name })
     return { kind: 'action', id: name, match: matchOf(name, q), user_id: null, route }

@@ -335,7 +335,34 @@ describe('/findings/summary', () => {
     const { of, completeness } = await summaryOf({ calls }, { limits: { examined: 100 } })
     expect(of('call_overdue')).toMatchObject({ count: 50, exact: false })
     expect(completeness.truncated_sources).toEqual(['rpc'])
-    expect((await summaryOf({ calls })).of('call_overdue')).toMatchObject({ count: 300, exact: true })
+    expect((await summaryOf({ calls: calls.slice(0, 150) })).of('call_overdue')).toMatchObject({
+      count: 150,
+      exact: true,
+    })
+  })
+
+  it('reads the first 200 records of each list, however long it is', async () => {
+    const reads = async (size: number) => {
+      const calls = Array.from({ length: size }, (_, i) =>
+        call({ correlation_id: `call-${i}`, instance_id: 'inst-0', deadline_at: PAST, overdue: i < 20 }),
+      )
+      const all = createFakeInspectors({ connections: [desk], calls })
+      const read: string[] = []
+      const { router } = createWatched({ inspectors: all }, ({ name, proceed }) => {
+        read.push(name)
+        return proceed()
+      })
+      return { read, body: FindingSummary.parse((await get(router, '/findings/summary')).body) }
+    }
+    const [small, large] = [await reads(600), await reads(6_000)]
+    expect(large.read).toEqual(small.read)
+    for (const { body } of [small, large]) {
+      const of = (kind: FindingKind) => body.kinds.find((group) => group.kind === kind)
+      expect(of('call_to_superseded_instance')).toMatchObject({ count: 200, exact: false })
+      // Its own list has one page.
+      expect(of('call_overdue')).toMatchObject({ count: 20, exact: true })
+      expect(body.completeness.truncated_sources).toEqual(['rpc'])
+    }
   })
 
   it('counts the kinds of other sources where one source has more than a request may read', async () => {

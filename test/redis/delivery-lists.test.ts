@@ -1,6 +1,7 @@
 /** The lists of commands in a store: overwritten records, and the permissions of an observer. */
 import { expect, it, onTestFinished } from 'vitest'
-import type { CommandFilter, DeliveryInspector } from '../../src/contract/delivery.js'
+import type { CommandFilter, DeliveryCommand, DeliveryInspector } from '../../src/contract/delivery.js'
+import type { Page, PageQuery } from '../../src/contract/page.js'
 import { redisComposition } from '../../src/redis/composition/inspectors.js'
 import { ASK, createClock, walk } from '../contract/clock.js'
 import { command, connection, first, key } from '../contract/delivery-commands.js'
@@ -55,6 +56,32 @@ describeNode('the lists of commands in a store', ({ server, make, observe }) => 
     }
     expect(await lists(deploymentId)).toEqual([])
     expect((await seen.summary(ASK)).tracked_commands).toBe(0)
+  })
+
+  it.each(['newest', undefined] as const)('are searched for a command without reading others (%s)', async (order) => {
+    const { deploymentId, dispatcher } = make()
+    for (let i = 0; i < 60; i++) await dispatcher.dispatch(command(`c${i}`, { user_id: `u${i % 7}` }))
+    const reads = async () => {
+      const stats = await server().cli('INFO', 'commandstats')
+      return Number(/cmdstat_getrange:calls=(\d+)/.exec(stats)?.[1] ?? 0)
+    }
+    const inspector = observe(deploymentId)
+    const before = await reads()
+    const found: string[] = []
+    let [cursor, pages, examined]: [string | null, number, number] = [null, 0, 0]
+    do {
+      const ask = { ...ASK, limits: { examined: 9 } }
+      const page: PageQuery = { limit: 5, cursor, ...(order && { order }) }
+      const listed: Page<DeliveryCommand> | undefined = await inspector.listCommands?.({ command_id: 'c17' }, page, ask)
+      found.push(...(listed?.items ?? []).map(({ user_id, command_id }) => `${user_id} ${command_id}`))
+      examined += listed?.examined ?? 0
+      cursor = listed?.next_cursor ?? null
+      pages++
+    } while (cursor !== null && pages < 100)
+    expect(found).toEqual(['u3 c17'])
+    expect(examined).toBeGreaterThanOrEqual(60)
+    // A page ends at a command, whose record has the place at which the next one continues.
+    expect((await reads()) - before).toBeLessThan(order ? 100 : 5)
   })
 
   it('are readable with the documented permissions, and so is the summary after commands expired', async () => {

@@ -97,6 +97,14 @@ describe('/search', () => {
     expect((await searchFor('desk', {}, { inspectors: failing as never })).cut).toEqual(['context_registry'])
   })
 
+  it('examines the same number of connections, however many there are', async () => {
+    const connections = Array.from({ length: 1_200 }, (_, i) =>
+      connection({ client_id: `client-${i}`, connection_id: `c-${i}`.padEnd(32, 'x') }),
+    )
+    expect((await searchFor('missing', { connections: connections.slice(0, 1_000) })).cut).toEqual([])
+    expect((await searchFor('missing', { connections })).cut).toEqual(['registry'])
+  })
+
   it('names every source where all failed, as the error hook does', async () => {
     const errors: unknown[] = []
     const refuse = () => Promise.reject(new Refusal('unavailable'))

@@ -36,7 +36,7 @@ import { type LegacyStream, readSummary } from './summary.js'
 
 // Reads the reservations of each scope of a deployment.
 
-/** Number of scopes that are read at the same time, with one script each: well below the limit of unanswered calls. */
+/** Maximum number of scopes that one call of the store reads. */
 const ROUND = 100
 
 /** A scope and its position in the list. */
@@ -73,18 +73,23 @@ async function listScopes(store: Store, page: PageQuery, ctx: InspectionContext)
       if (isTruncated) break
     }
   }
-  const items: DeliveryTenant[] = []
-  for (let i = 0; i < shown.length; i += ROUND) {
-    const round = shown.slice(i, i + ROUND).map(({ position, scope }) => readScope(store, position.shard, scope, ctx))
-    for (const tenant of await Promise.all(round)) if (tenant.reserved_commands > 0) items.push(tenant)
-  }
+  const inShards = Array.from({ length: shards }, (_, shard) =>
+    readScopes(
+      store,
+      shard,
+      shown.filter(({ position }) => position.shard === shard).map(({ scope }) => scope),
+      ctx,
+    ),
+  )
+  const tenants = (await Promise.all(inShards)).flat()
+  const items = tenants.filter(({ reserved_commands }) => reserved_commands > 0)
   return { items, next_cursor: isTruncated ? toToken(at) : null, has_more: isTruncated, examined }
 }
 
 /** Returns a scope by its id; `null` if it has no reservations. */
 async function getScope(store: Store, scope: string, ctx: InspectionContext): Promise<DeliveryTenant | null> {
-  const tenant = await readScope(store, await store.shardOf(scope, ctx), scope, ctx)
-  return tenant.reserved_commands > 0 ? tenant : null
+  const [tenant] = await readScopes(store, await store.shardOf(scope, ctx), [scope], ctx)
+  return tenant && tenant.reserved_commands > 0 ? tenant : null
 }
 
 /** Reads the scopes of one shard after `from`: one more than `most`, to detect the end. */
@@ -102,30 +107,48 @@ async function readIndexOf(store: Store, from: IndexPosition, most: number, ctx:
 const RECORDS_MAX = 1_000
 const ENTRIES_MAX = 20_000
 
-const SCOPE = defineReadScript(
+const SCOPES = defineReadScript(
   {
-    args: ['scope', 'at', 'max_records', 'max_entries'],
+    args: ['at', 'max_records', 'max_entries'],
+    rest: 'scopes',
     constants: { CHUNK, RECORD_BYTES: RECORD_TEXT_BYTES },
-    answer: ([live = null, earliest, capacity]) => ({
-      live: count(live),
-      earliest: earliest === '' ? undefined : Millis.safeParse(Number(earliest)).data,
-      capacity: capacity === '' ? Number.NaN : Number(capacity),
-    }),
+    answer: ([found]) =>
+      listOf(found).map((one) => {
+        const [live = null, earliest, capacity] = listOf(one)
+        return {
+          live: count(live),
+          earliest: earliest === '' ? undefined : Millis.safeParse(Number(earliest)).data,
+          capacity: capacity === '' ? Number.NaN : Number(capacity),
+        }
+      }),
   },
   withRecords(scopeLua),
 )
 
-async function readScope(store: Store, shard: number, scope: string, ctx: InspectionContext): Promise<DeliveryTenant> {
-  const at = await store.time(ctx)
-  const given = { scope: encodePart(scope), at, max_records: RECORDS_MAX, max_entries: ENTRIES_MAX }
-  const { live, earliest, capacity } = await readShard(store, SCOPE, shard, given, ctx)
-  return {
-    scope_id: scope,
-    reserved_commands: live,
-    oldest_deadline_at: earliest === undefined ? null : toTimestamp(earliest),
-    // An invalid value was written by another application.
-    capacity: capacity >= 0 ? shownCapacity(capacity) : null,
+/** Reads scopes of one shard, as many with each call of the store as it examines at once. */
+async function readScopes(
+  store: Store,
+  shard: number,
+  scopes: readonly string[],
+  ctx: InspectionContext,
+): Promise<DeliveryTenant[]> {
+  const tenants: DeliveryTenant[] = []
+  while (tenants.length < scopes.length) {
+    const some = scopes.slice(tenants.length, tenants.length + ROUND)
+    const at = await store.time(ctx)
+    const given = { at, max_records: RECORDS_MAX, max_entries: ENTRIES_MAX, scopes: some.map(encodePart) }
+    const found = await readShard(store, SCOPES, shard, given, ctx)
+    if (found.length === 0) break
+    for (const [i, { live, earliest, capacity }] of found.entries())
+      tenants.push({
+        scope_id: some[i] as string,
+        reserved_commands: live,
+        oldest_deadline_at: earliest === undefined ? null : toTimestamp(earliest),
+        // An invalid value was written by another application.
+        capacity: capacity >= 0 ? shownCapacity(capacity) : null,
+      })
   }
+  return tenants
 }
 
 // Lists the mailboxes with an attached client, shard by shard, in the order of their attaches.

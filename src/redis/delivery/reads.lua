@@ -161,9 +161,13 @@ local function in_list(from)
   return nil
 end
 
+-- Whether the reference has the wanted ids. It is in the log, so records of other commands are not read.
+local function is_named(ref)
+  local of_user, of_client, id = match(ref or '', '^([^:]*):([^:]*):([^:]*)$')
+  return id and (user == '' or of_user == user) and (client == '' or of_client == client) and (command == '' or id == command)
+end
+
 local function is_wanted(c)
-  local of_user, of_client, id = match(c.ref, '^([^:]*):([^:]*):([^:]*)$')
-  if not id or (user ~= '' and of_user ~= user) or (client ~= '' and of_client ~= client) or (command ~= '' and id ~= command) then return false end
   if c.until_ms ~= '' and (tonumber(c.until_ms) or 0) <= now then return false end
   if not find(c.state, class) or (scope ~= '' and c.scope ~= scope) then return false end
   local is_late = c.ended_at == '' and (tonumber(c.deadline_at) or 0) <= now
@@ -202,6 +206,8 @@ else
 end
 local search = list and in_list or late and in_late or in_columns
 local found, examined, cut, last = {}, 0, 0, after
+-- The numbers of the commands since `last` whose records were not read.
+local unread = {}
 while true do
   if examined >= most or #found == tonumber(wanted) or bytes <= 0 then
     cut = 1
@@ -210,20 +216,30 @@ while true do
   local seq, reached = search(position + step)
   if not seq then
     if reached then
-      cut = 1
+      cut, unread = 1, {}
       last = by_stamp == '' and string.format('%d', reached) or read('ZSCORE', P .. 'starts', string.format('%d', floor((reached - 1) / {{CHUNK}}))) or last
     end
     break
   end
   position, examined = seq, examined + 1
-  local c = record_at(seq)
-  if by_stamp == '' then last = string.format('%d', seq) elseif c then last = c.stamp end
+  local c = is_named(ref_at(seq)) and record_at(seq)
+  if by_stamp == '' then last = string.format('%d', seq)
+  elseif c then last, unread = c.stamp, {}
+  else unread[#unread + 1] = seq end
   if c and is_wanted(c) then
     local text = sub(c.stored, 1, c.payload_at - 1)
     -- Whether the client is attached matters only for commands in states w and q.
     local is_boxed = c.state == 'w' or c.state == 'q'
     found[#found + 1] = { last, c.ref, text, is_boxed and is_attached(match(c.ref, '^[^:]*:[^:]*')) and 1 or 0 }
     bytes = bytes - #text
+  end
+end
+-- The next page continues after the last of them that has a stamp.
+for i = #unread, 1, -1 do
+  local c = record_at(unread[i])
+  if c then
+    last = c.stamp
+    break
   end
 end
 -- Columns without a match cost time too: 64 of them count as one examined record.

@@ -10,7 +10,7 @@ import { PAGE_MAX } from '../../contract/limits.js'
 import { type Awaitable, type InspectionContext, PAGE_OF_ONE, type Page, type PageQuery } from '../../contract/page.js'
 import { PendingCall, RpcSummary } from '../../contract/rpc.js'
 import type { Entries } from '../reading.js'
-import type { Detector, ScanContext } from './detector.js'
+import { type Detector, type ScanContext, SUMMARY_PAGE } from './detector.js'
 import { finding } from './finding.js'
 
 /** A number that a source keeps, and the entries that it counts. */
@@ -56,7 +56,7 @@ async function sumOf<T, K>({ source, listed }: Pair<T, K>, scan: ScanContext): P
       listed.entries(scan.inspectors),
       {
         cursor,
-        limit: PAGE_MAX,
+        limit: scan.isSummary ? SUMMARY_PAGE : PAGE_MAX,
       },
     )
     for (const record of records) {
@@ -64,6 +64,7 @@ async function sumOf<T, K>({ source, listed }: Pair<T, K>, scan: ScanContext): P
       digest = digest64(`${digest}${JSON.stringify(listed.stamp(record))}`)
     }
     if (next === null) return scan.cut.has(source) || digest === '' ? undefined : { sum, digest }
+    if (scan.isSummary) break
     cursor = next
     await betweenSlices(scan.view.ctx)
   }
@@ -95,8 +96,13 @@ function compare<T, K>(pair: Pair<T, K>): Detector {
     async detect(scan) {
       const none = { findings: [], next: null }
       const before = await keptOf(pair, scan)
+      // Its list has more pages than a summary reads.
+      if (scan.isSummary && before !== undefined && kept.count(before) > SUMMARY_PAGE) {
+        scan.cut.add(source)
+        return none
+      }
       const list = await sumOf(pair, scan)
-      const after = await keptOf(pair, scan)
+      const after = list && (await keptOf(pair, scan))
       if (before === undefined || list === undefined || after === undefined) return none
       const count = kept.count(before)
       const isStill = JSON.stringify(kept.stamp(before)) === JSON.stringify(kept.stamp(after))

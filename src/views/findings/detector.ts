@@ -29,6 +29,11 @@ const CHANGES_MAX = 20
 /** Maximum number of entries that one such lookup may examine. */
 const CHANGE_ENTRIES = 100
 
+/** Maximum number of records of each list that a summary reads, whatever their number. */
+export const SUMMARY_PAGE = 200
+/** Maximum number of entries of each list that it examines for them. */
+const SUMMARY_ENTRIES = 500
+
 /** Thrown when the entries that one request may examine of a source are used up. */
 export class BudgetExhausted extends Error {}
 
@@ -39,7 +44,7 @@ export class SourceFailed extends Error {}
 export class ScanContext {
   readonly budgets = new Map<SourceName, Budget>()
   /** Sources that were not read completely. */
-  readonly cut = new Set<SourceName>()
+  cut = new Set<SourceName>()
   readonly failed = new Map<SourceName, unknown>()
   /** Sources that were read. */
   readonly asked = new Set<SourceName>()
@@ -49,13 +54,27 @@ export class ScanContext {
   /**
    * @param share The part of the bounds of a request that this scan may use.
    * @param isSecond Whether it confirms an earlier scan, and therefore looks up since when findings hold.
+   * @param isSummary Whether it reads one page of each list.
    */
   constructor(
     readonly inspectors: Present,
     readonly view: ViewContext,
     private readonly share: number,
     private readonly isSecond = false,
+    readonly isSummary = false,
   ) {}
+
+  /** Runs `work` and returns its result, and whether it cut a source. */
+  async noteCut<T>(work: () => Promise<T>): Promise<{ result: T; isCut: boolean }> {
+    const before = this.cut
+    this.cut = new Set()
+    try {
+      const result = await work()
+      return { result, isCut: this.cut.size > 0 }
+    } finally {
+      this.cut = new Set([...before, ...this.cut])
+    }
+  }
 
   budget(source: SourceName): Budget {
     const known = this.budgets.get(source)
@@ -104,7 +123,12 @@ export class ScanContext {
     { cursor, limit }: PageQuery,
   ): Promise<{ records: T[]; next: string | null }> {
     return this.inspect(source, async (view, budget) => {
-      const page = await readPage(list, cursor, limit, budget, view)
+      const own = { ...budget }
+      if (this.isSummary) own.entries = Math.min(own.entries, SUMMARY_ENTRIES)
+      const before = own.entries
+      const page = await readPage(list, cursor, limit, own, view)
+      budget.entries -= before - own.entries
+      budget.pages -= 1
       const records = parseRecords(source, entry, page, view)
       if ((page.omitted ?? 0) > 0 || records.length < page.items.length) this.cut.add(source)
       return { records, next: page.has_more ? page.next_cursor : null }

@@ -133,7 +133,7 @@ export const FindingGroup = z
     kind: FindingKind.describe('Which sources disagree, or what is past its own deadline.'),
     count: z.int().min(0).nullable().describe('How many there are; `null` if a source of this kind failed.'),
     exact: z.boolean().describe('Whether `count` is exact; if not, there are at least that many.'),
-    oldest_since: Timestamp.nullable().describe('`since` of the oldest; `null` if none has one.'),
+    oldest_since: Timestamp.nullable().describe('`since` of the oldest that was counted; `null` if none has one.'),
     nodes: z
       .array(z.string())
       .max(NODES_SHOWN)
@@ -154,7 +154,7 @@ export const FindingSummary = z
     completeness: Completeness.describe('How far the sources were read.'),
     not_looked_for: z.array(FindingKind).describe('Kinds that no inspector of this deployment can show.'),
   })
-  .describe('How many findings there are of each kind.')
+  .describe('How many findings there are of each kind, counted in the first page of each list.')
 export type FindingSummary = z.infer<typeof FindingSummary>
 
 /**

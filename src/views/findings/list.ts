@@ -17,7 +17,7 @@ import {
   RESERVATIONS_WITHOUT_COMMAND,
   SILENT_NODES,
 } from './delivery.js'
-import { BudgetExhausted, type Detector, ScanContext, SourceFailed } from './detector.js'
+import { BudgetExhausted, type Detector, ScanContext, SourceFailed, SUMMARY_PAGE } from './detector.js'
 import {
   CALLS_OVERDUE,
   CALLS_TO_SUPERSEDED,
@@ -67,8 +67,6 @@ const FIRST_SHARE = 0.5
 /** A page with less remaining than this is ended: its list would be read in crumbs. */
 const REMAINING_MIN = 25
 
-/** Maximum number of findings that a summary counts: with the default limits a first scan finds no more. */
-const COUNTED_MAX = 5_000
 /** After this long, a first scan starts no further list: the second scan needs as long. */
 const FIRST_SCAN_MS = 1_500
 
@@ -115,28 +113,18 @@ export async function listFindings(
   page: PageQuery,
   view: ViewContext,
 ): Promise<FindingPage> {
-  const { items, place, scans } = await detectFindings(inspectors, filter, page, view)
+  const first = new ScanContext(inspectors as Present, view, FIRST_SHARE)
+  const { firstScans, place } = await scanAll(first, filter, page)
+  const second = new ScanContext(inspectors as Present, view, 1 - FIRST_SHARE, true)
+  const items = await rescan(second, firstScans)
   const isOver = place.detector >= DETECTORS.length
   return {
     items,
     next_cursor: isOver ? null : tokenOf(place),
     has_more: !isOver,
-    completeness: completenessOf(readingsOf(scans), view),
+    completeness: completenessOf(readingsOf([first, second]), view),
     not_looked_for: unseenKinds(inspectors).filter((kind) => (filter.kind ?? kind) === kind),
   }
-}
-
-async function detectFindings(
-  inspectors: Inspectors,
-  filter: FindingFilter,
-  page: PageQuery,
-  view: ViewContext,
-  isSummary = false,
-) {
-  const first = new ScanContext(inspectors as Present, view, FIRST_SHARE)
-  const { firstScans, place } = await scanAll(first, filter, page, isSummary)
-  const second = new ScanContext(inspectors as Present, view, 1 - FIRST_SHARE, true)
-  return { items: await rescan(second, firstScans), place, scans: [first, second] as const }
 }
 
 /** Kinds that no inspector can show. */
@@ -146,40 +134,32 @@ const unseenKinds = (inspectors: Inspectors): FindingKind[] =>
   )
 
 /**
- * How many findings there are of each kind, counted in one walk within the bounds of a request. A count is not exact where
- * the walk ended before the last list of its kind, or where something was left out of one.
+ * How many findings there are of each kind, in the first page of each list: the cost does not grow with the number of
+ * records. A count is not exact where a list of its kind has another page, or where something was left out of one.
  *
- * @throws the error of the source that says most when every source failed.
+ * @throws the most severe error of the sources when every source failed.
  */
 export async function summarizeFindings(inspectors: Inspectors, view: ViewContext): Promise<FindingSummary> {
-  const page = { limit: COUNTED_MAX, cursor: null }
-  const { items, place, scans } = await detectFindings(inspectors, {}, page, view, true)
-  const [first] = scans
-  const unread = DETECTORS.slice(place.detector).filter((detector) => canScan(detector, inspectors))
-  for (const source of unread.flatMap(sourcesOf)) {
-    first.asked.add(source)
-    first.cut.add(source)
-  }
-  const completeness = completenessOf(readingsOf(scans), view)
+  const first = new ScanContext(inspectors as Present, view, FIRST_SHARE, false, true)
+  const partial = new Set<Detector>()
+  const firstScans = await scanFirstPages(first, partial)
+  const second = new ScanContext(inspectors as Present, view, 1 - FIRST_SHARE, true, true)
+  const items = await rescan(second, firstScans, partial)
+  const scans = [first, second]
+  const hasFailed = (detector: Detector) =>
+    sourcesOf(detector).some((source) => scans.some(({ failed }) => failed.has(source)))
   const not_looked_for = unseenKinds(inspectors)
-  const of = (kind: FindingKind) => items.filter((finding) => finding.kind === kind)
-  const hasFailed = (source: SourceName) => scans.some(({ failed }) => failed.has(source))
-  const isWhole = (detector: Detector, index: number) =>
-    index < place.detector &&
-    sourcesOf(detector).every((source) => !hasFailed(source) && !scans.some(({ cut }) => cut.has(source)))
   const kinds = FindingKind.options.filter((kind) => !not_looked_for.includes(kind))
   return {
     kinds: kinds.map((kind) => {
-      const ran = DETECTORS.map((detector, index) => ({ detector, index })).filter(
-        ({ detector }) => detector.kinds.includes(kind) && canScan(detector, inspectors),
-      )
-      const findings = of(kind)
-      const isUnknown = findings.length === 0 && ran.some(({ detector }) => sourcesOf(detector).some(hasFailed))
-      const exact = ran.every(({ detector, index }) => isWhole(detector, index))
+      const ran = DETECTORS.filter((detector) => detector.kinds.includes(kind) && canScan(detector, inspectors))
+      const findings = items.filter((finding) => finding.kind === kind)
+      const isUnknown = findings.length === 0 && ran.some(hasFailed)
+      const exact = ran.every((detector) => !partial.has(detector) && !hasFailed(detector))
       return { ...groupOf(kind, findings), ...(isUnknown && { count: null }), exact }
     }),
     observed_at: toTimestamp(view.now()),
-    completeness,
+    completeness: completenessOf(readingsOf(scans), view),
     not_looked_for,
   }
 }
@@ -198,7 +178,7 @@ function groupOf(kind: FindingKind, findings: readonly Finding[]): FindingGroup 
 }
 
 /** The first scan: from the place where the page before ended until the page is full or the bounds are reached. */
-async function scanAll(scan: ScanContext, filter: FindingFilter, page: PageQuery, isSummary: boolean) {
+async function scanAll(scan: ScanContext, filter: FindingFilter, page: PageQuery) {
   const { inspectors, view } = scan
   const firstScans: FirstScan[] = []
   let place = placeOf(page.cursor)
@@ -225,9 +205,8 @@ async function scanAll(scan: ScanContext, filter: FindingFilter, page: PageQuery
       place = seen.next === null || seen.next === place.cursor ? next : { ...place, cursor: seen.next }
     } catch (error) {
       if (!(error instanceof BudgetExhausted || error instanceof SourceFailed)) throw error
-      // The next request continues here, unless even a whole request is too small. A summary has no next one: it counts
-      // what the other sources show.
-      if (error instanceof BudgetExhausted && hasScanned && !isSummary) break
+      // The next request continues here, unless even a whole request is too small.
+      if (error instanceof BudgetExhausted && hasScanned) break
       if (error instanceof BudgetExhausted) scan.cut.add(detector.source)
       place = next
     }
@@ -236,21 +215,54 @@ async function scanAll(scan: ScanContext, filter: FindingFilter, page: PageQuery
   return { firstScans, place }
 }
 
+/** The first scan of a summary: one page of each list. Detectors that did not see all of theirs are added to `partial`. */
+async function scanFirstPages(scan: ScanContext, partial: Set<Detector>): Promise<FirstScan[]> {
+  const firstScans: FirstScan[] = []
+  const end = performance.now() + FIRST_SCAN_MS
+  for (const detector of DETECTORS) {
+    const hasFailed = sourcesOf(detector).some((source) => scan.failed.has(source))
+    if (hasFailed || !canScan(detector, scan.inspectors)) continue
+    const page = { cursor: null, limit: SUMMARY_PAGE }
+    const seen = performance.now() > end ? null : await scanPage(scan, detector, page, partial)
+    if (seen === null || seen.next !== null) {
+      partial.add(detector)
+      scan.asked.add(detector.source)
+      scan.cut.add(detector.source)
+    }
+    if (seen && seen.findings.length > 0) firstScans.push({ detector, page, findings: seen.findings })
+    await betweenSlices(scan.view.ctx)
+  }
+  return firstScans
+}
+
+/** Runs a detector over a page. Returns `null` if a source failed or its bounds were reached. */
+async function scanPage(scan: ScanContext, detector: Detector, page: PageQuery, partial: Set<Detector>) {
+  try {
+    const { result, isCut } = await scan.noteCut(() => detector.detect(scan, page))
+    if (isCut) partial.add(detector)
+    return result
+  } catch (error) {
+    if (!(error instanceof BudgetExhausted || error instanceof SourceFailed)) throw error
+    partial.add(detector)
+    scan.cut.add(detector.source)
+    return null
+  }
+}
+
 /** The findings that a second scan shows too, with its evidence. */
-async function rescan(scan: ScanContext, firstScans: readonly FirstScan[]): Promise<Finding[]> {
+async function rescan(
+  scan: ScanContext,
+  firstScans: readonly FirstScan[],
+  partial: Set<Detector> = new Set(),
+): Promise<Finding[]> {
   if (firstScans.length === 0) return []
   await sleep(RESCAN_AFTER_MS)
   scan.view.ctx.signal.throwIfAborted()
   const confirmed: Finding[] = []
   for (const { detector, page, findings } of firstScans) {
     const known = new Set(findings.map(({ finding_id }) => finding_id))
-    try {
-      const seen = await detector.detect(scan, page)
-      confirmed.push(...seen.findings.filter(({ finding_id }) => known.has(finding_id)))
-    } catch (error) {
-      if (!(error instanceof BudgetExhausted || error instanceof SourceFailed)) throw error
-      scan.cut.add(detector.source)
-    }
+    const seen = await scanPage(scan, detector, page, partial)
+    confirmed.push(...(seen?.findings ?? []).filter(({ finding_id }) => known.has(finding_id)))
   }
   return confirmed
 }
