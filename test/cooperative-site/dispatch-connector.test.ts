@@ -128,7 +128,7 @@ describe('the connector over dispatcher and correlator', () => {
     ])
   })
 
-  it('shows the trace of an invocation with its call, its command and the recorded command', async () => {
+  it('shows the trace of an invocation with its call, its command and both recorded messages', async () => {
     const world = await createWorld()
     const { rpc, history, dispatcher } = world.facilities
     const delivered = deferred<Command>()
@@ -148,7 +148,38 @@ describe('the connector over dispatcher and correlator', () => {
     await world.connector.reply({ ...laptop, correlation_id: command_id, outcome })
     expect((await response).status).toBe(200)
     const { items } = await history.inspector.readMessages({ stream: COMMANDS, limit: 10 }, ask)
-    expect(items.find(({ kind }) => kind === 'command')).toMatchObject(shown)
+    expect(items.map(({ kind }) => kind)).toEqual(['command', 'result'])
+    for (const item of items) expect(item).toMatchObject(shown)
+  })
+
+  it.each([
+    ['reads the trace of a call that another connector opened', undefined],
+    ['records a result without its trace if that cannot be read', new Error('lost')],
+  ])('%s', async (_, failure) => {
+    const world = await createWorld()
+    const { history, dispatcher } = world.facilities
+    const delivered = deferred<Command>()
+    await attach(world, delivered.resolve)
+    const onError = vi.fn()
+    const status = async (...given: Parameters<typeof dispatcher.inspector.status>) => {
+      if (failure) throw failure
+      return dispatcher.inspector.status(...given)
+    }
+    const other = createDispatchConnector({
+      ...world.facilities,
+      dispatcher: { ...dispatcher, inspector: { ...dispatcher.inspector, status } },
+      onError,
+    })
+    const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+    const path = `/sessions/${world.session_id}/actions/archive_note`
+    const response = world.ask('bob', 'POST', path, { body: { parameters: { id: 7 }, trace } })
+    const { command_id } = await delivered.promise
+    const reply = { ...laptop, correlation_id: command_id, outcome: { ok: true as const, result: null } }
+    expect(await other.reply(reply)).toBe(true)
+    await response
+    const { items } = await history.inspector.readMessages({ stream: COMMANDS, limit: 10 }, ask)
+    expect(items.find(({ kind }) => kind === 'result')?.trace).toBe(failure ? undefined : trace)
+    expect(onError.mock.calls).toEqual(failure ? [[failure]] : [])
   })
 
   it('aborts the signal of the handler when the viewer disconnects', async () => {

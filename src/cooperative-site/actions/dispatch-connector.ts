@@ -67,7 +67,9 @@ const endOf = (outcome: Read): End =>
  */
 function createReply(
   { rpc, dispatcher }: ReplyFacilities,
-  record: (reply: Omit<ActionReply, 'outcome'>, outcome: Read) => Promise<unknown>,
+  traces: Traces,
+  record: (reply: Recorded, outcome: Read) => Promise<unknown>,
+  onError: (error: unknown) => void,
 ) {
   /**
    * Whether the call has ended: this reply may then complete an interrupted one. A pending call has refused the reply.
@@ -84,11 +86,21 @@ function createReply(
     return by === instance_id && state === end.state && (reason ?? undefined) === end.reason
   }
 
+  /** The trace of a call that another node opened, from the record of its command. A result is recorded without it if that fails. */
+  async function readTrace({ correlation_id, user_id, client_id }: Omit<ActionReply, 'outcome'>) {
+    const key = { user_id, client_id, command_id: correlation_id }
+    const read = async () => dispatcher.inspector?.status(key, NO_SIGNAL_CTX)
+    const status = await read().catch(onError)
+    return status?.trace
+  }
+
   return async ({ outcome: given, ...from }: ActionReply): Promise<boolean> => {
     if (given === undefined) return false
     // First, so that what settles the call can settle the command and be recorded too.
     const outcome = readOutcome(given)
     const { user_id, client_id, instance_id, correlation_id } = from
+    // The call forgets its trace when it ends.
+    const own = traces.get(correlation_id)
     const settled = await rpc.settle(correlation_id, { ...outcome, from: { user_id, client_id, instance_id } })
     if (!settled && !(await hasEnded(correlation_id))) return false
     const end = endOf(outcome)
@@ -96,7 +108,8 @@ function createReply(
     const by = { user_id, client_id, instance_id, acknowledge: true }
     const ended = await dispatcher.settle({ ...by, command_id: correlation_id, ...end })
     if (!settled && !ended && !(await hasEndedWith(from, end))) return false
-    await record(from, outcome)
+    const trace = own ? own.trace : await readTrace(from)
+    await record({ ...from, ...(trace === undefined ? {} : { trace }) }, outcome)
     return settled || ended
   }
 }
@@ -167,6 +180,9 @@ function toNotSent(error: unknown): unknown {
 interface Recorded extends Omit<ActionReply, 'outcome'> {
   trace?: string
 }
+
+/** The traces of the calls that this process has opened and that have not ended, by correlation id. */
+type Traces = Map<string, { readonly trace: string | undefined }>
 
 /** The history of the commands and results of actions. */
 function createRecorder({ history }: Pick<DispatchConnectorOptions, 'history'>, onError: (error: unknown) => void) {
@@ -246,6 +262,7 @@ export function createDispatchConnector(options: DispatchConnectorOptions): Disp
   const onError = guardErrorHook(options.onError)
   const { record, recordCommand } = createRecorder(options, onError)
   const send = createSender(options)
+  const traces: Traces = new Map()
 
   /** Applies the time limit to calls that must succeed before anything is sent. */
   const before = <T>(work: () => Awaitable<T>): Promise<T> =>
@@ -266,8 +283,13 @@ export function createDispatchConnector(options: DispatchConnectorOptions): Disp
         caller.forget()
         throw error
       })
+      traces.set(call.correlation_id, { trace })
       // After the call has ended, a disconnect no longer cancels it.
-      call.result.then(caller.forget, caller.forget)
+      const forgetCall = () => {
+        caller.forget()
+        traces.delete(call.correlation_id)
+      }
+      call.result.then(forgetCall, forgetCall)
       const key = { ...client, command_id: call.correlation_id }
       const recorded = () =>
         void recordCommand(
@@ -308,6 +330,6 @@ export function createDispatchConnector(options: DispatchConnectorOptions): Disp
     },
 
     acknowledge: async (input) => dispatcher.acknowledge(input),
-    reply: createReply(options, (of, outcome) => record('result', of, outcome)),
+    reply: createReply(options, traces, (of, outcome) => record('result', of, outcome), onError),
   }
 }
