@@ -3,8 +3,8 @@ import { createAlarm } from '../../async/timer.js'
 import { ignoreReply } from '../store/reply.js'
 import { defineScript, runScript } from '../store/script.js'
 import type { Store } from '../store/store.js'
-import { scripts } from './nodes.lua'
 import { keptMs, type NodeRecord } from './nodes.js'
+import { scripts } from './nodes.lua'
 
 // The script that writes the entry of a node in the list of nodes. All steps on commands run through library.ts.
 
