@@ -100,12 +100,15 @@ export function guardHooks({ onAccess, onError }: Hooks) {
     reportError(whole)
   }
 
+  /** Whether anything receives access records. */
+  const hasAccessHook = () => onAccess != null || REQUEST.hasSubscribers
+
   /** Reports an error of an unauthenticated request. */
   function unauthenticatedError(thrown: unknown): void {
     if (admitsError()) error(thrown, { route: null })
   }
 
-  return { access, error, unauthenticatedError }
+  return { access, hasAccessHook, error, unauthenticatedError }
 }
 
 /** Calls the host's `requestId`; `null` if it fails or returns an invalid id. */

@@ -32,7 +32,7 @@ export const DiagnosticsRouterOptions = defineOptions({
   now: func<() => number>().default(() => Date.now),
   /**
    * Returns the request id for `onAccess`, for example from a header that your proxy sets. A value that is not a valid id is
-   * reported as `null`; errors go to `onError`. @default none
+   * reported as `null`; errors go to `onError`. Not called when nothing receives access records. @default none
    */
   requestId: func<(request: Request) => string | null | undefined>().default(() => () => null),
   ...Hooks.shape,

@@ -251,13 +251,16 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
       const compared = prepared.isCompared
         ? JSON.stringify([prepared.route.path, params, search, accessScope.users ?? null])
         : null
+      if (compared === null) {
+        visit.answer = await put.answer()
+        return jsonReply(200, visit.answer.encoded.text)
+      }
       const named = request.headers.get('if-none-match')
-      const version = compared === null ? null : await put.version(false)
-      const known = compared !== null && version !== null ? tagOfVersion(compared, version) : null
+      const version = await put.version(false)
+      const known = version === null ? null : tagOfVersion(compared, version)
       if (known !== null && isNamed(named, known)) return notModified(known)
       visit.answer = await put.answer()
       const { encoded } = visit.answer
-      if (compared === null) return jsonReply(200, encoded.text)
       const isVersioned = known !== null && !visit.isPartial && isWhole(visit.answer)
       const etag = isVersioned ? known : tagOfAnswer(compared, encoded, prepared.route)
       return isNamed(named, etag) || isAnyNamed(named) ? notModified(etag) : jsonReply(200, encoded.text, { etag })
@@ -289,7 +292,7 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
     endErrors(visit)
     const { principal = null, route, params, filters, answer } = visit
     // Log unauthenticated requests only if they were rejected with 403.
-    if (principal === null && given.status !== 403) return given
+    if ((principal === null && given.status !== 403) || !hooks.hasAccessHook()) return given
     hooks.access({
       at: toTimestamp(startedAt),
       principal,

@@ -75,12 +75,10 @@ export function createTable<R extends { path: string }, Args extends unknown[], 
     catch: failed && ((error: unknown, _: Lookup, ...args: Args) => failed(error, ...args)),
   })
   for (const route of routes) {
-    const parts = route.path.split('/').map((part) => paramNames(part)[0])
+    const places = route.path.split('/').flatMap((part, i) => paramNames(part).map((name) => [name, i] as const))
     // Taken from the original path, not from the routable one: see `toRoutable`.
     const paramsOf = (segments: readonly string[]) =>
-      Object.fromEntries(
-        parts.flatMap((name, i) => (name === undefined ? [] : [[name, decodeSegment(segments[i] as string)]])),
-      )
+      Object.fromEntries(places.map(([name, i]) => [name, decodeSegment(segments[i] as string)]))
     table.all(
       fillTemplate(route.path, (name) => `:${name}`),
       ({ segments }, ...args) => segments && serve({ route, params: paramsOf(segments) }, ...args),

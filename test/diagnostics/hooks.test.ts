@@ -85,6 +85,14 @@ describe('the hooks', () => {
     }
   })
 
+  it('ask for no request id when nothing receives access records', async () => {
+    const requestId = vi.fn(() => 'r1')
+    await get(createSubject({ requestId }), '/contexts')
+    expect(requestId).not.toHaveBeenCalled()
+    await get(createSubject({ requestId, onAccess: () => {} }), '/contexts')
+    expect(requestId).toHaveBeenCalledOnce()
+  })
+
   it('receive at most a hundred errors a second of unauthenticated requests', async () => {
     vi.useFakeTimers({ toFake: ['performance'] })
     try {
@@ -92,7 +100,8 @@ describe('the hooks', () => {
       const throwing = () => {
         throw new Error(SECRET)
       }
-      const options = { onError: (error: unknown) => errors.push(error), requestId: throwing }
+      const onError = (error: unknown) => errors.push(error)
+      const options = { onAccess: () => {}, onError, requestId: throwing }
       const flood = async (router: ReturnType<typeof createSubject>) => {
         for (let i = 0; i < 130; i++) await get(router, '/contexts', { headers: { 'x-admin-key': 'none' } })
         return errors.splice(0).length
