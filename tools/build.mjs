@@ -58,6 +58,8 @@ async function shortenScripts() {
       module: true,
       compress: { passes: 2, keep_fnames: true, keep_classnames: true },
       mangle,
+      // A stack trace shows the line of an error: a statement, rather than the whole file.
+      format: { semicolons: false },
     })
     writeFileSync(file, code)
   }
