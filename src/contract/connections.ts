@@ -257,7 +257,7 @@ export const ConnectInput = inputObject({
     .array(
       z.union([
         Id,
-        z.object({
+        inputObject({
           /** Name of the action. */
           name: Id,
           /** What the action does; at most 1024 characters. @default null */

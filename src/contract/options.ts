@@ -180,6 +180,16 @@ function withoutIdentity(schema: z.ZodType, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).filter(([name]) => !ignored.includes(name)))
 }
 
+/** Returns the text about an unknown field among `issues`, those of a union's members included. */
+function unknownFieldIn(issues: readonly z.core.$ZodIssue[]): string | undefined {
+  for (const issue of issues) {
+    if (issue.code === 'unrecognized_keys') return issue.message
+    const inner = issue.code === 'invalid_union' ? unknownFieldIn(issue.errors.flat()) : undefined
+    if (inner !== undefined) return inner
+  }
+  return undefined
+}
+
 /**
  * Returns `value` as `schema` reads it.
  *
@@ -189,8 +199,8 @@ export function parseInput<T extends z.ZodType>(schema: T, value: unknown): z.ou
   const read = schema.safeParse(withoutIdentity(schema, value))
   if (read.success) return read.data
   const { issues } = read.error
-  const unknown = issues.find(({ code }) => code === 'unrecognized_keys')
-  if (unknown) throw new Refusal('invalid_input', unknown.message)
+  const unknown = unknownFieldIn(issues)
+  if (unknown !== undefined) throw new Refusal('invalid_input', unknown)
   const [issue] = issues
   throw new Refusal('invalid_input', `${issue?.path.map(String).join('.') || 'input'}: ${issue?.message}`)
 }

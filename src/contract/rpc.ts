@@ -1,6 +1,7 @@
 /** The rpc family: calls that wait for their reply, and whether an instance is still the current one. */
 import * as z from 'zod'
 import { Refusal } from '../refusal.js'
+import { unknownName } from './checks.js'
 import type { ConnectionRegistry, Instance } from './connections.js'
 import { type Family, foldUsers } from './family.js'
 import { byTraceId, filterBy, Id, idField, Timestamp, TRACE_FIELDS, Traceparent } from './ids.js'
@@ -191,6 +192,8 @@ export interface CallSender {
 /** A reply. Given `from`, it must match the call: another client's reply is foreign and dropped. */
 export type CallOutcome = ({ ok: true; result: unknown } | { ok: false; error: unknown }) & { from?: CallSender }
 
+const OUTCOME_FIELDS = ['ok', 'result', 'error', 'from']
+
 /**
  * Returns the sender of `outcome`: one passed separately counts like one in it, because an ignored sender would let a
  * forged reply in.
@@ -199,6 +202,9 @@ export type CallOutcome = ({ ok: true; result: unknown } | { ok: false; error: u
  */
 export function checkOutcome(outcome: CallOutcome, from?: CallSender): CallSender | undefined {
   if (typeof outcome?.ok !== 'boolean') throw new Refusal('invalid_input', 'outcome.ok: must be true or false')
+  const unknown = Object.keys(outcome).find((name) => !OUTCOME_FIELDS.includes(name))
+  if (unknown !== undefined)
+    throw new Refusal('invalid_input', unknownName('field', 'outcome.', unknown, OUTCOME_FIELDS))
   return outcome.from ?? from
 }
 

@@ -67,6 +67,12 @@ export const SiteInput = inputObject({
 })
 export type SiteInput = z.input<typeof SiteInput>
 
+/** Options of `delete`. */
+export const DeleteSiteInput = inputObject({
+  /** Delete the site only if this user owns it. @default whoever owns it */
+  owner: Id.optional(),
+})
+
 /** A site: the descriptor that decides which events are projected and which actions may be invoked. */
 export const Site = z
   .object({

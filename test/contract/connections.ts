@@ -420,6 +420,11 @@ export function connectionBattery(
         code: 'invalid_input',
         detail: 'Unknown field "action". Did you mean "actions"?',
       })
+      const actions = [{ name: 'read', descripton: 'Reads.' }]
+      await expect(async () => connect({ actions })).rejects.toMatchObject({
+        code: 'invalid_input',
+        detail: expect.stringMatching(/^Unknown field "\S*descripton"\. Did you mean "\S*description"\?$/),
+      })
       const large = { metadata: { text: 'x'.repeat(65_536) } }
       await expect(async () => connect(large)).rejects.toMatchObject({ code: 'payload_too_large' })
       expect(await list()).toEqual([])

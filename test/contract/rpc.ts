@@ -78,6 +78,17 @@ export function rpcBattery(
       expect(await result).toEqual({ tabs: 3 })
     })
 
+    it('refuses a reply with an unknown field, whose sender it would not check, and stays open', async () => {
+      const { correlation_id, result } = await open()
+      const forged = { ok: true as const, result: 1, form: { user_id: 'mallory', client_id: 'm' } }
+      await expect(async () => rpc.settle(correlation_id, forged)).rejects.toMatchObject({
+        code: 'invalid_input',
+        detail: 'Unknown field "outcome.form". Did you mean "outcome.from"?',
+      })
+      expect(await rpc.settle(correlation_id, { ok: true, result: 2 })).toBe(true)
+      expect(await result).toBe(2)
+    })
+
     it('rejects with the error of the reply', async () => {
       const { correlation_id, result } = await open()
       expect(await rpc.settle(correlation_id, { ok: false, error: { code: 'denied' } })).toBe(true)

@@ -70,6 +70,10 @@ export function siteRegistryBattery(name: string, make: (bounds?: SiteBounds) =>
         await expect(sites.put({ ...notes, owner: 'mallory' })).rejects.toMatchObject({ code: 'owner_mismatch' })
         expect(await sites.delete('notes', { owner: 'mallory' })).toBe(false)
         expect(await sites.get('notes')).toEqual(site)
+        await expect(async () => sites.delete('notes', { ownr: 'mallory' } as object)).rejects.toMatchObject({
+          code: 'invalid_input',
+          detail: 'Unknown field "ownr". Did you mean "owner"?',
+        })
         expect(await sites.delete('notes', { owner: 'alice' })).toBe(true)
       }))
 

@@ -9,6 +9,7 @@ import { RECORD_BYTES } from '../../contract/limits.js'
 import { Clocked, defineOptions, type Input, parseInput, readOptions, withMethods } from '../../contract/options.js'
 import { scanLimit } from '../../contract/page.js'
 import {
+  DeleteSiteInput,
   lastEventFields,
   refuseGenericActionNames,
   type Site,
@@ -102,7 +103,8 @@ export function createSiteRegistry(options: SiteRegistryOptions = {}): Inspected
       }
       return { created: old === undefined, site }
     },
-    async delete(siteId, { owner } = {}) {
+    async delete(siteId, options = {}) {
+      const { owner } = parseInput(DeleteSiteInput, options)
       const entry = sites.get(siteId)
       if (entry === undefined || (owner !== undefined && entry.site.owner !== owner)) return false
       version.raise()

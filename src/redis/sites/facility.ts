@@ -5,6 +5,7 @@ import { toJson } from '../../contract/json.js'
 import { RECORD_BYTES } from '../../contract/limits.js'
 import { parseInput, readParts } from '../../contract/options.js'
 import {
+  DeleteSiteInput,
   refuseGenericActionNames,
   SiteInput,
   type SiteInspector,
@@ -95,7 +96,8 @@ export function siteRegistryOn(store: Store, options: SiteOptions): Inspected<Si
       return { created: isNew, site }
     },
 
-    async delete(siteId, { owner } = {}) {
+    async delete(siteId, options = {}) {
+      const { owner } = parseInput(DeleteSiteInput, options)
       const shard = shardOf(siteId, await store.claimShards())
       const attempt = crypto.randomUUID()
       return runScript(store, DELETE_SITE, shard, { attempt, site: siteId, owner: owner ?? '' })
