@@ -81,7 +81,7 @@ describe('a connector whose facilities do not answer', () => {
     const world = await createLossy(({ dispatcher }) => ({
       dispatcher: { ...dispatcher, dispatch: losing(dispatcher.dispatch, 2) },
     }))
-    await expect(world.call(20)).rejects.toMatchObject({ code: 'timeout' })
+    await expect(world.call(500)).rejects.toMatchObject({ code: 'timeout' })
     expect(world.delivered).toHaveLength(1)
   })
 
@@ -95,7 +95,7 @@ describe('a connector whose facilities do not answer', () => {
         },
       },
     }))
-    await expect(world.call(20)).rejects.toMatchObject({ code: 'timeout' })
+    await expect(world.call(500)).rejects.toMatchObject({ code: 'timeout' })
   })
 
   it.each<[string, (facilities: World['facilities']) => Partial<DispatchConnectorOptions>]>([
