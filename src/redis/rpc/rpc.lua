@@ -29,23 +29,29 @@ local function keep_ended(id, call, how)
   local ended_at = how == 'timed_out' and deadline < now and deadline or now
   -- The retention may be over already, if no process ran in between.
   if ended_at <= now - {{ENDED_CALL_KEPT_MS}} then return end
-  local state = {
+  local all, own = K(e, 'all'), K(e, 'user_id', call.user_id)
+  -- As `arrive` makes it, from the newest: that is one command less.
+  local seq = math.max(PLACES_PER_MS * math.floor(now), (tonumber(redis.call('ZRANGE', all, -1, -1, 'WITHSCORES')[2]) or 0) + 1)
+  -- An earlier call of this id may be in another user's index.
+  if redis.call('ZADD', all, seq, id) == 0 then
+    local before = load(e, id)
+    if before then unindex(e, id, before.ix) end
+  end
+  redis.call('ZADD', own, seq, id)
+  -- Without a new version: that of the pending calls is new, and readers compare both.
+  write(e, id, {
     correlation_id = id, action = call.action, user_id = call.user_id, client_id = call.client_id,
     instance_id = call.instance_id, started_at = call.started_at, outcome = how,
     trace = call.trace, trace_id = call.trace_id,
-    ended_at = ended_at,
-    seq = arrive(e), ix = { { 'user_id', call.user_id } },
-  }
-  -- An earlier call of this id may be in another user's index.
-  if redis.call('EXISTS', K(e, 'row', id)) == 1 then drop(e, id) end
-  save(e, id, state, '{}')
-  local all, own = K(e, 'all'), K(e, 'user_id', call.user_id)
-  redis.call('ZADD', all, state.seq, id)
-  redis.call('ZADD', own, state.seq, id)
-  local oldest
-  if redis.call('ZCARD', own) > {{ENDED_CALLS_PER_USER_MAX}} then oldest = redis.call('ZRANGE', own, 0, 0)[1]
-  elseif redis.call('ZCARD', all) > {{ENDED_CALLS_MAX}} then oldest = redis.call('ZRANGE', all, 0, 0)[1] end
-  if oldest then drop(e, oldest) end
+    ended_at = ended_at, seq = seq, ix = { { 'user_id', call.user_id } },
+  }, '{}')
+  if redis.call('ZCARD', own) > {{ENDED_CALLS_PER_USER_MAX}} then
+    local oldest = redis.call('ZPOPMIN', own)[1]
+    redis.call('ZREM', all, oldest)
+    redis.call('DEL', K(e, 'row', oldest))
+  elseif redis.call('ZCARD', all) > {{ENDED_CALLS_MAX}} then
+    drop(e, redis.call('ZRANGE', all, 0, 0)[1])
+  end
 end
 
 -- `call` is the row's state if the caller has loaded it.
