@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { defaultShare, shown } from '../../src/contract/checks.js'
 import { count, defineOptions, derived, duration, readOptions, share, timer } from '../../src/contract/options.js'
-import { FairShare } from '../../src/fair-share/fair-share.js'
-import { Holders } from '../../src/fair-share/holders.js'
+import { FairShare, Holders } from '../../src/fair-share/fair-share.js'
 
 describe('the bounds of a factory', () => {
   it('are those that are given, and the defaults of the rest', () => {

@@ -17,7 +17,7 @@ import {
 import { clientKey, compareIds, toTimestamp } from '../../contract/ids.js'
 import { OBSERVED_MAX } from '../../contract/limits.js'
 import type { Page, PageQuery } from '../../contract/page.js'
-import { createTally } from '../../fair-share/holders.js'
+import { createTally } from '../../fair-share/fair-share.js'
 import { ExpiryQueue, FairQueue } from '../table/expiry-queue.js'
 import { countedBy } from '../table/field-index.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'

@@ -9,8 +9,7 @@ import {
 } from '../../contract/event-bus.js'
 import { type Clocked, parseInput, readOptions, withClock } from '../../contract/options.js'
 import { createTopic, type Topic } from '../../event-ring/topic.js'
-import { FairShare, type Place } from '../../fair-share/fair-share.js'
-import { Holders } from '../../fair-share/holders.js'
+import { FairShare, Holders, type Place } from '../../fair-share/fair-share.js'
 import { Refusal } from '../../refusal.js'
 import { createVersion } from '../table/version.js'
 

@@ -1,7 +1,7 @@
 /** The sessions of one process, open or ended, with the share of each owner. */
 import { FINAL_KEPT_MS, type Session, type SessionShare } from '../../contract/sessions.js'
 import type { SiteKey } from '../../contract/sites.js'
-import { Holders } from '../../fair-share/holders.js'
+import { Holders } from '../../fair-share/fair-share.js'
 import { Refusal } from '../../refusal.js'
 import { createListing } from '../table/listing.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'

@@ -19,7 +19,7 @@ import {
   type SiteRegistry,
   type SiteRow,
 } from '../../contract/sites.js'
-import { createTally } from '../../fair-share/holders.js'
+import { createTally } from '../../fair-share/fair-share.js'
 import { Refusal } from '../../refusal.js'
 import { createListing } from '../table/listing.js'
 import { createVersion } from '../table/version.js'

@@ -10,7 +10,7 @@ import {
 } from '../../contract/delivery.js'
 import { emptyHistograms, measure, noEnds, stepTimes } from '../../contract/delivery-rules.js'
 import { clientKey, toTimestamp } from '../../contract/ids.js'
-import { createTally } from '../../fair-share/holders.js'
+import { createTally } from '../../fair-share/fair-share.js'
 import { ExpiryQueue } from '../table/expiry-queue.js'
 import { FieldIndex } from '../table/field-index.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'

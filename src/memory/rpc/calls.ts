@@ -1,12 +1,122 @@
 /** The pending calls of one process, by arrival and by deadline, and counts of how all others ended. */
-
 import type { Clock } from '../../async/timer.js'
-import { toTimestamp } from '../../contract/ids.js'
-import type { CallCounters, CallOutcomeName } from '../../contract/rpc.js'
+import { toTimestamp, traceFields } from '../../contract/ids.js'
+import type { Page, PageQuery } from '../../contract/page.js'
+import {
+  type CallCounters,
+  type CallOutcomeName,
+  ENDED_CALL_KEPT_MS,
+  ENDED_CALLS_MAX,
+  ENDED_CALLS_PER_USER_MAX,
+  type EndedCall,
+  type EndedCallFilter,
+  type PendingCall,
+} from '../../contract/rpc.js'
+import { FairShare, type Place } from '../../fair-share/fair-share.js'
 import { Refusal } from '../../refusal.js'
+import { createListing, type Sequenced } from '../table/listing.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
 import { createTable, type Entry } from '../table/table.js'
-import { type Call, createEndedCalls } from './ended.js'
+import { createVersion } from '../table/version.js'
+
+// The newest ended calls of one process, bounded in number, per user and in age.
+
+/** What is stored of a call. Times are epoch ms: their texts are made when they are read. */
+export interface Call extends Pick<PendingCall, 'correlation_id' | 'action' | 'user_id' | 'client_id' | 'instance_id'> {
+  readonly startedAt: number
+  readonly timeoutMs: number
+  readonly trace: string | undefined
+}
+
+/** Returns the fields that the records of a pending and of an ended call share, except times. */
+export const shownCall = ({ correlation_id, action, user_id, client_id, instance_id, trace }: Call) => ({
+  correlation_id,
+  action,
+  user_id,
+  client_id,
+  instance_id,
+  ...traceFields(trace),
+})
+
+/** An ended call. Its record is made when it is first read: most are never read. */
+interface End extends Sequenced {
+  readonly call: Call
+  readonly outcome: CallOutcomeName
+  /** Epoch ms. */
+  readonly at: number
+  /** When it is deleted, by the steady clock. */
+  readonly keptUntil: number
+  place: Place<End> | undefined
+  record: EndedCall | undefined
+}
+
+function recordOf(end: End): EndedCall {
+  const { outcome, at, call } = end
+  const { startedAt } = call
+  const duration_ms = Math.max(0, at - startedAt)
+  end.record ??= Object.freeze({
+    ...shownCall(call),
+    outcome,
+    started_at: toTimestamp(startedAt),
+    ended_at: toTimestamp(at),
+    duration_ms,
+  })
+  return end.record
+}
+
+function createEndedCalls({ now, steady }: Clock) {
+  const byId = new Map<string, End>()
+  // By user alone: other filters examine what is kept, which is little.
+  const listing = createListing<End>({ user_id: ({ call }) => call.user_id })
+  const shares = new FairShare<End>({ entries: ENDED_CALLS_MAX, entriesPerUser: ENDED_CALLS_PER_USER_MAX })
+  const version = createVersion()
+
+  function remove(end: End | undefined): void {
+    if (!end?.place) return
+    version.raise()
+    byId.delete(end.call.correlation_id)
+    listing.remove(end)
+    shares.remove(end.place)
+  }
+
+  /** Deletes expired calls: they ended in the order of the listing. */
+  function sweep(): void {
+    const time = steady()
+    for (let first = listing.first(); first && first.keptUntil <= time; first = listing.first()) remove(first)
+  }
+
+  return {
+    add(call: Call, outcome: CallOutcomeName): void {
+      sweep()
+      remove(byId.get(call.correlation_id))
+      version.raise()
+      const keptUntil = steady() + ENDED_CALL_KEPT_MS
+      const sequence = listing.arrive()
+      const end: End = { sequence, call, outcome, at: now(), keptUntil, place: undefined, record: undefined }
+      byId.set(call.correlation_id, end)
+      listing.add(end)
+      end.place = shares.add(call.user_id, end)
+      remove(shares.excess(end.place))
+    },
+
+    /** Returns a new text after every change. */
+    version(): string {
+      sweep()
+      return version.text()
+    },
+
+    get(correlationId: string): EndedCall | null {
+      sweep()
+      const end = byId.get(correlationId)
+      return end ? recordOf(end) : null
+    },
+
+    list(filter: EndedCallFilter, page: PageQuery, bound: number): Page<EndedCall> {
+      sweep()
+      return listing.list(filter, { order: 'newest', ...page }, recordOf, bound)
+    },
+  }
+}
 
 /** Maximum number of overdue calls that one opening removes: more than it adds. */
 const OVERDUE_MAX = 16
@@ -15,7 +125,7 @@ export type CallEntry = Entry<Call, Waiting>
 export type Calls = ReturnType<typeof createCalls>
 
 /** The caller that waits for a call. */
-export interface Waiting {
+interface Waiting {
   /** Deadline by the steady clock: a timer of a busy process may be late. */
   readonly endsAt: number
   resolve(result: unknown): void

@@ -17,8 +17,7 @@ import {
   RpcOptions,
 } from '../../contract/rpc.js'
 import { Refusal } from '../../refusal.js'
-import { createCalls } from './calls.js'
-import type { Call } from './ended.js'
+import { type Call, createCalls } from './calls.js'
 import { createRpcInspector } from './inspector.js'
 
 /** Options of `createRpcCorrelator`. */

@@ -5,8 +5,7 @@ import { foldAll } from '../../contract/observation.js'
 import { parseSequence, scanLimit } from '../../contract/page.js'
 import { foldCall, type PendingCall, type RpcInspector, type RpcOptions } from '../../contract/rpc.js'
 import { observeEach, observeKnown } from '../table/users.js'
-import type { CallEntry, Calls } from './calls.js'
-import { shownCall } from './ended.js'
+import { type CallEntry, type Calls, shownCall } from './calls.js'
 
 export function createRpcInspector(calls: Calls, clock: Clock, connections: RpcOptions['connections']): RpcInspector {
   const { table } = calls
