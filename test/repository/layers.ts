@@ -59,6 +59,7 @@ const LAYERS: Record<string, Layer> = {
     own: [
       'contract/checks.ts',
       'contract/digest.ts',
+      'contract/unseen.ts',
       'http/',
       'browser/watch.ts',
       'type contract/',
@@ -79,6 +80,7 @@ const LAYERS: Record<string, Layer> = {
       'contract/ids.ts',
       'contract/checks.ts',
       'contract/options.ts',
+      'contract/unseen.ts',
       'version.ts',
       'async/',
       'http/',

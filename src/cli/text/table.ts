@@ -1,5 +1,5 @@
 /** Records as an aligned table, as wide as a terminal is. */
-import { nameOfUnseen, UNSEEN } from '../../contract/checks.js'
+import { nameOfUnseen, UNSEEN } from '../../contract/unseen.js'
 
 // Text of clients for a terminal: what would steer it, or turn the line around, shows itself; and how wide the rest is.
 
