@@ -1,8 +1,8 @@
 /** Converts a router's response to a tool result: notes about missing data first, records fenced, size bounded. */
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import * as z from 'zod'
-import { nameOfUnseen, UNSEEN } from '../contract/unseen.js'
 import { utf8Length } from '../contract/ids.js'
+import { nameOfUnseen, UNSEEN } from '../contract/unseen.js'
 
 // What clients of the relay wrote, as an agent is shown it: every character seen, and no way out of the fence around it.
 
