@@ -77,6 +77,23 @@ function read(signal: CommandSignal): AbortSignal {
   return signal.controller.signal
 }
 
+const SOURCE = Symbol('source')
+
+/** One getter for all: an accessor per object would give each a hidden class, which keeps the whole command in memory. */
+const SIGNAL: PropertyDescriptor & ThisType<{ readonly [SOURCE]: CommandSignal }> = {
+  configurable: true,
+  enumerable: true,
+  get() {
+    return read(this[SOURCE])
+  },
+}
+
+/** The options of `deliver`. `signal` is an own enumerable property, so that `{ ...options }` and `{ signal }` work. */
+function deliverOptions(source: CommandSignal): { signal: AbortSignal } {
+  const options = Object.defineProperty({}, SOURCE, { value: source })
+  return Object.defineProperty(options, 'signal', SIGNAL) as { signal: AbortSignal }
+}
+
 /** The signals of commands, by reference. */
 function createSignals() {
   const signals = new Map<string, CommandSignal>()
@@ -148,6 +165,8 @@ export function createHand(options: HandOptions) {
     failed.delete(held)
     if (all.get(held.ref) === held) all.delete(held.ref)
     held.onOver()
+    // Tables of sets that V8 has replaced still refer to it, but not to the rest of the command.
+    held.onOver = nothing
     onChange()
   }
 
@@ -281,12 +300,7 @@ export function createHand(options: HandOptions) {
       alarm.advance(ackTimeoutMs)
       const { ref } = held
       const signal = signals.get(ref, held.deadlineAt)
-      // An own enumerable getter, so that `{ ...options }` and `{ signal }` work.
-      const options = {
-        get signal() {
-          return read(signal)
-        },
-      }
+      const options = deliverOptions(signal)
       onChange()
       const over = (what: 'handed_over' | 'rejected') => {
         if (!signals.has(ref)) onLate()

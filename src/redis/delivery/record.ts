@@ -154,7 +154,7 @@ function readStory(events: readonly string[]): Story {
 }
 
 /** Converts a record to a status. Does not validate it. @throws RangeError for an instant outside the range of `Date`. */
-function toDeliveryStatus(record: Record<RecordField, string>, key: CommandKey) {
+function toDeliveryStatus(record: Record<RecordField, string>, { user_id, client_id, command_id }: CommandKey) {
   const [, named = '', admittedAt, ...events] = record.history.split('\n')
   const [action, trace] = named.split('\t')
   const { attempts, omitted, handedOverAt, acknowledgement, recoveries } = readStory(
@@ -166,7 +166,9 @@ function toDeliveryStatus(record: Record<RecordField, string>, key: CommandKey) 
   const recovery = recoveries.at(-1)
   const count = omitted.attempts + attempts.length
   const status = {
-    ...key,
+    user_id,
+    client_id,
+    command_id,
     admission: {
       state: isRejected ? 'rejected' : 'admitted',
       at: instantOf(admittedAt),
