@@ -9,6 +9,7 @@ import { createDiagnosticsRouter, noopAuth } from 'relayscope'
 import { createDashboard } from 'relayscope/dashboard'
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
 import { startNodeServer } from 'relayscope/node'
+import { CHROMIUM } from './peers.mjs'
 import { check, report } from './report.mjs'
 
 const ROWS = 500
@@ -182,7 +183,7 @@ async function measureIdle(browser, url) {
 
 const host = await start(ROWS)
 const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+  executablePath: CHROMIUM,
   args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'],
 })
 const ms = (value) => `${value.toFixed(1)} ms`

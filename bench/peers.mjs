@@ -1,8 +1,12 @@
-/** Peers that only the benchmarks measure: installed on first use, from their own lock file. */
+/** What only the benchmarks need: peers, installed on first use from their own lock file, and a browser. */
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
+
+/** The Chromium that benchmarks drive: the one without a window where there is one, as in the tests. */
+const HEADLESS = '/usr/bin/chromium-headless-shell'
+export const CHROMIUM = process.env.CHROMIUM ?? (existsSync(HEADLESS) ? HEADLESS : '/usr/bin/chromium')
 
 const HOME = new URL('peers/package.json', import.meta.url)
 

@@ -11,6 +11,7 @@ import { availableParallelism, cpus } from 'node:os'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { CHROMIUM } from './peers.mjs'
 import { AS_DATA, CHECKED, MARK } from './report.mjs'
 import { benchmarksDocument, HEAD, mergeRuns, rowsOf, tableOf } from './results.mjs'
 
@@ -64,7 +65,7 @@ if (!Number.isInteger(RUNS) || RUNS < 1 || RUNS > 100) throw new RangeError('--r
 
 const isThere = (program) =>
   program === 'chromium'
-    ? existsSync(process.env.CHROMIUM ?? '/usr/bin/chromium')
+    ? existsSync(CHROMIUM)
     : spawnSync(program, ['--version'], { stdio: 'ignore' }).error === undefined
 
 /** Ends a benchmark with all that it has started. */
