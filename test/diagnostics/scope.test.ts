@@ -25,4 +25,4 @@ beforeAll(async () => {
 })
 afterAll(() => Promise.all(ends.map((end) => end())))
 
-describeScope('in memory', () => worlds, [2, 500])
+describeScope('in memory', () => worlds, [2])

@@ -43,8 +43,13 @@ IDS.q = forEach((mark) => [
   `own-${mark}`,
 ]).concat('shared', 'shared-stays', 'task-shared', 'command-shared', 'node')
 
-/** Values for any other name. */
-const ANY = [...new Set(Object.values(IDS).flat())]
+IDS.reason = IDS.ended_reason as string[]
+IDS.name_prefix = forEach((mark) => [`call-${mark}`, `own-${mark}`]).concat('shared', 'c')
+IDS.user_id_prefix = forEach((mark) => [userOf(mark)]).concat('user/')
+IDS.silent_for_ms = ['0', '60000']
+
+/** Values for any other name: one of each kind and mark. */
+const ANY = [...new Set(Object.values(IDS).flatMap(oneOfEach))]
 
 function valuesOf(name: string, schema?: z.ZodType): string[] {
   let inner = schema
@@ -52,6 +57,17 @@ function valuesOf(name: string, schema?: z.ZodType): string[] {
   if (inner instanceof z.ZodEnum) return inner.options.map(String)
   if (inner instanceof z.ZodBoolean) return ['true', 'false']
   return IDS[name] ?? ANY
+}
+
+/** One of `values` for each mark, and those without one. */
+function oneOfEach(values: readonly string[]): string[] {
+  const markIn = (value: string) => [...MARKS, 'missing'].find((mark) => value.includes(mark))
+  const seen = new Set<string>()
+  return values.filter((value) => {
+    const mark = markIn(value)
+    if (mark === undefined) return true
+    return !seen.has(mark) && seen.add(mark)
+  })
 }
 
 type Values = Record<string, string>
@@ -79,7 +95,7 @@ function targetsOf({ path, query }: DiagnosticsRoute): string[] {
           ...alone,
           ...combine([
             ['user_id', users],
-            [name, values],
+            [name, oneOfEach(values)],
           ]),
         ]
   })
