@@ -2,8 +2,8 @@
  * Turns a `.lua` file into a JavaScript module. A plain file is one script or a part of others, and its text is the
  * default export. A file with sections holds several: `--@script name` starts a script, which the object `scripts` has
  * under that name, and `--@part name` starts lines that its scripts share. A line `--@include ./other.lua` inserts
- * another file, `--@include name` an earlier part of the same file. Lines that contain only a comment are left out.
- * Used by the package build, by Vitest and by every other bundle of `src`.
+ * another file, `--@include name` an earlier part of the same file. Lines that contain only a comment are left out, and
+ * an indent becomes one space. Used by the package build, by Vitest and by every other bundle of `src`.
  */
 import { readFile } from 'node:fs/promises'
 
@@ -27,7 +27,7 @@ export function luaModule(text) {
       section.parts.push(index < 0 ? `file${imports.indexOf(included)}` : `section${index}`, '')
     } else if (/^\s*--@/.test(line)) throw new Error(`Unknown directive "${line}": expected ${EXPECTED}`)
     else if (/\[=*\[/.test(line)) throw new Error(`Long strings are not supported: ${line}`)
-    else if (!/^\s*(--.*)?$/.test(line)) section.parts[section.parts.length - 1] += `${line}\n`
+    else if (!/^\s*(--.*)?$/.test(line)) section.parts[section.parts.length - 1] += `${line.replace(/^\s+/, ' ')}\n`
   }
   const quoted = (part) => `\`${part.replace(/[\\`]|\$(?=\{)/g, '\\$&')}\``
   const textOf = ({ parts }) => parts.map((part, i) => (i % 2 ? part : quoted(part))).join(' + ')

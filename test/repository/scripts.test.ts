@@ -124,14 +124,14 @@ describe('the scripts of a store', () => {
 })
 
 describe('a Lua file', () => {
-  it('becomes a module that imports what it includes, without its comments', () => {
+  it('becomes a module that imports what it includes, without its comments, and with short indents', () => {
     const text =
       // biome-ignore lint/suspicious/noTemplateCurlyInString: text of Lua
-      "-- Says why.\n--@include ./keys.lua\n\nlocal s = '\\n' -- `kept`\n  -- More.\n--@include ../b.lua\nreturn '${s}'\n"
+      "-- Says why.\n--@include ./keys.lua\n\n  local s = '\\n' -- `kept`\n  -- More.\n--@include ../b.lua\nreturn '${s}'\n"
     expect(luaModule(text)).toBe(
       'import file0 from "./keys.lua"\nimport file1 from "../b.lua"\n' +
         // biome-ignore lint/suspicious/noTemplateCurlyInString: text of a module
-        "export default `` + file0 + `local s = '\\\\n' -- \\`kept\\`\n` + file1 + `return '\\${s}'\n`\n",
+        "export default `` + file0 + ` local s = '\\\\n' -- \\`kept\\`\n` + file1 + `return '\\${s}'\n`\n",
     )
   })
 

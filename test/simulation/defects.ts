@@ -91,8 +91,8 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: 'a message that arrives again is new',
-    from: '  if before then\n    local reply = cjson.decode(before)',
-    to: '  if false then\n    local reply = cjson.decode(before)',
+    from: ' if before then\n local reply = cjson.decode(before)',
+    to: ' if false then\n local reply = cjson.decode(before)',
     rules: ['claim_denied', 'claimed_twice', 'retained_twice', 'new_twice'],
     store: 'redis',
     profile: 'links',
