@@ -47,17 +47,6 @@ const OURS = [
     'stages',
     'stand',
     'trouble',
-    'query',
-    'columns',
-    'filters',
-    'lacking',
-    'latest',
-    'refreshMs',
-    // Of Preact.
-    'debounceRendering',
-    'diffed',
-    'unmount',
-    'vnode',
   ],
   ...['_.+', '(?:getChild|getDerived|getSnapshot|component|shouldComponent)[A-Z].*'],
 ]
@@ -100,10 +89,7 @@ async function script() {
     module: true,
     ecma: 2020,
     compress: { passes: 6, pure_getters: true, unsafe_arrows: true, unsafe: true, inline: 2 },
-    // Some are names of the browser's too, which the page does not use.
-    mangle: {
-      properties: { regex: new RegExp(`^(?:${OURS.join('|')})$`), builtins: true, reserved: ['isArray', 'isNaN'] },
-    },
+    mangle: { properties: { regex: new RegExp(`^(?:${OURS.join('|')})$`) } },
     format: { preamble: NOTICE },
   })
   return code

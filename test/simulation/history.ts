@@ -121,19 +121,24 @@ async function forget(stage: Stage, ask: Ask): Promise<void> {
   const { world, history } = stage
   const [node] = stage.nodes as [(typeof stage.nodes)[number]]
   stage.start(node)
+  const deleteSites = async () => {
+    for (const user of history.userIds)
+      await stage.call(node, 'site.delete', { user }, ({ sites }) => sites.delete(siteOf(user)))
+  }
   const endEverything = async () => {
     const { body } = await ask('/sessions?limit=500')
     for (const { session_id, state } of body.items ?? [])
       if (!['closed', 'expired'].includes(state))
         await stage.call(node, 'session.end', { session_id }, ({ sessions }) => sessions.close(session_id))
-    for (const user of history.userIds)
-      await stage.call(node, 'site.delete', { user }, ({ sites }) => sites.delete(siteOf(user)))
+    await deleteSites()
   }
   endEverything().catch((error) => stage.violate('simulator', error.stack))
   await world.run(world.now + 3_000)
   for (const one of stage.nodes) one.kill()
   world.skip(31 * DAY)
   stage.start(node)
+  // Again: a store whose clock went back does not know a site that was declared later than its present time.
+  deleteSites().catch((error) => stage.violate('simulator', error.stack))
   await world.run(world.now + 30_000)
   void stage.runningOn(node).facilities.close()
   await world.run(world.now + 3_000)

@@ -181,13 +181,10 @@ export function River({ items, until }: { items: readonly DeliveryMinute[]; unti
         ))}
         {items.length < MINUTES && <span class="key unwatched">not observed</span>}
       </p>
-      {/* A table would be as wide as its text, however it is hidden. */}
-      <div class="hidden">
-        <table>
-          <caption>Commands by minute</caption>
-          <tbody>{rows}</tbody>
-        </table>
-      </div>
+      <table class="hidden">
+        <caption>Commands by minute</caption>
+        <tbody>{rows}</tbody>
+      </table>
     </figure>
   )
 }
