@@ -44,6 +44,12 @@ export async function startRedis() {
       const of = (name) => Number(new RegExp(`^${name}:(.*)`, 'm').exec(info)[1])
       return (of('used_cpu_user') + of('used_cpu_sys')) * 1_000
     },
+    /** Commands that the store has run, those of scripts included. */
+    async commands() {
+      const info = await client.sendCommand(['INFO', 'commandstats'])
+      const calls = [...info.matchAll(/^cmdstat_(?!info)[^:]+:calls=(\d+)/gm)]
+      return calls.reduce((sum, [, number]) => sum + Number(number), 0)
+    },
     async close() {
       client.destroy()
       server.kill('SIGKILL')

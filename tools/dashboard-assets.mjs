@@ -47,6 +47,17 @@ const OURS = [
     'stages',
     'stand',
     'trouble',
+    'query',
+    'columns',
+    'filters',
+    'lacking',
+    'latest',
+    'refreshMs',
+    // Of Preact.
+    'debounceRendering',
+    'diffed',
+    'unmount',
+    'vnode',
   ],
   ...['_.+', '(?:getChild|getDerived|getSnapshot|component|shouldComponent)[A-Z].*'],
 ]
@@ -89,7 +100,10 @@ async function script() {
     module: true,
     ecma: 2020,
     compress: { passes: 6, pure_getters: true, unsafe_arrows: true, unsafe: true, inline: 2 },
-    mangle: { properties: { regex: new RegExp(`^(?:${OURS.join('|')})$`) } },
+    // Some are names of the browser's too, which the page does not use.
+    mangle: {
+      properties: { regex: new RegExp(`^(?:${OURS.join('|')})$`), builtins: true, reserved: ['isArray', 'isNaN'] },
+    },
     format: { preamble: NOTICE },
   })
   return code

@@ -128,15 +128,16 @@ export interface StepInstants {
   readonly ended: number | null
 }
 
+const msBetween = (from: number | null, to: number | null) =>
+  from !== null && to !== null && Number.isFinite(to - from) ? Math.max(0, Math.round(to - from)) : undefined
+
 /** The times between the steps of a command. A clock that went back counts as no time. */
 export function stepTimes({ admitted, handedOver, acknowledged, ended }: StepInstants): StepTimes {
-  const between = (from: number | null, to: number | null) =>
-    from !== null && to !== null && Number.isFinite(to - from) ? Math.max(0, Math.round(to - from)) : undefined
   return {
-    handover: between(admitted, handedOver),
-    acknowledgement: between(handedOver, acknowledged),
-    outcome: between(acknowledged, ended),
-    total: between(admitted, ended),
+    handover: msBetween(admitted, handedOver),
+    acknowledgement: msBetween(handedOver, acknowledged),
+    outcome: msBetween(acknowledged, ended),
+    total: msBetween(admitted, ended),
   }
 }
 
@@ -193,8 +194,8 @@ export function measure(histograms: LatencyHistograms, times: StepTimes, command
     const ms = times[step]
     if (ms === undefined) continue
     const { counts } = histograms[step]
-    const at = LATENCY_BOUNDS_MS.findIndex((bound) => ms <= bound)
-    const bucket = at < 0 ? LATENCY_BOUNDS_MS.length : at
+    let bucket = 0
+    while (ms > (LATENCY_BOUNDS_MS[bucket] ?? Number.POSITIVE_INFINITY)) bucket++
     counts[bucket] = (counts[bucket] as number) + commands
     histograms[step].sum_ms += ms * commands
   }

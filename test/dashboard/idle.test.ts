@@ -1,11 +1,12 @@
-/** What an open page does while nothing changes: it asks, and draws nothing but the clock. */
+/** What moves on a page: nothing while it loads; while nothing changes it asks, and draws nothing but the clock. */
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
+import type { FakeWorld } from '../../src/testing/kits.js'
 import { KEY } from '../diagnostics/subject.js'
 import { connection } from '../diagnostics/world.js'
 import { inChromium } from './chromium.js'
 import { startViewedOnce, type ViewedHost } from './host.js'
-import { healthyWorld, settle, VIEWS } from './pictures.js'
+import { healthyWorld, settle, stillPictureOf, VIEWS, WATCH_SHIFTS } from './pictures.js'
 
 /** Writes down what is drawn from now on, apart from times of day and ages. */
 const WATCH_DRAWING = `(() => {
@@ -46,6 +47,108 @@ const worldOfMany = () => {
   )
   return { ...world, connections: [...(world.connections ?? []), ...more] }
 }
+
+/** Ids that are long, and nodes that count whatever they can. */
+function wordyWorld(): FakeWorld {
+  const world = worldOfMany()
+  const id = (i: number) => `synchronize-${i}-0e8e1908-3f12-4316-91a0-67b0f0b513c9`
+  const [first] = world.delivery?.statuses ?? []
+  const statuses = Array.from({ length: 30 }, (_, i) => ({
+    ...first,
+    command_id: id(i),
+    action: 'synchronize_documents',
+  }))
+  const terminal = { state: 'failed', reason: 'attempts_exhausted', at: '2026-01-02T03:04:05.000Z' } as const
+  const failed = { ...first, command_id: 'cmd-failed', acknowledgement: NOT_ACKNOWLEDGED, terminal }
+  const other = Object.fromEntries(Array.from({ length: 16 }, (_, i) => [`counter_number_${i}`, 1_000 + i]))
+  const nodes = (world.delivery?.nodes ?? []).map((node) => ({ ...node, counters: { ...node.counters, other } }))
+  return {
+    ...world,
+    delivery: {
+      ...world.delivery,
+      nodes: nodes as never,
+      statuses: [...(world.delivery?.statuses ?? []), failed, ...statuses] as never,
+    },
+  }
+}
+
+const NOT_ACKNOWLEDGED = { state: 'none', at: null, instance_id: null } as const
+const FAILED = VIEWS.command.replace('cmd-1', 'cmd-failed')
+
+interface Layout {
+  shifts: number
+  /** Of all that can be scrolled to. */
+  width: number
+  /** Where the first record ends; `null` without a table. */
+  first: number | null
+  tallest: number
+  /** Between an id and what is next to it. */
+  gap: number
+}
+
+const LAYOUT = `(() => {
+  const rows = [...document.querySelectorAll('main table:not(.hidden *) tbody tr')]
+  const boxOf = (element) => element.getBoundingClientRect()
+  const gaps = rows.flatMap(({ cells: [id, next] }) => {
+    const link = id.querySelector('a')
+    return link && next ? [boxOf(next).left - boxOf(link).right] : []
+  })
+  return {
+    shifts: globalThis.shifts,
+    width: document.documentElement.scrollWidth,
+    first: rows[0] ? boxOf(rows[0]).bottom : null,
+    tallest: Math.max(0, ...rows.map((row) => boxOf(row).height)),
+    gap: Math.min(100, ...gaps),
+  }
+})()`
+
+/** Eleven pages, on a machine that has much else to do. */
+const LONG_MS = 300_000
+
+inChromium('a page that loads', (open) => {
+  it.each([
+    { width: 1_280, height: 800 },
+    { width: 390, height: 844 },
+  ])('moves by less than 0.02, and fits into a window of $width px', {
+    timeout: LONG_MS,
+  }, async (viewport) => {
+    const host = await startViewedOnce(wordyWorld())
+    // The answers come one after the other, in an order that none of the parts relies on.
+    let answers = 0
+    host.break(async () => {
+      await new Promise((resolve) => setTimeout(resolve, 80 * (answers++ % 7)))
+      return undefined
+    })
+    const page = await open(host.page, { key: KEY, viewport, refusals: true })
+    await page.addInitScript(WATCH_SHIFTS)
+    // What is shown after a second stays hidden until it is there: a busy machine takes longer.
+    await page.route('**/*.css', async (route) => {
+      const response = await route.fetch()
+      const style = await response.text()
+      expect(style).toContain('forwards show')
+      await route.fulfill({ response, body: style.replace('forwards show', 'none') })
+    })
+    const seen: Record<string, Layout> = {}
+    for (const [name, address] of Object.entries({ ...VIEWS, failed: FAILED })) {
+      await page.goto(`${host.page}#${address}`)
+      await page.reload()
+      await settle(page)
+      if (name === 'overview') await page.getByText('all sources answer').waitFor()
+      await stillPictureOf(page, () => true)
+      seen[name] = await page.evaluate<Layout>(LAYOUT)
+    }
+    const over = (isOver: (layout: Layout) => boolean) =>
+      Object.keys(seen).filter((name) => isOver(seen[name] as Layout))
+    expect([over(({ shifts }) => shifts >= 0.02), seen]).toEqual([[], seen])
+    expect([over(({ width }) => width > viewport.width), seen]).toEqual([[], seen])
+    // Of a list the first record is in sight, and a record is no taller than a few lines.
+    const lists = ['users', 'connections', 'commands', 'nodes', 'sources']
+    expect(lists.filter((name) => (seen[name]?.first ?? Infinity) > viewport.height)).toEqual([])
+    expect([over(({ tallest }) => tallest > 120), seen]).toEqual([[], seen])
+    // An id ends before the next column begins.
+    expect([over(({ gap }) => gap < 8), seen]).toEqual([[], seen])
+  })
+})
 
 inChromium('a page on which nothing changes', (open) => {
   it.each([

@@ -68,9 +68,9 @@ const LOOK = `(() => {
     tone: document.querySelector('.fresh').className.replace('fresh ', ''),
     icon: ['unknown', 'ok', 'bad'][icons.indexOf(document.querySelector('link[rel=icon]').getAttribute('href'))],
     headings: texts('main h1, main h2').filter((text) => text !== ''),
-    heads: texts('main table:not(.hidden) thead').slice(0, 1).flatMap(() =>
-      [...document.querySelector('main table:not(.hidden) thead').querySelectorAll('th')].map((th) => th.firstChild?.firstChild?.textContent ?? th.textContent)),
-    rows: document.querySelector('main table:not(.hidden) tbody')?.rows.length ?? 0,
+    heads: texts('main table:not(.hidden *) thead').slice(0, 1).flatMap(() =>
+      [...document.querySelector('main table:not(.hidden *) thead').querySelectorAll('th')].map((th) => th.firstChild?.firstChild?.textContent ?? th.textContent)),
+    rows: document.querySelector('main table:not(.hidden *) tbody')?.rows.length ?? 0,
     numbers: [...texts('main .stand'), ...texts('main .figure'), ...texts('main .state').map((text) => text.split(' · ')[0]).filter((text) => /\\d/.test(text) && !/as of/.test(text))],
     troubles: all('main .trouble').length,
     calm: main.match(/no findings(?! in)|Nothing contradicts|all sources answer|\\b0 of \\d+ nodes silent/g) ?? [],

@@ -26,6 +26,11 @@ function failedWorld() {
     { ...failed('cmd-refused', 'busy'), acknowledgement: refused },
     { ...failed('cmd-unconfirmed', null), attempts: { ...attempts, confirmed: 0 } },
   ]
+  // Older than the others, which stand first in a list.
+  const admission = { ...first.admission, at: '2026-01-02T02:50:00.000Z' }
+  for (let i = 0; i < 110; i++)
+    statuses.push({ ...failed(`cmd-flood-${i}`, null), client_id: `flooded-${i}`, action: 'flood', admission })
+  statuses.push({ ...failed('cmd-flood', null), client_id: 'flooded', action: 'flood', admission })
   const nodes = [node({ node_id: 'node-own', metadata: { port: 49_153, pid: 8_793 } })]
   return { ...world, delivery: { ...world.delivery, statuses, nodes } }
 }
@@ -64,6 +69,20 @@ inChromium('the words of the dashboard', (open) => {
     await page.goto(`${host.page}#${commandAt('cmd-refused')}`)
     await page.locator('main', { hasText: 'cmd-refused' }).waitFor()
     await same.waitFor({ state: 'detached' })
+  })
+
+  it('count how those of the last hour stand, by the clock of the browser, and say of how many', async () => {
+    const page = await open(`${host.page}#${commandAt('cmd-tried')}`, { key: KEY, clock: true })
+    const tally = (title: string) => page.locator('.card', { hasText: title }).locator('p')
+    await tally('Same action').getByText('last hour: none').waitFor()
+    await page.clock.setSystemTime(Date.parse(AT) + 60_000)
+    await page.reload()
+    await tally('Same action').getByText('last hour: 2 failed', { exact: true }).waitFor()
+    await page.goto(`${host.page}#${commandAt('cmd-flood').replace('desk', 'flooded')}`)
+    await tally('Same action').getByText('newest 100 of the last hour: 100 failed', { exact: true }).waitFor()
+    await tally('Same client').getByText('last hour: 1 failed', { exact: true }).waitFor()
+    const listed = page.locator('.card', { hasText: 'Same action' }).locator('li')
+    await expect.poll(() => listed.count()).toBe(9)
   })
 
   it('show how often a command may have run, and claim no unconfirmed write', async () => {
@@ -135,7 +154,7 @@ inChromium('the words of the dashboard', (open) => {
   })
 
   it('name a scope only where it is not the user’s', async () => {
-    const page = await open(`${host.page}#/delivery/commands`, { key: KEY })
+    const page = await open(`${host.page}#/delivery/commands?client_id=desk`, { key: KEY })
     const row = page.locator('tbody tr', { hasText: 'cmd-tried' })
     const scope = (await host.ask<{ admission: { scope_id: string } }>(commandAt('cmd-tried'))).admission.scope_id
     await row.getByRole('link', { name: scope }).waitFor()

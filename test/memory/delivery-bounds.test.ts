@@ -61,6 +61,7 @@ describe('bounds', () => {
     const clock = createClock(() => 0)
     const store = createDeliveryStore({ capacity: () => 10, maxRetained: 10, retentionMs: 1_000, clock })
     const record = createTrackedCommand(command('c1'), {
+      key: 'c1',
       sequence: 1,
       admittedAt: 0,
       queuedAt: 0,

@@ -68,7 +68,8 @@ function restore({ y, inner, link }: Place): void {
     if (!isFocused && link) {
       const target = linksOf(link.href)[link.index]
       target?.focus({ preventScroll: true })
-      isFocused = target !== undefined
+      // A part that is not shown yet cannot have it.
+      isFocused = target !== undefined && document.activeElement === target
     }
     const isThere = isFocused && Math.abs(scrollY - y) < 2 && Math.abs((list?.scrollTop ?? 0) - inner) < 2
     if (isThere || Date.now() > until) stop()

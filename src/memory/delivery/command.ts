@@ -12,10 +12,10 @@ import type {
 import { ATTEMPTS_KEPT } from '../../contract/delivery.js'
 import type { Deliver, DispatchInput } from '../../contract/delivery-dispatch.js'
 import { type DeliveryStep, shownAttempts } from '../../contract/delivery-rules.js'
-import { clientKey, commandKey, toTimestamp, traceFields } from '../../contract/ids.js'
+import { clientKey, toTimestamp, traceFields } from '../../contract/ids.js'
 import type { Json } from '../../contract/json.js'
 import { type Queued, unqueued } from '../table/expiry-queue.js'
-import type { Indexed } from '../table/field-index.js'
+import { type Indexed, NOT_COUNTED } from '../table/field-index.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
 
 /**
@@ -121,7 +121,15 @@ export function createMailbox(user_id: string, client_id: string): Mailbox {
 /** The fields of a command that are set at its admission. */
 type Admission = Pick<
   TrackedCommand,
-  'sequence' | 'admittedAt' | 'queuedAt' | 'deadlineAt' | 'maxAttempts' | 'fingerprint' | 'payload' | 'payloadBytes'
+  | 'key'
+  | 'sequence'
+  | 'admittedAt'
+  | 'queuedAt'
+  | 'deadlineAt'
+  | 'maxAttempts'
+  | 'fingerprint'
+  | 'payload'
+  | 'payloadBytes'
 >
 
 export function createTrackedCommand(input: DispatchInput, admission: Admission): TrackedCommand {
@@ -135,9 +143,7 @@ export function createTrackedCommand(input: DispatchInput, admission: Admission)
     scope_id,
     ...admission,
     ...unqueued(),
-    // Not used: lists of commands have no counts.
-    cell: 0,
-    key: commandKey(input),
+    cell: NOT_COUNTED,
     listedAs: 'waiting',
     mailbox: null,
     phase: 'ready',

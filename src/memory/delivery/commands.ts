@@ -98,9 +98,11 @@ function createDeliveryMinutes(now: () => number, openCounts: () => NonNullable<
   let last = since
 
   function countsOf(minute: number): Counts {
-    const known = minutes.get(minute) ?? { admitted: 0, ended: noEnds(), open: null }
-    minutes.set(minute, known)
-    return known
+    const known = minutes.get(minute)
+    if (known) return known
+    const counts = { admitted: 0, ended: noEnds(), open: null }
+    minutes.set(minute, counts)
+    return counts
   }
 
   /** Called before each change: no count has changed since the latest one, so the minutes in between had these. */

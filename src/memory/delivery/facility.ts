@@ -87,8 +87,8 @@ function admissionRefusal(command: TrackedCommand, options: DeliveryCallsOptions
 }
 
 /** Returns the record under `key`, after ending it if it is past its deadline. */
-function current(key: CommandKey, { store, attempts }: DeliveryCallsOptions): TrackedCommand | undefined {
-  const command = store.find(commandKey(key))
+function current(key: string, { store, attempts }: DeliveryCallsOptions): TrackedCommand | undefined {
+  const command = store.find(key)
   if (command && !command.terminal) attempts.expire(command)
   return command
 }
@@ -97,7 +97,7 @@ function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
   const { store, clock, attempts, mailboxes, loop } = options
 
   /** Returns the command under `key` unless it is terminal. */
-  function tracked(key: CommandKey): TrackedCommand | undefined {
+  function tracked(key: string): TrackedCommand | undefined {
     const command = current(key, options)
     return command?.terminal ? undefined : command
   }
@@ -113,7 +113,8 @@ function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
       const waitedFor = !input.require_waiter || (await isWaitedFor(input, options))
       // Nothing is awaited from here, so that two equal calls cannot both find the key unused.
       if (loop.closed) throw new Refusal('closed')
-      const known = current(input, options)
+      const key = commandKey(input)
+      const known = current(key, options)
       if (known && known.terminal?.state !== 'rejected') {
         store.count('other', known.fingerprint === fingerprint ? 'dispatch_repeated' : 'dispatch_conflict')
         if (known.fingerprint !== fingerprint) throw new Refusal('command_conflict')
@@ -123,6 +124,7 @@ function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
       const at = clock.now()
       const deadlineMs = input.deadline_ms ?? options.deadlineMs
       const command = createTrackedCommand(input, {
+        key,
         sequence: store.nextSequence(),
         admittedAt: at,
         queuedAt: clock.steady(),
@@ -149,9 +151,10 @@ function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
         store.count('acknowledgement', reason)
         return false
       }
-      if (!tracked(input)) return refuse('late')
+      const key = commandKey(input)
+      if (!tracked(key)) return refuse('late')
       if (!(await isCurrent(input, input.instance_id, options))) return refuse('fenced')
-      const command = tracked(input)
+      const command = tracked(key)
       if (!command) return refuse('late')
       const state = input.state ?? 'acknowledged'
       if (command.acknowledged === 'none') {
@@ -165,12 +168,13 @@ function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
 
     async settle(given) {
       const input = parseInput(SettleInput, given)
-      if (!tracked(input)) return false
+      const key = commandKey(input)
+      if (!tracked(key)) return false
       if (input.instance_id !== undefined && !(await isCurrent(input, input.instance_id, options))) {
         store.count('other', 'settle_fenced')
         return false
       }
-      const command = tracked(input)
+      const command = tracked(key)
       if (!command) return false
       const at = clock.now()
       const by = input.acknowledge ? input.instance_id : undefined
@@ -181,7 +185,7 @@ function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
 
     async cancel(given) {
       const input = parseInput(CancelInput, given)
-      const command = tracked(input)
+      const command = tracked(commandKey(input))
       if (command) attempts.end(command, 'cancelled', toReason(input.reason))
       return command !== undefined
     },

@@ -25,6 +25,9 @@ type Tally = Map<number, number>
 /** Counts in their wire format: `total` and one `by_…` per counted dimension, with every value present. */
 export type Counts = { total: number; [by: `by_${string}`]: Record<string, number> }
 
+/** The cell of entries whose indexes are used for lists only. */
+export const NOT_COUNTED = -1
+
 /** Adds `by` to a cell; empty cells are removed. */
 function tallyUp(tally: Tally, cell: number, by: 1 | -1): void {
   const count = (tally.get(cell) ?? 0) + by

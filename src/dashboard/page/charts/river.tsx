@@ -181,10 +181,13 @@ export function River({ items, until }: { items: readonly DeliveryMinute[]; unti
         ))}
         {items.length < MINUTES && <span class="key unwatched">not observed</span>}
       </p>
-      <table class="hidden">
-        <caption>Commands by minute</caption>
-        <tbody>{rows}</tbody>
-      </table>
+      {/* A table would be as wide as its text, however it is hidden. */}
+      <div class="hidden">
+        <table>
+          <caption>Commands by minute</caption>
+          <tbody>{rows}</tbody>
+        </table>
+      </div>
     </figure>
   )
 }

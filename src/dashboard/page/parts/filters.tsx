@@ -56,7 +56,7 @@ function TextField({ name, value, onDone }: FieldProps): JSX.Element {
       name={name}
       autocomplete="off"
       spellcheck={false}
-      placeholder={/prefix$/.test(name) ? 'begins with' : 'exact'}
+      placeholder={name.endsWith('prefix') ? 'begins with' : name.endsWith('_ms') ? 'at least' : 'exact'}
       defaultValue={value}
       onChange={(event) => onDone(event.currentTarget.value.trim())}
     />

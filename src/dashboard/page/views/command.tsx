@@ -11,7 +11,7 @@ import { Field } from '../parts/field.js'
 import { Excerpt, type Listed } from '../parts/list.js'
 import { Text } from '../parts/text.js'
 import { Term, Time, TONES } from '../parts/value.js'
-import { durationText, spacedName } from '../words.js'
+import { clock, durationText, spacedName } from '../words.js'
 import { CONNECTIONS } from './connections.js'
 import { type Fact, verdictOf } from './evidence.js'
 import { MAILBOXES } from './mailboxes.js'
@@ -68,26 +68,46 @@ interface NeighboursProps {
   query: Record<string, string>
 }
 
-/** The newest commands that `query` lets through, the newest first. */
+/** Neighbours that are listed, and those that are counted. */
+const [LISTED, COUNTED] = [9, 100]
+const HOUR_MS = 3_600_000
+
+/** How many of the commands admitted in the last hour stand where, the most common first. */
+function tallyOf({ items, has_more }: Listed<DeliveryCommand>): string {
+  const recent = items.filter(({ admission }) => clock() - new Date(admission.at).getTime() < HOUR_MS)
+  const counts: Record<string, number> = {}
+  for (const { state } of recent) counts[state] = (counts[state] ?? 0) + 1
+  const tally = Object.entries(counts)
+    .sort(([, a], [, b]) => b - a)
+    .map(([state, count]) => `${count} ${spacedName(state)}`)
+  const isCut = has_more && recent.length === items.length
+  return `${isCut ? `newest ${COUNTED} of the last hour` : 'last hour'}: ${tally.join(', ') || 'none'}`
+}
+
+/** The newest commands that `query` lets through, the newest first, and how those of the last hour stand. */
 function Neighbours({ title, status, query }: NeighboursProps): JSX.Element {
-  const answer = useAnswer<Listed<DeliveryCommand>>(pathWithQuery('/delivery/commands', { ...query, limit: '9' }), true)
+  const path = pathWithQuery('/delivery/commands', { ...query, limit: String(COUNTED) })
+  const answer = useAnswer<Listed<DeliveryCommand>>(path, true)
   return (
     <Card title={title} href={hrefOf('/delivery/commands', query)} answer={answer}>
-      {({ items }) => (
-        <ul class="inline neighbours">
-          {items.map((command) => (
-            <li
-              key={command.command_id}
-              {...(command.command_id === status.command_id && { 'aria-current': 'true' as const })}
-            >
-              <span class={TONES.get(command.state)}>{spacedName(command.state)}</span>{' '}
-              <Field name="command_id" record={command} />{' '}
-              <span class="dim">
-                <Time at={command.admission.at} />
-              </span>
-            </li>
-          ))}
-        </ul>
+      {(page) => (
+        <>
+          <p>{tallyOf(page)}</p>
+          <ul class="inline neighbours">
+            {page.items.slice(0, LISTED).map((command) => (
+              <li
+                key={command.command_id}
+                {...(command.command_id === status.command_id && { 'aria-current': 'true' as const })}
+              >
+                <span class={TONES.get(command.state)}>{spacedName(command.state)}</span>{' '}
+                <Field name="command_id" record={command} />{' '}
+                <span class="dim">
+                  <Time at={command.admission.at} />
+                </span>
+              </li>
+            ))}
+          </ul>
+        </>
       )}
     </Card>
   )
@@ -107,7 +127,8 @@ export function CommandPage({ address: { path, query } }: { address: Address }):
     true,
   )
   const action = own.value?.items[0]?.action
-  const why = useWhy(value && client && { ...client, command_id: value.command_id })
+  const asked = useWhy(Object.fromEntries(query))
+  const why = client && asked
   return (
     <>
       <Card
@@ -128,6 +149,8 @@ export function CommandPage({ address: { path, query } }: { address: Address }):
                 {reason !== null && <Term value={reason} />} <span class="dim">{unknown}</span>
               </p>
               {why?.value && !why.isOld && <WhyVerdict {...why.value} />}
+              {/* The verdict has its place before it comes; a result has none. */}
+              {why && !why.value && !why.problem && state !== 'resulted' && <p class="first-link loading">why</p>}
               <p>
                 <code>
                   <Text value={status.command_id} />

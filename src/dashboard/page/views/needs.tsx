@@ -115,7 +115,7 @@ const Row = ({ caption, detail, since, isBySource, href }: Need): JSX.Element =>
 const PLACES = 3
 
 export const useNodes = () => useAnswer<Listed<DeliveryNode>>('/delivery/nodes', true)
-export const useSources = () => useAnswer<{ items: SourceRow[] }>('/sources')
+const useSources = () => useAnswer<{ items: SourceRow[] }>('/sources')
 
 export function Needs(): JSX.Element {
   const findings = useAnswer<FindingSummary>('/findings/summary')

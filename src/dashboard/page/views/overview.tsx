@@ -13,7 +13,7 @@ import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
 import { Field } from '../parts/field.js'
 import { Excerpt, type Listed } from '../parts/list.js'
-import { Absent, problemName } from '../parts/state.js'
+import { Absent } from '../parts/state.js'
 import { Text, Unknown } from '../parts/text.js'
 import { Hint, Term, Time, TONES } from '../parts/value.js'
 import { type ClientEvent, commandNotice, eventNotice, happenings, notice } from '../tail.js'
@@ -21,7 +21,7 @@ import { countOf, durationText, spacedName } from '../words.js'
 import { CALLS } from './calls.js'
 import { COMMANDS } from './commands.js'
 import { CONNECTIONS } from './connections.js'
-import { Needs, useNodes, useSources } from './needs.js'
+import { Needs, useNodes } from './needs.js'
 import { NODES } from './nodes.js'
 
 const listOf = (state: string) => hrefOf('/delivery/commands', { state })
@@ -57,9 +57,7 @@ const Numbers = ({ value }: { value: DeliverySummary }): JSX.Element => {
   return (
     <>
       <div class="flow">
-        <Stand state="waiting" count={by_state?.waiting}>
-          {oldest_open_age_ms !== null && `oldest open ${durationText(oldest_open_age_ms)}`}
-        </Stand>
+        <Stand state="waiting" count={by_state?.waiting} />
         <Stand state="attempted" count={by_state?.attempted} />
         <Stand state="acknowledged" count={by_state?.acknowledged}>
           what they did is unknown
@@ -78,6 +76,7 @@ const Numbers = ({ value }: { value: DeliverySummary }): JSX.Element => {
       </div>
       <p>
         <b>{countOf(value.tracked_commands)}</b> <Hint name="in delivery" />
+        {oldest_open_age_ms !== null && `, the oldest for ${durationText(oldest_open_age_ms)}`}
         {waitsOf(value)}, <b>{countOf(value.due_commands)}</b> <Hint name="due" />
         {latency && latency.total.p95_ms !== null && (
           <>
@@ -272,23 +271,6 @@ const Calls = (): JSX.Element => (
   </Card>
 )
 
-const Sources = (): JSX.Element => (
-  <Card title="Sources" href={hrefOf('/sources')} answer={useSources()} note="asked just now">
-    {({ items }) => (
-      <ul class="inline">
-        {items.map(({ source, answered, duration_ms, code }) => (
-          <li key={source}>
-            {answered ? <span class="ok">✓</span> : <span class="bad">✕</span>} {spacedName(source)}{' '}
-            <span class={answered ? 'dim' : 'bad'}>
-              {answered ? `${duration_ms} ms` : code === null ? 'no answer' : problemName(code)}
-            </span>
-          </li>
-        ))}
-      </ul>
-    )}
-  </Card>
-)
-
 // Each part asks for itself: none is drawn again for the answer to another.
 export function Overview(): JSX.Element {
   return (
@@ -303,7 +285,6 @@ export function Overview(): JSX.Element {
           <Nodes />
           <Connections />
           <Calls />
-          <Sources />
         </div>
       </div>
       <Absent views={[COMMANDS, NODES, CONNECTIONS, CALLS]} />

@@ -50,7 +50,7 @@ export const SUBSCRIPTIONS: ListView<SubscriptionRow> = {
   about: 'Open event streams of people who watch a site, and how far behind each is.',
   filters: [text('session_id'), text('site_id'), text('user_id'), text('node_id'), choice('order', ['slowest'])],
   keyOf: ({ subscription_id }) => subscription_id,
-  markOf: ({ dropped }) => (dropped > 0 ? 'warn' : ''),
+  markOf: ({ dropped }) => (dropped > 0 ? 'bad' : ''),
   columns: [
     'subscription_id',
     'pending',

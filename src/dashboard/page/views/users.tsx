@@ -13,7 +13,7 @@ import { Card } from '../parts/card.js'
 import { Fields } from '../parts/field.js'
 import { text } from '../parts/filters.js'
 import { Excerpt, excerptPath, type Listed, type ListView } from '../parts/list.js'
-import { Absent, truncationsOf } from '../parts/state.js'
+import { Absent, State, truncationsOf } from '../parts/state.js'
 import { CALLS, ENDED_CALLS } from './calls.js'
 import { COMMANDS } from './commands.js'
 import { CONNECTIONS } from './connections.js'
@@ -61,18 +61,24 @@ function Hour({ user_id }: { user_id: string }): JSX.Element | null {
   const ended = of<EndedCall>(ENDED_CALLS)
   const contexts = of<Context>(CONTEXTS)
   const all = [connections, commands, calls, ended, contexts]
-  if (all.every(({ value }) => value === null)) return null
+  const loading = all.find(({ value, problem }) => !value && !problem)
   const missing = all.filter(({ value, problem }) => value === null && problem?.status !== 501)
   return (
     <section class={all.some(({ isOld }) => isOld) ? 'card old' : 'card'}>
       <h2>The last hour</h2>
-      {missing.length > 0 && <p class="dim">Not read: {missing.map(({ view }) => view.title).join(', ')}.</p>}
-      <UserAxis
-        connections={connections.value?.items ?? []}
-        commands={commands.value?.items ?? []}
-        calls={[...(calls.value?.items ?? []), ...(ended.value?.items ?? [])]}
-        contexts={contexts.value?.items ?? []}
-      />
+      {loading ? (
+        <State answer={loading as never} />
+      ) : (
+        <>
+          {missing.length > 0 && <p class="dim">Not read: {missing.map(({ view }) => view.title).join(', ')}.</p>}
+          <UserAxis
+            connections={connections.value?.items ?? []}
+            commands={commands.value?.items ?? []}
+            calls={[...(calls.value?.items ?? []), ...(ended.value?.items ?? [])]}
+            contexts={contexts.value?.items ?? []}
+          />
+        </>
+      )}
     </section>
   )
 }

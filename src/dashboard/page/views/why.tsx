@@ -2,7 +2,7 @@
 import type { JSX } from 'preact'
 import type { DeliveryWhy, WhyLink } from '../../../views/why-links.js'
 import { hrefOf, pathWithQuery } from '../address.js'
-import { offers } from '../answers.js'
+import { isIndexKnown, offers } from '../answers.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
 import { Json, Time } from '../parts/value.js'
@@ -13,7 +13,8 @@ const ROUTE = '/delivery/why'
 
 /** The answer for one command; `null` where the router has no such route. */
 export function useWhy(query: Record<string, string> | null): AnswerState<DeliveryWhy> | null {
-  const isOffered = offers(ROUTE)
+  // Asked for with the rest of the page: the index of routes may come later.
+  const isOffered = offers(ROUTE) || !isIndexKnown()
   const answer = useAnswer<DeliveryWhy>(isOffered && query ? pathWithQuery(ROUTE, query) : null)
   return isOffered && query ? answer : null
 }
