@@ -69,7 +69,7 @@ export type SiteInput = z.input<typeof SiteInput>
 
 /** Options of `delete`. */
 export const DeleteSiteInput = inputObject({
-  /** Delete the site only if this user owns it. @default whoever owns it */
+  /** Delete the site only if this user owns it. @default the site of any owner */
   owner: Id.optional(),
 })
 

@@ -2,13 +2,42 @@
  * Records in the order of arrival, with indexes of fields that never change: paged lists of records that do not belong
  * to one user.
  */
-import { matcherOf, type Page, type PageQuery, parseSequence } from '../../contract/page.js'
+import { type Filter, matcherOf, type Order, type Page, type PageQuery, parseSequence } from '../../contract/page.js'
 import { entriesFrom } from './field-index.js'
 import { byNumber, OrderedIndex } from './ordered-index.js'
 
 /** An entry with a position in the order of arrival. */
 export interface Sequenced {
   readonly sequence: number
+}
+
+/**
+ * Returns a page of the records that `view` returns for the entries of `from` under `filter`, examining at most `bound`;
+ * `undefined` is skipped.
+ *
+ * @throws Refusal `invalid_cursor`.
+ */
+export function pageOf<E extends Sequenced, R extends object>(
+  from: (sequence: number, order: Order | undefined) => Iterable<E>,
+  filter: Filter,
+  page: PageQuery,
+  view: (entry: E) => R | undefined,
+  bound: number,
+): Page<R> {
+  const items: R[] = []
+  const { order } = page
+  let last = parseSequence(page.cursor, order)
+  let examined = 0
+  const matches = matcherOf(filter)
+  for (const entry of from(last, order)) {
+    if (items.length === page.limit || examined === bound)
+      return { items, next_cursor: String(last), has_more: true, examined }
+    examined++
+    last = entry.sequence
+    const record = view(entry)
+    if (record && matches(record)) items.push(record)
+  }
+  return { items, next_cursor: null, has_more: false, examined }
 }
 
 type Index<E> = OrderedIndex<number, E>
@@ -74,21 +103,8 @@ export function createListing<E extends Sequenced>(fields: Readonly<Record<strin
       view: (entry: E) => R | undefined,
       bound: number,
     ): Page<R> {
-      const items: R[] = []
-      const { order } = page
-      let last = parseSequence(page.cursor, order)
-      let examined = 0
-      const matches = matcherOf(filter)
       const index = narrowest(filter)
-      for (const entry of index ? entriesFrom(index, last, order) : []) {
-        if (items.length === page.limit || examined === bound)
-          return { items, next_cursor: String(last), has_more: true, examined }
-        examined++
-        last = entry.sequence
-        const record = view(entry)
-        if (record && matches(record)) items.push(record)
-      }
-      return { items, next_cursor: null, has_more: false, examined }
+      return pageOf((last, order) => (index ? entriesFrom(index, last, order) : []), filter, page, view, bound)
     },
   }
 }

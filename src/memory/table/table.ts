@@ -3,15 +3,14 @@ import {
   admitsValue,
   type Examined,
   type Filter,
-  matcherOf,
   type Order,
   type Page,
   type PageQuery,
-  parseSequence,
   withMetadata,
 } from '../../contract/page.js'
 import type { Queued } from './expiry-queue.js'
 import { Bucket, type Counts, createCells, type Dimension, entriesFrom, FieldIndex } from './field-index.js'
+import { pageOf } from './listing.js'
 import { createTableUsers, type Owned } from './users.js'
 import { createVersion } from './version.js'
 
@@ -149,20 +148,7 @@ export function createTable<R extends Owned, S = undefined, C extends object = C
      * @throws Refusal `invalid_cursor`.
      */
     list<T extends object>(filter: Filter, page: PageQuery, view: View<R, S, T>, bound: number): Page<T> {
-      const items: T[] = []
-      const { order } = page
-      let last = parseSequence(page.cursor, order)
-      let examined = 0
-      const matches = matcherOf(filter)
-      for (const entry of narrowest(filter).from(last, order)) {
-        if (items.length === page.limit || examined === bound)
-          return { items, next_cursor: String(last), has_more: true, examined }
-        examined++
-        last = entry.sequence
-        const record = view(entry)
-        if (record && matches(record)) items.push(record)
-      }
-      return { items, next_cursor: null, has_more: false, examined }
+      return pageOf(narrowest(filter).from, filter, page, view, bound)
     },
 
     /**
