@@ -4,7 +4,7 @@ import { useMemo, useState } from 'preact/hooks'
 import type { DeliveryMinute } from '../../../contract/delivery-summary.js'
 import { zoneName } from '../preferences.js'
 import { countOf, timeOf } from '../words.js'
-import { type Scale, scaleOf } from './scale.js'
+import { type Scale, scaleOf } from './churn.js'
 
 const MINUTE_MS = 60_000
 const MINUTES = 60

@@ -12,9 +12,9 @@ import { Excerpt, type Listed } from '../parts/list.js'
 import { Text } from '../parts/text.js'
 import { Term, Time, TONES } from '../parts/value.js'
 import { clock, durationText, spacedName } from '../words.js'
+import { MAILBOXES } from './commands.js'
 import { CONNECTIONS } from './connections.js'
 import { type Fact, verdictOf } from './evidence.js'
-import { MAILBOXES } from './mailboxes.js'
 import { useWhy, Why, WhyVerdict } from './why.js'
 
 const Facts = ({ title, glyph, facts }: { title: string; glyph: string; facts: readonly Fact[] }): JSX.Element => (

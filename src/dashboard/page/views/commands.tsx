@@ -1,5 +1,5 @@
 /** Commands, by where they stand. */
-import type { CommandState, DeliveryCommand } from '../../../contract/delivery.js'
+import type { CommandState, DeliveryCommand, DeliveryMailbox } from '../../../contract/delivery.js'
 import { Field } from '../parts/field.js'
 import { choice, flag, ORDER, text } from '../parts/filters.js'
 import type { ListView } from '../parts/list.js'
@@ -90,4 +90,15 @@ export const COMMANDS: ListView<DeliveryCommand> = {
     { head: 'client said', cell: ({ acknowledgement: { state } }) => <Term value={state === 'none' ? null : state} /> },
     { head: 'scope_id', cell: scopeOf },
   ],
+}
+
+// Mailboxes that a connection is attached to: who waits for commands, where, and how many wait for it.
+
+export const MAILBOXES: ListView<DeliveryMailbox> = {
+  path: '/delivery/mailboxes',
+  title: 'Mailboxes',
+  about: 'Clients that wait for commands. A client without a mailbox takes none.',
+  filters: [text('user_id'), text('client_id'), text('node_id')],
+  keyOf: ({ user_id, client_id }) => JSON.stringify([user_id, client_id]),
+  columns: ['client_id', 'user_id', 'waiting_commands', 'node_id', 'instance_id', 'attached_at'],
 }

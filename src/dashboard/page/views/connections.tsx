@@ -1,8 +1,8 @@
 /** Connections, and one of them with the line of its life and what hangs on it. */
 import type { JSX } from 'preact'
-import type { Connection, ConnectionEvent, ConnectionStatus } from '../../../contract/connections.js'
+import type { ActionObservation, Connection, ConnectionEvent, ConnectionStatus } from '../../../contract/connections.js'
 import { hrefOf } from '../address.js'
-import { Lifeline } from '../charts/lifeline.js'
+import { Lifeline } from '../charts/axis.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
 import { Fields } from '../parts/field.js'
@@ -10,9 +10,8 @@ import { CLIENT_TYPES, choice, ORDER, text } from '../parts/filters.js'
 import { Excerpt, type Listed, type ListView } from '../parts/list.js'
 import { Term } from '../parts/value.js'
 import { CALLS } from './calls.js'
-import { COMMANDS } from './commands.js'
+import { COMMANDS, MAILBOXES } from './commands.js'
 import { CONTEXTS } from './contexts.js'
-import { MAILBOXES } from './mailboxes.js'
 
 const STATUSES: ConnectionStatus[] = ['connected', 'disconnected']
 
@@ -79,4 +78,22 @@ export function ConnectionPage({ path }: { path: string }): JSX.Element {
       )}
     </>
   )
+}
+
+// What connected clients can do.
+
+export const ACTIONS: ListView<ActionObservation> = {
+  path: '/actions',
+  title: 'Actions',
+  about: 'Actions that connected clients offer.',
+  filters: [text('user_id'), choice('client_type', CLIENT_TYPES), text('name_prefix')],
+  keyOf: ({ name }) => name,
+  columns: [
+    'name',
+    'description',
+    'observed_connections',
+    'observed_users',
+    'observed_client_types',
+    'parameters_schema',
+  ],
 }
