@@ -101,17 +101,20 @@ async function askFor(entry: Entry): Promise<void> {
   entry.asking = null
   const isIndex = entry.path === INDEX && reply.kind !== 'problem'
   entry.dueAt = next(isIndex ? INDEX_MS : watching.brings(entry.path) ? QUIET_MS : EVERY_MS)
-  if (reply.kind === 'same') return settle(entry, { ...entry.answer, asOf: Date.now(), problem: null })
-  if (reply.kind === 'answer') {
+  if (reply.kind === 'same') settle(entry, { ...entry.answer, asOf: Date.now(), problem: null })
+  else if (reply.kind === 'answer') {
     entry.etag = reply.etag
-    return settle(entry, { value: reply.value, asOf: Date.now(), problem: null })
-  }
-  if (reply.problem.status === 403 && reply.problem.code === 'forbidden' && entry.path === PULSE) return refuse()
-  settle(entry, { ...entry.answer, problem: reply.problem })
+    settle(entry, { value: reply.value, asOf: Date.now(), problem: null })
+  } else if (reply.problem.status === 403 && reply.problem.code === 'forbidden' && entry.path === PULSE) refuse()
+  else settle(entry, { ...entry.answer, problem: reply.problem })
+  if (entry.path === INDEX) tick()
 }
 
 /** One list that is refused, or not part of the deployment, would take the others with it. */
 const isWatchable = ({ isList, answer: { problem } }: Entry) => isList && !/^(4|501)/.test(`${problem?.status ?? ''}`)
+
+/** Until the index has answered, only it and the pulse: who may see little is not refused at each load. */
+const isAskable = ({ path }: Entry) => path === INDEX || path === PULSE || (isIndexKnown() && !unavailableReason(path))
 
 /** Ends what is under way. */
 function rest(): void {
@@ -124,8 +127,9 @@ function rest(): void {
 
 function tick(): void {
   if (isStill()) return
-  watching.follow([...entries.values()].filter(isWatchable).map(({ path }) => path))
-  for (const entry of entries.values()) if (!entry.asking && entry.dueAt <= performance.now()) void askFor(entry)
+  const askable = [...entries.values()].filter(isAskable)
+  watching.follow(askable.filter(isWatchable).map(({ path }) => path))
+  for (const entry of askable) if (!entry.asking && entry.dueAt <= performance.now()) void askFor(entry)
 }
 
 /** Polls `path` until the returned function is called. */
@@ -173,29 +177,27 @@ export interface Pulse {
 /** The route covers all users, and the caller may see some. */
 export const NOT_SCOPABLE = 'not_narrowable'
 
+const routeAt = (path: string) =>
+  (queryState(INDEX) as Answer<ServiceIndex>).value?.routes.find((route) => route.path === path)
+const isClosed = (path: string) => routeAt(path)?.available === false
+
 /** Why there is nothing to be asked at `path`; `null` where the index says no such thing. */
 export function unavailableReason(path: string): Problem | null {
-  const { value } = queryState(INDEX) as Answer<ServiceIndex>
-  const closed = (wanted: string) => value?.routes.find((route) => route.path === wanted && !route.available)
-  const isClosed = (wanted: string) => closed(wanted) !== undefined
-  const route = closed(path.replace(/\?.*/, ''))
-  if (!route) return null
-  const isSome = isClosed('/sources') && !isClosed('/users')
-  return isSome
+  const bare = path.replace(/\?.*/, '')
+  if (!isClosed(bare)) return null
+  return isClosed('/sources') && !isClosed('/users')
     ? { status: 403, code: NOT_SCOPABLE, title: '' }
-    : { status: 501, code: '', title: route.capability ?? '' }
+    : { status: 501, code: '', title: routeAt(bare)?.capability ?? '' }
 }
 
 /** Whether the index of routes was read or cannot be read. */
 export function isIndexKnown(): boolean {
   const { value, problem } = queryState(INDEX)
-  return value !== null || problem !== null
+  return !!(value || problem)
 }
 
 /** Whether the index names `path` as one that can be asked: what it does not name is not asked for. */
-export const offers = (path: string): boolean =>
-  (queryState(INDEX) as Answer<ServiceIndex>).value?.routes.some((route) => route.path === path && route.available) ??
-  false
+export const offers = (path: string): boolean => routeAt(path)?.available ?? false
 
 const isLate = (asOf: number | null) => asOf !== null && (pausedAt ?? Date.now()) - Math.max(asOf, resumedAt) > LATE_MS
 
