@@ -1,14 +1,21 @@
-/** Takes the pictures of docs/dashboard.md from the live host, with this machine's Chromium. `node tools/screenshots.mjs [folder]` */
+/**
+ * Takes the pictures of docs/dashboard.md from the live host, with this machine's Chromium. `node tools/screenshots.mjs [folder]`
+ * With `--all`, the ten main views in both themes, to compare a change with what was before: `--all before`, then `--all after`.
+ */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
 import { chromium } from 'playwright-core'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const folder = process.argv[2] ?? join(ROOT, 'docs/images')
+const { values, positionals } = parseArgs({ options: { all: { type: 'boolean' } }, allowPositionals: true })
+const [folder = join(ROOT, 'docs/images')] = positionals
+if (values.all && positionals.length === 0)
+  throw new Error('--all needs a folder: npm run screenshots -- --all <folder>')
 const MAX_BYTES = 150_000
 const executablePath = ['chromium', 'chromium-browser', 'google-chrome', 'chromium-headless-shell']
   .map((name) => `/usr/bin/${name}`)
@@ -58,16 +65,30 @@ try {
     user: `/users/${user_id}/summary`,
     command: `/delivery/status?${new URLSearchParams({ user_id, client_id, command_id })}`,
   }
-  for (const [name, address] of Object.entries(shots)) {
-    await page.evaluate((hash) => {
-      location.hash = hash
-    }, address)
-    await page.waitForTimeout(3_000)
-    const path = join(folder, `${name}.png`)
-    await page.screenshot({ path })
-    const { size } = statSync(path)
-    if (size > MAX_BYTES) throw new Error(`${name}.png has ${size} bytes, at most ${MAX_BYTES}`)
-    console.log(`${path}: ${size} bytes`)
+  if (values.all) {
+    const { connection_id } = await first('/connections')
+    Object.assign(shots, {
+      users: '/users',
+      connections: '/connections',
+      connection: `/connections/${connection_id}`,
+      commands: '/delivery/commands',
+      nodes: '/delivery/nodes',
+      sources: '/sources',
+    })
+  }
+  for (const colorScheme of values.all ? ['light', 'dark'] : [null]) {
+    if (colorScheme) await page.emulateMedia({ colorScheme })
+    for (const [name, address] of Object.entries(shots)) {
+      await page.evaluate((hash) => {
+        location.hash = hash
+      }, address)
+      await page.waitForTimeout(3_000)
+      const path = join(folder, `${colorScheme ? `${name}-${colorScheme}` : name}.png`)
+      await page.screenshot({ path })
+      const { size } = statSync(path)
+      if (!values.all && size > MAX_BYTES) throw new Error(`${path} has ${size} bytes, at most ${MAX_BYTES}`)
+      console.log(`${path}: ${size} bytes`)
+    }
   }
 } finally {
   await browser.close()

@@ -8,7 +8,7 @@ import type { FakeWorld } from '../../src/testing/kits.js'
 import { KEY } from '../diagnostics/subject.js'
 import { connection, createWorld, message, node } from '../diagnostics/world.js'
 import { inChromium } from './chromium.js'
-import { startViewed, type ViewedHost } from './host.js'
+import { startViewed, startViewedOnce, type ViewedHost } from './host.js'
 
 /** Fields whose words, instants and forms the contract fixes: an answer with others is never sent. */
 const FIXED =
@@ -173,6 +173,25 @@ inChromium('hostile records in the viewer', (open) => {
   ])('do nothing on the pages of records whose ids are %s', async (_, taint) => {
     const page = await open(host.page, { key: KEY })
     expect(await harmOf(page, recordsOf(taint))).toEqual({})
+  })
+
+  it('keep an emoji of several whole, and give an id of spaces something to click', async () => {
+    const family = '\u{1f468}\u200d\u{1f469}\u200d\u{1f467}'
+    const connections = [
+      connection({ connection_id: 'odd-1', client_id: family, metadata: { note: `a\tb ${family}` } }),
+      connection({ connection_id: 'odd-2', client_id: '   ' }),
+      connection({ connection_id: 'odd-3', client_id: `a\u200db ${'x'.repeat(40)}` }),
+    ]
+    const own = await startViewedOnce({ ...createWorld(), connections })
+    const page = await open(`${own.page}#/connections`, { key: KEY, refusals: true })
+    const client = (id: string) => page.locator('tbody tr', { hasText: id }).locator('td a').nth(1)
+    await expect.poll(() => client('odd-1').innerText()).toBe(family)
+    await expect.poll(() => client('odd-2').innerText()).toBe('3 × U+0020')
+    // A mark is whole or not there: it is not cut in the middle.
+    const mark = client('odd-3').locator('.unseen', { hasText: 'U+200D' })
+    expect(await mark.evaluate((element) => getComputedStyle(element).display)).toBe('inline-block')
+    await page.goto(`${own.page}#/connections/odd-1`)
+    await page.locator('main .fields').getByText('U+0009').waitFor()
   })
 
   it('do nothing where one of them is large and deep', async () => {
