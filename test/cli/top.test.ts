@@ -85,25 +85,43 @@ describe('the frame of top', () => {
       known(),
     )
     const parts = (state: TopState, at: number) => frameOf(state, frame(200, 24, PLAIN, at)).slice(1, 5)
-    const [sources, flow, ended, findings] = parts(whole, NOW)
-    expect([sources, findings]).toEqual(['all 1 sources answer', 'findings  none'])
+    const [findings, sources, flow, ended] = parts(whole, NOW)
+    expect([sources, findings]).toEqual(['all 1 sources answer', 'no findings'])
     expect(flow).toMatch(/ 3 in delivery, 0 due, 2 waiting for client$/)
     // After a restart of nodes their counters differ from the table of commands.
     expect(ended).toMatch(/^ended since the nodes started {2}5 resulted, /)
+    // From the summary where it has them, as on the overview of the dashboard.
+    const by_state = {
+      waiting: 1,
+      attempted: 2,
+      acknowledged: 0,
+      resulted: 7,
+      failed: 1,
+      expired: 0,
+      cancelled: 0,
+      rejected: 0,
+    }
+    const counted = withResult(
+      whole,
+      '/delivery/summary',
+      { value: { ...headers['/delivery/summary'], by_state } },
+      NOW,
+    )
+    expect(parts(counted, NOW)[3]).toBe('ended, still kept  7 resulted, 1 failed, 0 expired, 0 cancelled, 0 rejected')
 
     const lost = ['/sources', '/findings?limit=100', ...Object.keys(headers)].reduce(
       (state, route) => withResult(state, route, { problem: '504 inspector_timeout' }, NOW + 2_000),
       whole,
     )
-    const [oldSources, unknownFlow, unknownEnded, oldFindings] = parts(lost, NOW + 2_000)
+    const [oldFindings, oldSources, unknownFlow, unknownEnded] = parts(lost, NOW + 2_000)
     expect(oldSources).toMatch(/^as of [\d:]{8} {2}all 1 sources answer {2}504 inspector_timeout$/)
     expect(unknownFlow).toMatch(/ \? in delivery, \? due, \? waiting for client$/)
     expect(unknownEnded).toMatch(/ \? resulted, /)
-    expect(oldFindings).toMatch(/^findings {2}as of [\d:]{8} {2}none {2}504 inspector_timeout$/)
+    expect(oldFindings).toMatch(/^as of [\d:]{8} {2}no findings {2}504 inspector_timeout$/)
 
     // There is no error either.
     const hanging = withResult(whole, '/capabilities', { value: answers['/capabilities'] }, NOW + 9_000)
-    expect(parts(hanging, NOW + 9_000)[0]).toMatch(/^as of [\d:]{8} {2}all 1 sources answer$/)
+    expect(parts(hanging, NOW + 9_000)[1]).toMatch(/^as of [\d:]{8} {2}all 1 sources answer$/)
   })
 
   it('never shows a sample as a total, nor unknown values as 0', () => {

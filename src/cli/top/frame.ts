@@ -125,12 +125,12 @@ const known = (value: unknown) => `${value ?? '?'}`
 function flow(state: TopState, { width, paint }: Frame): string[] {
   const summary = current(state, '/delivery/summary') as Record<string, unknown> | null
   const nodes = current(state, NODES_ROUTE) as { items: { counters: Counters }[] } | null
-  const ended = ['resulted', 'failed', 'expired', 'cancelled', 'rejected'].map((name) => {
-    const sum = nodes?.items.reduce((total, { counters }) => total + (counters.outcome?.[name] ?? 0), 0)
-    return `${sum ?? '?'} ${name}`
-  })
   // Read at the same moment as the sum next to them, if the summary has them.
   const byState = summary?.by_state as Record<string, number> | null | undefined
+  const ended = ['resulted', 'failed', 'expired', 'cancelled', 'rejected'].map((name) => {
+    const sum = nodes?.items.reduce((total, { counters }) => total + (counters.outcome?.[name] ?? 0), 0)
+    return `${byState?.[name] ?? sum ?? '?'} ${name}`
+  })
   const [waiting, attempted, acknowledged] = ['waiting', 'attempted', 'acknowledged'].map((name) =>
     known(byState?.[name]),
   )
@@ -147,7 +147,7 @@ function flow(state: TopState, { width, paint }: Frame): string[] {
         paint.dim,
       ],
     ]),
-    line(width, [['ended since the nodes started  ', paint.dim], [ended.join(', ')]]),
+    line(width, [[byState ? 'ended, still kept  ' : 'ended since the nodes started  ', paint.dim], [ended.join(', ')]]),
   ]
 }
 
@@ -168,23 +168,24 @@ function findings(state: TopState, frame: Frame): string {
   if (!page) return line(width, [[`findings  ${problem ?? 'asking'}`, problem ? paint.bad : paint.dim]])
   const { items, has_more, completeness } = page
   const whole = completeness.complete && !has_more
-  const head: Span = ['findings  ', paint.dim]
   if (items.length === 0)
-    return line(width, [head, ...dated(answer, [`none${whole ? '' : ' in what was read'}`, paint.dim], frame)])
+    return line(width, dated(answer, [`no findings${whole ? '' : ' in what was read'}`, paint.dim], frame))
   const kinds = new Map<string, number>()
   for (const { kind } of items) kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
   const counts = [...kinds]
     .sort(([, x], [, y]) => y - x)
     .map(([kind, count]) => `${count} ${kind.replaceAll('_', ' ')}`)
     .join(', ')
-  return line(width, [head, ...dated(answer, [`${items.length}${whole ? '' : '+'}: ${counts}`, paint.bad], frame)])
+  const total = `${items.length}${whole ? '' : '+'} finding${whole && items.length === 1 ? '' : 's'}`
+  return line(width, dated(answer, [`${total}: ${counts}`, paint.bad], frame))
 }
 
+/** In the order and with the words of the dashboard's overview. */
 const headerOf = (state: TopState, frame: Frame): string[] => [
   title(state, frame),
+  findings(state, frame),
   sources(state, frame),
   ...flow(state, frame),
-  findings(state, frame),
 ]
 
 function tabs(state: TopState, { width, paint }: Frame): string {
