@@ -13,7 +13,7 @@ import {
 } from './history.js'
 import { idField, idInput, SegmentId, Timestamp, Traceparent } from './ids.js'
 import { JsonValue } from './json.js'
-import { defineOptions, type Input, parseInput, readParts, withMethods } from './options.js'
+import { defineOptions, type Input, inputObject, parseInput, readParts, withMethods } from './options.js'
 
 // Names of history streams: every id one percent-encoded segment, everything under the user who sent it.
 
@@ -175,19 +175,17 @@ export function siteIdOf(suffix: string): string | null {
 }
 
 /** An ordinary message as `POST /messages` takes it. An event of a site has the payload `{ name, data? }`. */
-export const SiteMessage = z
-  .object({
-    message_id: idInput('message_id'),
-    kind: MessageKind.describe('What kind of message it is.'),
-    stream: StreamName.describe('Always a suffix under the authenticated host: `sites/{site_id}/events` for an event.'),
-    client_id: idInput('client_id'),
-    instance_id: idInput('instance_id'),
-    payload: JsonValue.optional().describe('Any JSON value; of an event of a site `{ name, data? }`.'),
-    trace: Traceparent.optional().describe(
-      'The W3C `traceparent` of the sender: retained with the message, and part of its event. Absent: none.',
-    ),
-  })
-  .describe('An ordinary message.')
+export const SiteMessage = inputObject({
+  message_id: idInput('message_id'),
+  kind: MessageKind.describe('What kind of message it is.'),
+  stream: StreamName.describe('Always a suffix under the authenticated host: `sites/{site_id}/events` for an event.'),
+  client_id: idInput('client_id'),
+  instance_id: idInput('instance_id'),
+  payload: JsonValue.optional().describe('Any JSON value; of an event of a site `{ name, data? }`.'),
+  trace: Traceparent.optional().describe(
+    'The W3C `traceparent` of the sender: retained with the message, and part of its event. Absent: none.',
+  ),
+}).describe('An ordinary message.')
 export type SiteMessage = z.input<typeof SiteMessage>
 
 /**

@@ -1,5 +1,6 @@
 /** How a request's body becomes a checked value: JSON only, counted as it is read, never deep, never decompressed. */
-import type * as z from 'zod'
+import * as z from 'zod'
+import { unknownName } from '../contract/checks.js'
 import { JSON_DEPTH } from '../contract/limits.js'
 import { type FieldError, ProblemError } from './problem.js'
 
@@ -99,6 +100,8 @@ const BODY_BYTES = 262_144
 const JSON_TYPE = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-8"?\s*)?$/i
 // The place of an error is shown only when it looks like one: it comes from outside and ends up in logs.
 const PLAIN_PLACE = /^[a-z0-9_.]{1,128}$/
+// The name of an unknown field may be one in camelCase.
+const PLAIN_NAME = /^\w{1,64}$/
 
 async function readBytes(request: Request, most: number): Promise<Uint8Array> {
   // A declared length is only used to refuse early; the actual bytes are counted.
@@ -155,19 +158,32 @@ export async function readJson(request: Request, most: number = BODY_BYTES): Pro
   }
 }
 
-function toFieldError(issue: z.core.$ZodIssue): FieldError {
-  const place = issue.path.join('.') || 'body'
-  const reason = issue.code === 'unrecognized_keys' ? 'must not have unknown fields' : issue.message
-  return { in: 'body', name: PLAIN_PLACE.test(place) ? place : '(unreadable)', reason }
+const placeOf = (path: readonly PropertyKey[]) => {
+  const place = path.join('.') || 'body'
+  return PLAIN_PLACE.test(place) ? place : '(unreadable)'
 }
+
+/** Names the unknown field of `issue` if it is a plain name, with the field that it may be mistyped for. */
+function unknownField({ path, keys: [key = ''] }: z.core.$ZodIssueUnrecognizedKeys, schema: z.ZodType): FieldError {
+  const place = placeOf(path)
+  if (!PLAIN_NAME.test(key)) return { in: 'body', name: place, reason: 'must not have unknown fields' }
+  if (path.length > 0 || !(schema instanceof z.ZodObject))
+    return { in: 'body', name: `${place}.${key}`, reason: 'Unknown field' }
+  return { in: 'body', name: key, reason: unknownName('field', '', key, Object.keys(schema.shape)) }
+}
+
+const toFieldError = (issue: z.core.$ZodIssue, schema: z.ZodType): FieldError =>
+  issue.code === 'unrecognized_keys'
+    ? unknownField(issue, schema)
+    : { in: 'body', name: placeOf(issue.path), reason: issue.message }
 
 /**
  * `value` as `schema` reads it.
  *
- * @throws ProblemError `invalid_body` with one reason per place; never a value or a name from outside.
+ * @throws ProblemError `invalid_body` with one reason per place; never a value, and of names only plain ones.
  */
 export function parseBody<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
   const read = schema.safeParse(value)
   if (read.success) return read.data
-  throw new ProblemError('invalid_body', { errors: read.error.issues.map(toFieldError) })
+  throw new ProblemError('invalid_body', { errors: read.error.issues.map((issue) => toFieldError(issue, schema)) })
 }

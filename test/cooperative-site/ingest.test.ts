@@ -168,6 +168,10 @@ describe('ingesting a message of a cooperative site', () => {
       ingestCooperativeSiteMessage(deps, { host: { user_id: 'alice' }, message })
     await expect(send(changed(1, { instance_id: 'laptop-0' }))).rejects.toMatchObject({ code: 'stale_instance' })
     await expect(send(changed(1, { message_id: 'a\nb' }))).rejects.toMatchObject({ code: 'invalid_input' })
+    await expect(send({ ...changed(1), payloda: {} } as never)).rejects.toMatchObject({
+      code: 'invalid_input',
+      detail: 'Unknown field "payloda". Did you mean "payload"?',
+    })
     expect(reader.pending).toBe(0)
     expect(await retained(world, TOPIC)).toEqual([])
   })

@@ -42,6 +42,13 @@ describe('the messages of a host', () => {
     expect(refused.body).toMatchObject({ code: 'invalid_body', errors: [{ in: 'body', name: 'trace' }] })
   })
 
+  it('are refused with a field that they do not have', async () => {
+    const body = { ...changed(), payloda: {} }
+    const got = await answer(await createWorld(), 'alice', 'POST', '/messages', body)
+    const errors = [{ in: 'body', name: 'payloda', reason: 'Unknown field "payloda". Did you mean "payload"?' }]
+    expect([got.status, got.body]).toMatchObject([422, { code: 'invalid_body', errors }])
+  })
+
   it('are fenced by instance', async () => {
     const world = await createWorld()
     await world.facilities.connections.connect({ ...laptop, instance_id: 'laptop-2', client_type: 'console' })

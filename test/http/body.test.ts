@@ -40,4 +40,21 @@ describe('parseBody', () => {
       expect(errorsOf({ counts: { [name]: 'x' } })).toEqual(['(unreadable)'])
     expect(errorsOf(null)).toEqual(['body'])
   })
+
+  it('names an unknown field that has a plain name, and the one that may be meant', () => {
+    const strict = z.strictObject({ timeout_ms: z.number().optional(), inner: z.strictObject({}).optional() })
+    const reasonsOf = (value: unknown) => {
+      try {
+        return parseBody(strict, value)
+      } catch (error) {
+        return (error as ProblemError).extra.errors
+      }
+    }
+    expect(reasonsOf({ timeoutMs: 1 })).toEqual([
+      { in: 'body', name: 'timeoutMs', reason: 'Unknown field "timeoutMs". Did you mean "timeout_ms"?' },
+    ])
+    expect(reasonsOf({ inner: { a: 1 } })).toEqual([{ in: 'body', name: 'inner.a', reason: 'Unknown field' }])
+    for (const name of ['<b>', 'a\nb', 'x'.repeat(200)])
+      expect(reasonsOf({ [name]: 1 })).toEqual([{ in: 'body', name: 'body', reason: 'must not have unknown fields' }])
+  })
 })
