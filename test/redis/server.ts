@@ -87,22 +87,30 @@ async function awaitPong(port: number): Promise<void> {
   throw new Error(`redis-server on port ${port} did not reply`)
 }
 
-/** Starts one server. `port` to start again where one was. */
-export async function startServer({ port, args = [] }: { port?: number; args?: string[] } = {}): Promise<Server> {
-  if (port !== undefined) return start(port, args)
+/** Starts one server. `port` to start again where one was, `binary` for another program than `redis-server`. */
+export async function startServer({
+  port,
+  args = [],
+  binary = BINARY,
+}: {
+  port?: number
+  args?: string[]
+  binary?: string
+} = {}): Promise<Server> {
+  if (port !== undefined) return start(port, args, binary)
   for (let tries = 3; ; tries--)
     try {
-      return await start(await freePort(), args)
+      return await start(await freePort(), args, binary)
     } catch (error) {
       // The port, or that of a Cluster's bus, was taken in the meantime.
       if (tries === 1) throw error
     }
 }
 
-async function start(port: number, args: string[]): Promise<Server> {
+async function start(port: number, args: string[], binary: string): Promise<Server> {
   const dir = await mkdtemp(join(tmpdir(), 'relayscope-redis-'))
   const child = spawn(
-    BINARY,
+    binary,
     ['--port', String(port), '--bind', '127.0.0.1', '--dir', dir, '--save', '', '--appendonly', 'no', ...args],
     { stdio: 'ignore' },
   )
@@ -113,7 +121,7 @@ async function start(port: number, args: string[]): Promise<Server> {
   }
   running.add(end)
   const failed = ended.then(([code]) => {
-    throw new Error(`redis-server on port ${port} ended with ${code}`)
+    throw new Error(`${binary} on port ${port} ended with ${code}`)
   })
   failed.catch(() => {})
   await Promise.race([awaitPong(port), failed]).catch((error: unknown) => {
