@@ -59,7 +59,7 @@ const defaultShare = ({ reserved_commands, capacity }: DeliveryTenant) =>
 export const TENANTS: ListView<DeliveryTenant> = {
   path: '/delivery/tenants',
   title: 'Tenants',
-  about: 'Scopes of admission: each has a quota of commands. By default every user is a scope.',
+  about: 'Scopes of admission: each has a quota of commands. By default each user is one.',
   filters: [text('scope_id')],
   keyOf: ({ scope_id }) => scope_id,
   columns: [
