@@ -8,7 +8,9 @@ import { type Connected, clients, type Server, startServer } from './server.js'
 const VALKEY = process.env.VALKEY_SERVER ?? 'valkey-server'
 const isMissing = spawnSync(VALKEY, ['--version'], { stdio: 'ignore' }).error !== undefined
 
-describe.runIf(!isMissing)('the dispatcher in Valkey', () => {
+const NAME = 'the dispatcher in Valkey'
+
+function overValkey() {
   let server: Server
   let connected: Connected
   let deployments = 0
@@ -27,6 +29,8 @@ describe.runIf(!isMissing)('the dispatcher in Valkey', () => {
     const deploymentId = `d${++deployments}`
     return createRedisCommandDispatcher({ client: connected.client, deploymentId, onError: null, ...settings })
   })
-})
+}
 
-it.runIf(isMissing)('the dispatcher in Valkey (does not apply: valkey-server is not installed)', ({ skip }) => skip())
+// Not a skipped suite for each of its tests, where there is no such server.
+if (isMissing) it.skip(`${NAME} (does not apply: valkey-server is not installed)`)
+else describe(NAME, overValkey)

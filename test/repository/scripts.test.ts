@@ -29,6 +29,8 @@ const TERMINAL_LETTERS = TerminalState.options.map((state) => STATE_LETTERS[stat
 
 describe('the scripts of a store', () => {
   beforeAll(async () => {
+    // Another file of this worker may have loaded them before.
+    vi.resetModules()
     for (const file of readdirSync(REDIS, { recursive: true, encoding: 'utf8' }))
       if (file.endsWith('.ts') && !file.endsWith('.d.ts')) await import(join(REDIS, file))
   })
