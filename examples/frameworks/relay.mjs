@@ -9,8 +9,9 @@ import { createDashboard } from 'relayscope/dashboard'
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
 
 // One object per process: development servers and bundlers load this module more than once.
-globalThis.relay ??= createMemoryFacilities()
-export const { connections } = globalThis.relay
+const facilities = Reflect.get(globalThis, 'relay') ?? createMemoryFacilities()
+Reflect.set(globalThis, 'relay', facilities)
+export const { connections } = facilities
 
 const createHandlers = () => [
   createDiagnosticsRouter({

@@ -2,8 +2,9 @@
  * What a topic receives before its position is known: its readers get at most what fits in the ring, and a gap for the
  * rest.
  */
-import { stat } from 'node:fs'
-import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Subscription } from '../../src/contract/event-bus.js'
 import { createLocalTopic } from '../../src/redis/event-bus/local-topic.js'
 import { event } from '../contract/event-bus.js'
@@ -176,11 +177,22 @@ describe('after a reconnect', () => {
   })
 
   it('does not report events as lost that arrived while the process was suspended', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const reading = connect((server.address() as { port: number }).port, '127.0.0.1')
+    const [[writing]] = (await Promise.all([once(server, 'connection'), once(reading, 'connect')])) as [
+      [Socket],
+      unknown,
+    ]
+    onTestFinished(() => {
+      for (const each of [reading, writing, server]) 'destroy' in each ? each.destroy() : each.close()
+    })
     const { local, reader } = standing()
+    reading.once('data', () => local.hear(message('e', 1)))
     const relinked = local.relink({ epoch: 'e', seq: 1 })
-    // In this phase, and with a file: like data in a socket, its result is processed after due timers.
+    // In this phase: what lies in a socket is processed after due timers.
     setImmediate(() => {
-      stat('.', () => local.hear(message('e', 1)))
+      writing.write('x')
       for (const end = performance.now() + 1_100; performance.now() < end; );
     })
     await relinked

@@ -33,8 +33,8 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: 'an acknowledgement is lost',
-    from: "      note(c, 'K', ",
-    to: '      tostring(',
+    from: "unbox(c)\n note(c, 'K', ",
+    to: 'unbox(c)\n tostring(',
     rules: ['acknowledgement_lost'],
     store: 'redis',
     seed: 1,
