@@ -7,7 +7,7 @@ import { check, report } from './report.mjs'
 const SUBSCRIBERS = 10_000
 const QUEUE = 100
 const ROUNDS = 9
-/** One event at a time, promises alone come to 1: the queue has nothing to save there, and a ring also finds what was lost. */
+/** One event at a time the queue has nothing to save, and a ring also finds what was lost. */
 const GOALS = { burst: 1.4, single: 0.8, idleBytes: 100, laggingBytes: 100 }
 const event = { event_id: 'e', name: 'changed', site_id: 's', published_at: '2026-01-01T00:00:00.000Z', data: null }
 

@@ -19,7 +19,7 @@ const ROWS = 500
 const VIEW = `/connections?limit=${ROWS}`
 /** The most of one principal, and of a router. */
 const [SHARE, MOST] = [32, 1_000]
-/** ms/s of a watch in which nothing changes, over a timer that does nothing: that one alone takes a tenth. */
+/** ms/s of a watch in which nothing changes, over a timer that does nothing. */
 const GOAL_IDLE = 0.2
 /** For so many watchers, against a server that writes as much to as many. */
 const GOAL_MOST = 1.5

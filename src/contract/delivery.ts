@@ -24,7 +24,6 @@ import { METADATA_BYTES } from './limits.js'
 import type { Awaitable, InspectionContext, Page, PageQuery, Pingable, Versioned } from './page.js'
 
 export * from './delivery-summary.js'
-export * from './delivery-summary.js'
 
 const Count = z.int().min(0)
 

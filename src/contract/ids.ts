@@ -142,6 +142,7 @@ export function randomId(): string {
   }
   let id = ''
   for (const end = used + 16; used < end; used++) id += HEX[drawn[used] as number]
+  // Reading a character makes V8 flatten the string, which would else keep each of its parts. None is empty.
   return id.charCodeAt(0) > 0 ? id : randomId()
 }
 

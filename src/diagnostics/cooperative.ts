@@ -1,4 +1,4 @@
-/** The routes of the sites family. */
+/** The routes of sites, their sessions and their viewers. */
 
 import * as z from 'zod'
 import { pageSchema, withItems } from '../contract/page.js'

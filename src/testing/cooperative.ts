@@ -1,5 +1,4 @@
-/** Contract suite of the site inspector. */
-
+/** Contract suites and fakes of sites, their sessions and their viewers. */
 import { SessionFilter, type SessionInspector, SessionRow } from '../contract/sessions.js'
 import { SiteFilter, type SiteInspector, type SiteKey, SiteRow } from '../contract/sites.js'
 import { SubscriptionFilter, type SubscriptionInspector, SubscriptionRow } from '../contract/subscriptions.js'

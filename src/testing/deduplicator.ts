@@ -14,8 +14,7 @@ import {
   type Partly,
   toCases,
 } from './expect.js'
-import type { MakeInspector } from './lists.js'
-import { UNKNOWN_ID } from './lists.js'
+import { type MakeInspector, UNKNOWN_ID } from './lists.js'
 
 /**
  * Returns the contract suite of a deduplicator's inspector. `users`: users with entries, because it cannot list them.

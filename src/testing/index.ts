@@ -2,8 +2,7 @@
  * The public API of `relayscope/testing`: fakes for unit tests of hosts, and contract suites. Imports no test runner.
  */
 export { type BrowserWindowWorld, browserWindowRegistryContract } from './browser-windows.js'
-export type { FakeChurn } from './connections.js'
-export { type ConnectionWorld, registryContract } from './connections.js'
+export { type ConnectionWorld, type FakeChurn, registryContract } from './connections.js'
 export { type ContextWorld, contextRegistryContract } from './contexts.js'
 export {
   type SessionWorld,
@@ -15,10 +14,8 @@ export {
 } from './cooperative.js'
 export { type DeduplicatorWorld, deduplicatorContract } from './deduplicator.js'
 export { type DeliveryWorld, deliveryContract, type FakeCommand, type FakeDeliveryMinute } from './delivery.js'
-export type { Partly } from './expect.js'
-export { ContractBroken, type ContractCase, type ContractOutcome, type TestContext } from './expect.js'
+export { ContractBroken, type ContractCase, type ContractOutcome, type Partly, type TestContext } from './expect.js'
 export { type HistoryWorld, historyContract } from './history.js'
-export type { FakeWorld, KnownEntries } from './kits.js'
-export { createFakeInspectors, inspectorContract } from './kits.js'
+export { createFakeInspectors, type FakeWorld, inspectorContract, type KnownEntries } from './kits.js'
 export type { MakeInspector } from './lists.js'
 export { type RpcWorld, rpcContract } from './rpc.js'

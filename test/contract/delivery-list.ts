@@ -1,7 +1,6 @@
 /** What the list of commands tells: each retained one once, where it stands, under every filter. */
 import { describe, expect, it } from 'vitest'
-import type { CommandFilter, DeliveryCommand } from '../../src/contract/delivery.js'
-import { CommandState } from '../../src/contract/delivery.js'
+import { type CommandFilter, CommandState, type DeliveryCommand } from '../../src/contract/delivery.js'
 import { addressOf, admitsCommand } from '../../src/contract/delivery-rules.js'
 import type { Page, PageQuery } from '../../src/contract/page.js'
 import { ASK, at, FIRST } from './clock.js'

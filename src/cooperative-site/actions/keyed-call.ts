@@ -1,7 +1,11 @@
 /** Runs one call under an idempotency key: the key is claimed first, and the claimant records the outcome. */
 
-import type { Invocation } from '../../contract/invocations.js'
-import { IDEMPOTENCY_KEPT_MS, type IdempotencyClaim, type IdempotencyStore } from '../../contract/invocations.js'
+import {
+  IDEMPOTENCY_KEPT_MS,
+  type IdempotencyClaim,
+  type IdempotencyStore,
+  type Invocation,
+} from '../../contract/invocations.js'
 import { canonicalJson, type JsonObject } from '../../contract/json.js'
 import { Refusal } from '../../refusal.js'
 

@@ -1,8 +1,13 @@
 /** Metrics of delivery: backlog, node counters, and reservations of named scopes. */
 
 import { BadRecord, requireRequested } from '../../contract/bad-record.js'
-import type { DeliveryInspector } from '../../contract/delivery.js'
-import { DeliveryNode, DeliverySummary, DeliveryTenant, LATENCY_STEPS } from '../../contract/delivery.js'
+import {
+  type DeliveryInspector,
+  DeliveryNode,
+  DeliverySummary,
+  DeliveryTenant,
+  LATENCY_STEPS,
+} from '../../contract/delivery.js'
 import { checkId } from '../../contract/ids.js'
 import {
   defineMetrics,

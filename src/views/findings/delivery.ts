@@ -1,7 +1,6 @@
 /** What delivery's own evidence contradicts: commands, reservations and nodes. */
 import { type ClientOfUser, Connection } from '../../contract/connections.js'
-import type { RecoveryReason } from '../../contract/delivery.js'
-import { DeliveryCommand, DeliveryNode, DeliveryTenant } from '../../contract/delivery.js'
+import { DeliveryCommand, DeliveryNode, DeliveryTenant, type RecoveryReason } from '../../contract/delivery.js'
 import { addressOf, HEARTBEAT_MS } from '../../contract/delivery-rules.js'
 import { PAGE_MAX } from '../../contract/limits.js'
 import type { InspectionContext, PageQuery } from '../../contract/page.js'
