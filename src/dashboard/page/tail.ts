@@ -51,7 +51,7 @@ export function commandNotice(command: DeliveryCommand): Notice {
     key: JSON.stringify([user_id, client_id, command_id, scope]),
     state: `${state} ${attempts.count}`,
     happening: {
-      at: new Date(times as string).getTime(),
+      at: Date.parse(times as string),
       what: state === 'waiting' ? 'admitted' : state,
       id: command_id,
       href: hrefOf('/delivery/status', { user_id: user_id ?? scope, client_id: client_id ?? scope, command_id }),
@@ -73,7 +73,7 @@ export interface ClientEvent {
 
 export function eventNotice({ connection_id, user_id, client_id, event, at: when, reason }: ClientEvent): Notice {
   const href = hrefOf(`/connections/${encoded(connection_id)}`)
-  const happening = { at: new Date(when).getTime(), what: event, id: client_id, href, who: user_id, why: reason }
+  const happening = { at: Date.parse(when), what: event, id: client_id, href, who: user_id, why: reason }
   return { key: `${connection_id} ${event} ${when}`, state: '', happening }
 }
 

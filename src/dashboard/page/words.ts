@@ -54,8 +54,8 @@ export function shortDuration(ms: number): string {
 }
 
 /** How long ago that was, or how soon it is, by the clock of the page. */
-export function agoOf(at: string | number, write = durationText): string {
-  const ms = clock() - new Date(at).getTime()
+export function agoOf(at: string, write = durationText): string {
+  const ms = clock() - Date.parse(at)
   if (Number.isNaN(ms)) return ''
   // Two clocks are never quite the same.
   if (Math.abs(ms) < 1_500) return 'now'

@@ -16,7 +16,7 @@ export interface Axis {
   at(time: number): string
 }
 
-export const timeIn = (text: string | null | undefined) => (text == null ? null : new Date(text).getTime())
+export const timeIn = (text: string | null | undefined) => (text == null ? null : Date.parse(text))
 
 /** The axis from one instant to another, in epoch ms. */
 export function axisBetween(from: number, to: number): Axis {
@@ -97,10 +97,10 @@ interface LifelineProps {
 }
 
 export function Lifeline({ events, connection }: LifelineProps): JSX.Element {
-  const marks = events.map(({ at, event }) => ({ at: new Date(at).getTime(), name: event as string }))
+  const marks = events.map(({ at, event }) => ({ at: Date.parse(at), name: event as string }))
   const isLive = connection?.status === 'connected'
   useTick(isLive ? 5_000 : Infinity)
-  if (connection && isLive) marks.push({ at: new Date(connection.last_seen_at).getTime(), name: 'last_seen' })
+  if (connection && isLive) marks.push({ at: Date.parse(connection.last_seen_at), name: 'last_seen' })
   if (marks.length === 0) return <p class="empty">Nothing is recorded of it.</p>
   const times = marks.map(({ at }) => at)
   const from = Math.min(...times)

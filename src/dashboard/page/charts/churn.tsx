@@ -1,7 +1,7 @@
 /** Connects and ends per minute of the last hour. Minutes without data are only marked as such. */
 import type { JSX } from 'preact'
-import { useMemo } from 'preact/hooks'
 import type { ChurnMinute } from '../../../contract/connections.js'
+import { useMemo } from '../preact-hooks.js'
 import { countOf, spacedName, timeOf } from '../words.js'
 
 // How numbers of very different size stand side by side: the root of each where one is far above the others.
@@ -41,8 +41,8 @@ const saidOf = (ended: Record<string, number>) =>
 
 /** What the last minutes did to the number of connections; `null` where none of them was watched. */
 export function recentChurn(items: readonly ChurnMinute[], until: string, minutes = 3) {
-  const since = new Date(until).getTime() - minutes * MINUTE_MS
-  const recent = items.filter(({ minute }) => new Date(minute).getTime() > since)
+  const since = Date.parse(until) - minutes * MINUTE_MS
+  const recent = items.filter(({ minute }) => Date.parse(minute) > since)
   if (recent.length === 0) return null
   const ended: Record<string, number> = {}
   for (const item of recent)
@@ -52,8 +52,8 @@ export function recentChurn(items: readonly ChurnMinute[], until: string, minute
 }
 
 export function Churn({ items, until }: { items: readonly ChurnMinute[]; until: string }): JSX.Element {
-  const last = Math.floor(new Date(until).getTime() / MINUTE_MS)
-  const byMinute = new Map(items.map((item) => [Math.floor(new Date(item.minute).getTime() / MINUTE_MS), item]))
+  const last = Math.floor(Date.parse(until) / MINUTE_MS)
+  const byMinute = new Map(items.map((item) => [Math.floor(Date.parse(item.minute) / MINUTE_MS), item]))
   const scale = scaleOf(
     items.flatMap(({ opened, ended }) => [opened, sum(ended)]),
     'a minute',

@@ -1,7 +1,7 @@
 /** Commands of the last hour, minute by minute: admitted above, open in the middle by where they stand, ended below. */
 import type { JSX } from 'preact'
-import { useMemo, useState } from 'preact/hooks'
 import type { DeliveryMinute } from '../../../contract/delivery-summary.js'
+import { useMemo, useState } from '../preact-hooks.js'
 import { zoneName } from '../preferences.js'
 import { countOf, timeOf } from '../words.js'
 import { type Scale, scaleOf } from './churn.js'
@@ -26,7 +26,7 @@ interface Slot {
 
 /** The sixty minutes up to the minute `last`, including those without data. */
 function slotsOf(items: readonly DeliveryMinute[], last: number): Slot[] {
-  const byMinute = new Map(items.map((item) => [Math.floor(new Date(item.minute).getTime() / MINUTE_MS), item]))
+  const byMinute = new Map(items.map((item) => [Math.floor(Date.parse(item.minute) / MINUTE_MS), item]))
   return Array.from({ length: MINUTES }, (_, i) => {
     const minute = last - MINUTES + 1 + i
     return { minute, item: byMinute.get(minute) }
@@ -104,7 +104,7 @@ const saidOf = ({ admitted, open, ended }: DeliveryMinute) =>
 
 export function River({ items, until }: { items: readonly DeliveryMinute[]; until: string }): JSX.Element {
   const [cursor, setCursor] = useState<number | null>(null)
-  const last = Math.floor(new Date(until).getTime() / MINUTE_MS)
+  const last = Math.floor(Date.parse(until) / MINUTE_MS)
   const slots = useMemo(() => slotsOf(items, last), [items, last])
   const scales = useMemo(
     (): Scales => ({

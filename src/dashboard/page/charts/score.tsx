@@ -8,7 +8,7 @@ import { type Axis, axisBetween, Lane, Mark, Span, Ticks, timeIn } from './axis.
 
 /** From the admission to the end; without one to the deadline, and to now where that has passed. */
 function axisOf({ admission, terminal }: DeliveryStatus): Axis {
-  const from = new Date(admission.at).getTime()
+  const from = Date.parse(admission.at)
   const deadline = timeIn(admission.deadline_at)
   const open = Math.max(deadline ?? 0, deadline !== null && clock() < deadline ? 0 : clock())
   const to = Math.max(from + 1, timeIn(terminal?.at) ?? open)
@@ -30,7 +30,7 @@ function Relay({ status: { admission, terminal }, axis }: { status: DeliveryStat
       {terminal ? (
         <Mark
           axis={axis}
-          time={new Date(terminal.at).getTime()}
+          time={Date.parse(terminal.at)}
           glyph={terminal.state === 'resulted' ? '✓' : '✕'}
           caption={terminal.state}
           tone={terminal.state === 'resulted' ? 'ok' : 'bad'}
@@ -114,13 +114,13 @@ function Client({ connections, axis }: { connections: readonly Connection[] | nu
   const lives = connections
     .map(({ connected_at, disconnected_at, ended_reason, connection_id }) => ({
       id: connection_id,
-      from: new Date(connected_at).getTime(),
+      from: Date.parse(connected_at),
       to: timeIn(disconnected_at) ?? until,
       end: timeIn(disconnected_at),
       why: ended_reason ?? 'disconnected',
     }))
     .filter(({ from, to }) => to >= axis.from && from <= until)
-  const known = Math.min(...connections.map(({ connected_at }) => new Date(connected_at).getTime()))
+  const known = Math.min(...connections.map(({ connected_at }) => Date.parse(connected_at)))
   return (
     <Lane name="client">
       {known > axis.from && (

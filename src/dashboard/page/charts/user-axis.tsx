@@ -67,7 +67,7 @@ function clientsOf({ connections, commands, calls, contexts }: Records): Client[
     add(client_id, {
       id: connection_id,
       kind: 'there',
-      from: new Date(connected_at).getTime(),
+      from: Date.parse(connected_at),
       to: timeIn(disconnected_at) ?? now,
       caption: `connection ${connection_id}${disconnected_at ? `, ${spacedName(ended_reason ?? 'disconnected')}` : ''}`,
       href: hrefOf(`/connections/${encoded(connection_id)}`),
@@ -76,8 +76,8 @@ function clientsOf({ connections, commands, calls, contexts }: Records): Client[
     add(client_id, {
       id: context_id,
       kind: 'context',
-      from: new Date(created_at).getTime(),
-      to: status === 'active' || status === 'idle' ? now : new Date(updated_at).getTime(),
+      from: Date.parse(created_at),
+      to: status === 'active' || status === 'idle' ? now : Date.parse(updated_at),
       caption: `context ${context_id}, ${status}`,
       href: hrefOf(`/contexts/${encoded(context_id)}`),
     })
@@ -87,7 +87,7 @@ function clientsOf({ connections, commands, calls, contexts }: Records): Client[
     add(client_id, {
       id: correlation_id,
       kind: 'call',
-      from: new Date(started_at).getTime(),
+      from: Date.parse(started_at),
       to: timeIn(ended?.ended_at) ?? now,
       caption: `call ${correlation_id} (${action}), ${spacedName(ended?.outcome ?? 'pending')}`,
       href: hrefOf(`/rpc/${ended ? 'ended' : 'pending'}/${encoded(correlation_id)}`),
@@ -97,7 +97,7 @@ function clientsOf({ connections, commands, calls, contexts }: Records): Client[
     add(client_id, {
       id: command_id,
       kind: 'run',
-      from: new Date(admission.at).getTime(),
+      from: Date.parse(admission.at),
       to: timeIn(terminal?.at) ?? now,
       caption: `command ${command_id}, ${spacedName(state)}`,
       href: hrefOf('/delivery/status', {

@@ -1,9 +1,9 @@
 /** A list of the router as a page: its filters, how far it can be believed, its rows, and the way on. */
 import type { JSX } from 'preact'
-import { useMemo } from 'preact/hooks'
 import type { Completeness } from '../../../contract/capabilities.js'
 import { type Address, hrefOf, pathWithQuery } from '../address.js'
 import { useAnswer } from '../hooks.js'
+import { useMemo } from '../preact-hooks.js'
 import { spacedName } from '../words.js'
 import { Card } from './card.js'
 import { type Filter, Filters } from './filters.js'

@@ -74,7 +74,7 @@ const HOUR_MS = 3_600_000
 
 /** How many of the commands admitted in the last hour stand where, the most common first. */
 function tallyOf({ items, has_more }: Listed<DeliveryCommand>): string {
-  const recent = items.filter(({ admission }) => clock() - new Date(admission.at).getTime() < HOUR_MS)
+  const recent = items.filter(({ admission }) => clock() - Date.parse(admission.at) < HOUR_MS)
   const counts: Record<string, number> = {}
   for (const { state } of recent) counts[state] = (counts[state] ?? 0) + 1
   const tally = Object.entries(counts)

@@ -38,7 +38,7 @@ export function groupFindings(items: readonly Finding[]): Map<string, Finding[]>
 
 /** The earliest time that a source names; `null` where none does. */
 export function oldestOf(findings: readonly Finding[]): number | null {
-  const times = findings.flatMap(({ since }) => (since === null ? [] : [new Date(since).getTime()]))
+  const times = findings.flatMap(({ since }) => (since === null ? [] : [Date.parse(since)]))
   return times.length > 0 ? Math.min(...times) : null
 }
 
@@ -79,13 +79,13 @@ function needsOf({ findings, nodes, sources }: Given): Need[] {
       href: hrefOf('/sources'),
     })),
     ...silent.map(({ node_id, updated_at }) => ({
-      ...bySource(`node ${node_id}`, updated_at === null ? null : new Date(updated_at).getTime()),
+      ...bySource(`node ${node_id}`, updated_at === null ? null : Date.parse(updated_at)),
       caption: `Node ${node_id} is silent`,
       detail: 'what it holds may wait',
       href: hrefOf('/delivery/nodes'),
     })),
     ...groups.map(({ kind, count, exact, oldest_since, sample }) => ({
-      ...bySource(kind, oldest_since === null ? null : new Date(oldest_since).getTime()),
+      ...bySource(kind, oldest_since === null ? null : Date.parse(oldest_since)),
       caption: `${exact ? '' : 'at least '}${countOf(count)} × ${spacedName(kind)}`,
       detail: sample ? Object.values(sample.subject).join(' / ') : '',
       href: hrefOf('/findings', { kind }),
