@@ -49,26 +49,53 @@ export interface Dashboard extends Mountable {
 declare const RELAYSCOPE_DASHBOARD_SCRIPT: string
 declare const RELAYSCOPE_DASHBOARD_STYLE: string
 
+type Bytes = Uint8Array<ArrayBuffer>
+
 /** One asset under a name with the digest of its content, so that it can be cached forever. */
 interface Asset {
   readonly name: string
   readonly type: string
-  readonly bytes: Uint8Array<ArrayBuffer>
-  readonly isCompressed: boolean
+  readonly bytes: Bytes
+  /** Its content as brotli, of which `bytes` is gzip; `null` for as long as there is none. */
+  readonly brotli?: () => Bytes | null
 }
 
-function asset(ending: string, type: string, content: string, bytes: Uint8Array<ArrayBuffer>): Asset {
-  const isCompressed = ending !== 'svg'
-  return { name: `dashboard-${digest64(content)}.${ending}`, type: `${type}; charset=utf-8`, bytes, isCompressed }
+const asset = (ending: string, type: string, content: string, bytes: Bytes): Asset => ({
+  name: `dashboard-${digest64(content)}.${ending}`,
+  type: `${type}; charset=utf-8`,
+  bytes,
+})
+
+async function decompress(gzip: Bytes): Promise<Bytes> {
+  const plain = new Response(new Blob([gzip]).stream().pipeThrough(new DecompressionStream('gzip')))
+  return new Uint8Array(await plain.arrayBuffer())
 }
 
-const compressed = (ending: string, type: string, base64: string) =>
-  asset(
-    ending,
-    type,
-    base64,
-    Uint8Array.from(atob(base64), (character) => character.charCodeAt(0)),
-  )
+/**
+ * Makes brotli from gzip: a tenth less on the wire, for 0.1 s of another thread once a process. In the package both would take
+ * twice the room. Runtimes without `node:zlib` keep to gzip.
+ */
+function createBrotli(gzip: Bytes): () => Bytes | null {
+  let brotli: Bytes | null = null
+  let isStarted = false
+  async function compress(): Promise<void> {
+    const zlib = globalThis.process?.getBuiltinModule?.('node:zlib')
+    zlib?.brotliCompress(await decompress(gzip), (error, result) => {
+      if (!error) brotli = new Uint8Array(result)
+    })
+  }
+  return () => {
+    // A runtime may have the module and not this function of it.
+    if (!isStarted) compress().catch(() => {})
+    isStarted = true
+    return brotli
+  }
+}
+
+function compressed(ending: string, type: string, base64: string): Asset {
+  const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
+  return { ...asset(ending, type, base64, bytes), brotli: createBrotli(bytes) }
+}
 
 const SCRIPT = compressed('js', 'text/javascript', RELAYSCOPE_DASHBOARD_SCRIPT)
 const STYLE = compressed('css', 'text/css', RELAYSCOPE_DASHBOARD_STYLE)
@@ -91,15 +118,17 @@ const accepts = (header: string, encoding: string) =>
     return name === encoding && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter))
   })
 
-async function* chunksOf(bytes: Uint8Array<ArrayBuffer>): AsyncGenerator<Uint8Array<ArrayBuffer>, undefined> {
-  yield bytes
+async function* chunksOf(bytes: Bytes | Promise<Bytes>): AsyncGenerator<Bytes, undefined> {
+  yield await bytes
   return undefined
 }
 
-async function* decompressed(bytes: Uint8Array<ArrayBuffer>): AsyncGenerator<Uint8Array<ArrayBuffer>, undefined> {
-  const plain = new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip')))
-  yield new Uint8Array(await plain.arrayBuffer())
-  return undefined
+/** A representation of an asset: the smallest that the client accepts and that there is. */
+function encodingOf({ bytes, brotli }: Asset, accepted: string): [encoding: string | null, bytes: Bytes | null] {
+  if (!brotli) return [null, bytes]
+  const smallest = accepts(accepted, 'br') ? brotli() : null
+  if (smallest) return ['br', smallest]
+  return accepts(accepted, 'gzip') ? ['gzip', bytes] : [null, null]
 }
 
 /* The page without its data: where the router is, seen from here, and the two files that make the rest. */
@@ -268,24 +297,23 @@ export function createDashboard(options: DashboardOptions): Dashboard {
     return { status: 200, headers: { ...headers, ...cached }, body }
   }
 
-  const show = ({ type, bytes, isCompressed }: Asset) => {
+  const show = (asset: Asset) => {
     const cached = {
-      'content-type': type,
+      'content-type': asset.type,
       'cache-control': 'public, max-age=31536000, immutable',
-      ...(isCompressed && { vary: 'accept-encoding' }),
+      ...(asset.brotli && { vary: 'accept-encoding' }),
     }
     return (request: Request): HttpReply => {
-      const isPlain = isCompressed && !accepts(request.headers.get('accept-encoding') ?? '', 'gzip')
-      const body = isPlain ? decompressed(bytes) : chunksOf(bytes)
+      const [encoding, bytes] = encodingOf(asset, request.headers.get('accept-encoding') ?? '')
       return {
         status: 200,
         headers: {
           ...headers,
           ...cached,
-          ...(isCompressed && !isPlain && { 'content-encoding': 'gzip' }),
-          ...(!isPlain && { 'content-length': String(bytes.byteLength) }),
+          ...(encoding !== null && { 'content-encoding': encoding }),
+          ...(bytes && { 'content-length': String(bytes.byteLength) }),
         },
-        body: request.method === 'HEAD' ? null : body,
+        body: request.method === 'HEAD' ? null : chunksOf(bytes ?? decompress(asset.bytes)),
       }
     }
   }
