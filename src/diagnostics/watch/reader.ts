@@ -252,7 +252,7 @@ export class ViewReader {
   get snapshot(): ViewFrame {
     if (this.#snapshot) return this.#snapshot
     const { page, rows } = this.#reading as ListSnapshot
-    const items = Array.from(rows.values(), ({ text }) => text)
+    const items = rows.map(({ text }) => text)
     this.#snapshot = new ViewFrame('snapshot', [
       this.#state,
       `"row_id":${JSON.stringify(this.#view.fields)}`,

@@ -42,10 +42,14 @@ interface Row {
 
 /** One reading of a list. */
 export interface ListSnapshot {
-  /** In the order of the page. */
-  rows: Map<string, Row>
-  /** The same rows by the records that they were read from: an unchanged record is not parsed again. */
-  known: Map<RecordText, Row>
+  /** The records of `rows`; empty if an id came twice. */
+  records: readonly RecordText[]
+  /** In the order of the page, each id once. */
+  rows: readonly Row[]
+  /** Whether the rows have the ids of the reading before this one, in the same order. */
+  isSameOrder: boolean
+  /** The rows of this and earlier readings by their records: an unchanged record is not parsed again. */
+  known: WeakMap<RecordText, Row>
   /** The page without its rows, member by member, and as it is compared. */
   page: string[]
   compared: string
@@ -61,7 +65,16 @@ export function readingOf(
   of: Compared | undefined,
   before?: ListSnapshot,
 ): ListSnapshot {
-  const reading: ListSnapshot = { rows: new Map(), known: new Map(), page: [], compared: '' }
+  const known = before?.known ?? new WeakMap<RecordText, Row>()
+  const reading: ListSnapshot = { records: [], rows: [], isSameOrder: false, known, page: [], compared: '' }
+  const rowOf = (record: RecordText): Row => {
+    const kept = known.get(record)
+    if (kept) return kept
+    const { text } = record
+    const row = { id: rowId(text, fields), text, compared: comparedRecord(text, of) }
+    known.set(record, row)
+    return row
+  }
   for (const { name, value } of members) {
     if (name !== 'items' || typeof value === 'string') {
       const text = typeof value === 'string' ? value : `[${value.map((record) => record.text).join(',')}]`
@@ -69,15 +82,16 @@ export function readingOf(
       reading.compared += `"${name}":${comparedMember(name, text)}\n`
       continue
     }
-    for (const record of value) {
-      const { text } = record
-      const row = before?.known.get(record) ?? { id: rowId(text, fields), text, compared: comparedRecord(text, of) }
-      reading.known.set(record, row)
-      reading.rows.set(row.id, row)
-    }
+    const rows = value.map((record, i) => (record === before?.records[i] && before.rows[i]) || rowOf(record))
+    // Most readings find the rows of the last one: then no index of them is made.
+    reading.isSameOrder = rows.length === before?.rows.length && rows.every(({ id }, i) => id === before.rows[i]?.id)
+    reading.rows = reading.isSameOrder ? rows : [...byId(rows).values()]
+    if (rows.length === reading.rows.length) reading.records = value
   }
   return reading
 }
+
+const byId = (rows: readonly Row[]) => new Map(rows.map((row) => [row.id, row]))
 
 /** The changes between two reads. */
 export interface Change {
@@ -95,20 +109,31 @@ export interface Change {
 
 /** `null` where nothing has changed but by the clock. */
 export function changeOf(before: ListSnapshot, after: ListSnapshot): Change | null {
+  const { upsert, remove, order, newRows } = after.isSameOrder ? sameRowsOf(before, after) : otherRowsOf(before, after)
+  if (remove.length === 0 && upsert.length === 0 && !order && before.compared === after.compared) return null
+  return { upsert, remove, order, newRows }
+}
+
+function sameRowsOf(before: ListSnapshot, after: ListSnapshot): Change {
+  const changed = after.rows.filter((row, i) => row !== before.rows[i] && row.compared !== before.rows[i]?.compared)
+  return { upsert: changed.map(({ text }) => text), remove: [], order: null, newRows: 'last' }
+}
+
+function otherRowsOf(before: ListSnapshot, after: ListSnapshot): Change {
+  const [old, now] = [byId(before.rows), byId(after.rows)]
   const remove: string[] = []
   const stays: string[] = []
   const fresh: string[] = []
-  for (const id of before.rows.keys()) (after.rows.has(id) ? stays : remove).push(id)
+  for (const id of old.keys()) (now.has(id) ? stays : remove).push(id)
   const upsert: string[] = []
-  for (const row of after.rows.values()) {
-    const was = before.rows.get(row.id)
+  for (const row of after.rows) {
+    const was = old.get(row.id)
     if (!was) fresh.push(row.id)
     if (was?.compared !== row.compared) upsert.push(row.text)
   }
-  const ids = [...after.rows.keys()]
+  const ids = [...now.keys()]
   const isOrder = (followed: string[]) => ids.every((id, i) => followed[i] === id)
   const newRows = isOrder([...stays, ...fresh]) ? 'last' : 'first'
   const order = newRows === 'last' || isOrder([...fresh, ...stays]) ? null : ids
-  if (remove.length === 0 && upsert.length === 0 && !order && before.compared === after.compared) return null
   return { upsert, remove, order, newRows }
 }
