@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import type { FakeWorld } from '../../src/testing/kits.js'
 import { KEY } from '../diagnostics/subject.js'
-import { connection } from '../diagnostics/world.js'
+import { connection, NOW } from '../diagnostics/world.js'
 import { inChromium } from './chromium.js'
 import { startViewedOnce, type ViewedHost } from './host.js'
 import { healthyWorld, settle, stillPictureOf, VIEWS, WATCH_SHIFTS } from './pictures.js'
@@ -147,6 +147,79 @@ inChromium('a page that loads', (open) => {
     expect([over(({ tallest }) => tallest > 120), seen]).toEqual([[], seen])
     // An id ends before the next column begins.
     expect([over(({ gap }) => gap < 8), seen]).toEqual([[], seen])
+  })
+})
+
+/** Commands of which more are admitted, and which change where they stand. */
+function busyWorld() {
+  const { delivery, ...world } = wordyWorld()
+  const statuses = [...(delivery?.statuses ?? [])]
+  const shown = statuses.length
+  const terminal = { state: 'failed', reason: 'attempts_exhausted', at: '2026-01-02T03:04:05.000Z' } as const
+  const [first] = statuses
+  return {
+    world: { ...world, delivery: { ...delivery, statuses } } as FakeWorld,
+    admit: (command_id: string) =>
+      void statuses.push({
+        ...first,
+        command_id,
+        admission: { ...first?.admission, at: new Date(NOW).toISOString() },
+      } as never),
+    /** The last of them, which the list shows in any order. */
+    fail(i: number) {
+      const at = shown - i
+      statuses[at] = { ...statuses[at], acknowledgement: NOT_ACKNOWLEDGED, terminal } as never
+    },
+  }
+}
+
+inChromium('a list that changes', (open) => {
+  it.each([
+    { width: 1_280, height: 800 },
+    { width: 390, height: 844 },
+  ])('moves by less than 0.02 until its new rows are asked for, at $width px', async (viewport) => {
+    const { world, admit, fail } = busyWorld()
+    const host = await startViewedOnce(world)
+    const page = await open(`${host.page}#${VIEWS.commands}`, { key: KEY, viewport })
+    await page.addInitScript(WATCH_SHIFTS)
+    await page.reload()
+    await settle(page)
+    await page.locator('tbody tr').first().waitFor()
+    const heads = () =>
+      page.locator('tbody th a').evaluateAll((links) => links.map((link) => link.getAttribute('href')))
+    const before = await heads()
+    const isWith = (id: string) => page.locator('tbody th a', { hasText: id })
+    const shifts = () => page.evaluate<number>('globalThis.shifts')
+    for (let i = 1; i <= 12; i++) {
+      admit(`new-${i}`)
+      fail(i)
+      await page.getByRole('button', { name: `show ${i} new` }).waitFor()
+      await expect.poll(() => page.locator('tbody tr', { hasText: 'attempts exhausted' }).count()).toBe(i + 1)
+    }
+    expect(await heads()).toEqual(before)
+    expect(await shifts()).toBeLessThan(0.02)
+    // The bar of a pause is answered to a key, and so is what moves by it.
+    await page.keyboard.press('p')
+    await page.getByText('nothing is fetched').waitFor()
+    admit('new-13')
+    await page.keyboard.press('p')
+    await page.getByRole('button', { name: 'show 13 new' }).waitFor()
+    expect(await heads()).toEqual(before)
+    expect(await shifts()).toBeLessThan(0.02)
+    await page.keyboard.press('n')
+    await isWith('new-13').waitFor()
+    expect((await heads()).slice(13)).toEqual(before)
+    await expect.poll(() => page.locator('#news').count()).toBe(0)
+    // Who wants to see it move says so.
+    const follow = page.getByRole('button', { name: 'follow' })
+    await follow.click()
+    admit('new-14')
+    await isWith('new-14').waitFor()
+    await page.reload()
+    await isWith('new-14').waitFor()
+    expect(await follow.getAttribute('aria-pressed')).toBe('true')
+    admit('new-15')
+    await isWith('new-15').waitFor()
   })
 })
 

@@ -47,6 +47,8 @@ inChromium('the viewer of the live host', (open) => {
     await tab.goto(`${page}#/delivery/commands`)
     await row.first().waitFor()
     const before = new Set(await tab.locator('main tbody th').allTextContents())
+    // New rows wait, so that no row moves away from a pointer.
+    await tab.getByRole('button', { name: /^show \d+ new$/ }).click()
     await expect
       .poll(async () => (await tab.locator('main tbody th').allTextContents()).some((id) => !before.has(id)))
       .toBe(true)

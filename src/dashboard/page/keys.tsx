@@ -13,6 +13,7 @@ const OTHERS: readonly (readonly [string, string])[] = [
   ['[ ]', 'previous, next record of the list'],
   ['c', 'copy the id of the row, or of the record'],
   ['y', 'copy a link to it'],
+  ['n', 'show the new rows'],
   ['p', 'pause, resume'],
   ['?', 'show these keys'],
   ['Esc', 'leave a field, close this'],
@@ -100,6 +101,7 @@ export function useKeys(given: Acts): void {
       else if (key === '[') turn(-1)
       else if (key === '/') document.querySelector<HTMLElement>('#search')?.focus()
       else if (key === 'e') openFilters()
+      else if (key === 'n') document.querySelector<HTMLElement>('#news')?.click()
       else if (key === 'c') copy('id')
       else if (key === 'y') copy('link')
       else return

@@ -1,4 +1,4 @@
-/** The preferences of this browser: time zone and theme. Stored only after a choice. */
+/** The preferences of this browser: time zone, theme, and whether lists move. Stored only after a choice. */
 
 const STORED = 'relayscope.'
 
@@ -35,6 +35,16 @@ export function zoneName(): string {
   if (minutes === 0) return 'UTC'
   const [h, min] = [Math.floor(Math.abs(minutes) / 60), Math.abs(minutes) % 60]
   return `UTC${minutes < 0 ? '-' : '+'}${h}${min ? `:${String(min).padStart(2, '0')}` : ''}`
+}
+
+let following = kept('follow') === 'true'
+
+/** Whether lists show new rows as they come. */
+export const isFollowing = () => following
+
+export function setFollowing(value: boolean): void {
+  following = value
+  keep('follow', String(value))
 }
 
 const THEMES = ['', 'light', 'dark']

@@ -1,10 +1,11 @@
 /** A list of the router as a page: its filters, how far it can be believed, its rows, and the way on. */
-import type { JSX } from 'preact'
+import type { ComponentChildren, JSX } from 'preact'
 import type { Completeness } from '../../../contract/capabilities.js'
 import { type Address, hrefOf, pathWithQuery } from '../address.js'
 import { useAnswer } from '../hooks.js'
-import { useMemo } from '../preact-hooks.js'
-import { spacedName } from '../words.js'
+import { useMemo, useState } from '../preact-hooks.js'
+import { isFollowing, setFollowing } from '../preferences.js'
+import { countOf, spacedName } from '../words.js'
 import { Card } from './card.js'
 import { type Filter, Filters } from './filters.js'
 import { ProblemNote, State } from './state.js'
@@ -97,10 +98,11 @@ interface HeadProps {
   /** What the line below says; `null` while a filter is missing that the route needs. */
   answer: Parameters<typeof State>[0]['answer'] | null
   total?: number | null | undefined
+  children?: ComponentChildren
 }
 
 /** The head of every list. */
-export const PageHead = ({ title, about, filters, address, answer, total }: HeadProps): JSX.Element => (
+export const PageHead = ({ title, about, filters, address, answer, total, children }: HeadProps): JSX.Element => (
   <>
     <header class="page">
       <h1>{title}</h1>
@@ -117,6 +119,7 @@ export const PageHead = ({ title, about, filters, address, answer, total }: Head
           first: its id goes into the field above.
         </p>
       )}
+      {children}
     </header>
     {answer?.problem && <ProblemNote problem={answer.problem} />}
   </>
@@ -139,22 +142,68 @@ function noneOf(title: string, { query }: Address): string {
   return `No ${none} with ${filters}${isExact ? ' (exact match)' : ''}.`
 }
 
+interface Held<T> {
+  shown: readonly T[]
+  /** Rows above one that is shown, which would move it. */
+  count: number
+  take(): void
+}
+
+/** The rows that were there when the list was opened, as they are now: new ones wait until they are asked for, or follow below. */
+function useHeld<T>(path: string | null, items: readonly T[], keyOf: (row: T) => string): Held<T> {
+  const redraw = useState({})[1]
+  const taken = useMemo(() => new Set<string>(), [path])
+  const isShown = (row: T) => taken.has(keyOf(row))
+  const last = items.findLastIndex(isShown)
+  for (const row of isFollowing() ? items : items.slice(last + 1)) taken.add(keyOf(row))
+  const shown = items.filter(isShown)
+  const take = () => {
+    taken.clear()
+    redraw({})
+  }
+  return { shown, count: items.length - shown.length, take }
+}
+
+/** How many rows wait, and the choice not to let them wait. Its place is kept while there are none. */
+function News({ count, take }: { count: number; take: () => void }): JSX.Element {
+  const toggle = () => {
+    setFollowing(!isFollowing())
+    take()
+  }
+  return (
+    <p class="tools">
+      <button type="button" aria-pressed={isFollowing()} title="Show new rows as they come" onClick={toggle}>
+        follow
+      </button>
+      {count > 0 && (
+        <button type="button" id="news" onClick={take}>
+          show {countOf(count)} new
+        </button>
+      )}
+    </p>
+  )
+}
+
 export function ListPage<T>({ view, address }: { view: ListView<T>; address: Address }): JSX.Element {
   const { title, filters, isAsked, countedBy } = view
   const isReady = hasRequiredFilters(filters, address)
   const { path, query } = address
-  const answer = useAnswer<Listed<T>>(isReady ? pathWithQuery(path, query) : null, !isAsked)
+  const asked = isReady ? pathWithQuery(path, query) : null
+  const answer = useAnswer<Listed<T>>(asked, !isAsked)
   const { value, isOld } = answer
+  const { shown, ...held } = useHeld(asked, value?.items ?? [], view.keyOf)
   const counted = new URLSearchParams([...query].filter(([name]) => !/^(cursor|limit|order)$/.test(name)))
   const count = useAnswer<{ total: number }>(countedBy && value?.has_more ? pathWithQuery(countedBy, counted) : null)
   // On a later page the total is not what follows.
   const total = query.has('cursor') || count.isOld ? null : count.value?.total
   return (
     <>
-      <PageHead {...view} address={address} answer={isReady ? answer : null} total={total} />
+      <PageHead {...view} address={address} answer={isReady ? answer : null} total={total}>
+        {isReady && <News {...held} />}
+      </PageHead>
       {value && (
         <div class={isOld ? 'old' : ''}>
-          <Table label={title} rows={value.items} look={view} isTall empty={<Text value={noneOf(title, address)} />} />
+          <Table label={title} rows={shown} look={view} isTall empty={<Text value={noneOf(title, address)} />} />
         </div>
       )}
       <Pager address={address} page={value} />
