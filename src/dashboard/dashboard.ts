@@ -24,6 +24,11 @@ export interface DashboardOptions {
    * link to it, in another tab. @default none, trace ids are text
    */
   traceUrl?: string | undefined
+  /**
+   * Where the `docs` folder of the package can be read, for example in your repository: a path or an http(s) URL that ends
+   * with a slash. Findings and problems link to their heading below it, in another tab. @default none, they name the file
+   */
+  docsUrl?: string | undefined
 }
 
 /** A link above the dashboard. */
@@ -148,6 +153,7 @@ interface Shell {
   icon: string
   links: readonly DashboardLink[]
   traceUrl: string | undefined
+  docsUrl: string | undefined
 }
 
 /** Every URL in it is relative: a proxy may have put something in front of the path. */
@@ -158,10 +164,20 @@ const linksOf = (links: readonly DashboardLink[]): string =>
         .map(({ title, href }) => `<a href="${escaped(href)}" target="_blank" rel="noreferrer">${escaped(title)}</a>`)
         .join(' · ')}</nav>\n`
 
-const traceOf = (url: string | undefined) => (url === undefined ? '' : ` data-trace="${escaped(url)}"`)
+const dataOf = (name: string, url: string | undefined) => (url === undefined ? '' : ` data-${name}="${escaped(url)}"`)
 
-const shellOf = ({ title, api, script, style, icons, icon, links, traceUrl }: Shell): string => `<!doctype html>
-<html lang="en" data-api="${escaped(api)}" data-icons="${icons}"${traceOf(traceUrl)}>
+const shellOf = ({
+  title,
+  api,
+  script,
+  style,
+  icons,
+  icon,
+  links,
+  traceUrl,
+  docsUrl,
+}: Shell): string => `<!doctype html>
+<html lang="en" data-api="${escaped(api)}" data-icons="${icons}"${dataOf('trace', traceUrl)}${dataOf('docs', docsUrl)}>
 <head>
 <meta charset="utf-8">
 <title>${escaped(title)}</title>
@@ -186,6 +202,13 @@ function isLink(value: unknown): boolean {
   if (typeof title !== 'string' || title === '' || typeof href !== 'string') return false
   return URL.canParse(href, 'http://localhost') && /^https?:$/.test(new URL(href, 'http://localhost').protocol)
 }
+
+/** Whether it is a path or an http(s) URL to which the name of a file can be appended. */
+const isFolder = (value: unknown) =>
+  typeof value === 'string' &&
+  value.length <= TRACE_URL_LENGTH &&
+  /^[^?#]*\/$/.test(value) &&
+  isLink({ title: 'docs', href: value })
 
 const TRACE_URL_LENGTH = 2_048
 
@@ -218,6 +241,11 @@ const OPTIONS: Shape<DashboardOptions> = {
   traceUrl: {
     expected: `an http(s) URL with {trace_id} after its host, of at most ${TRACE_URL_LENGTH} characters and without credentials`,
     test: isTraceUrl,
+    isPrivate: true,
+  },
+  docsUrl: {
+    expected: `a path or an http(s) URL that ends with "/", of at most ${TRACE_URL_LENGTH} characters, without query and fragment`,
+    test: isFolder,
     isPrivate: true,
   },
 }
@@ -285,6 +313,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
       icon: below(ICONS.unknown.name),
       links: (options.links ?? []).map((link) => ({ ...link, href: below(link.href) })),
       traceUrl: options.traceUrl,
+      docsUrl: options.docsUrl && below(options.docsUrl),
     })
   }
   const shell = shellAt('')

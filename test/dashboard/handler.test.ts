@@ -97,6 +97,29 @@ test('names the page of a trace in the shell, escaped, and connects to no other 
   expect((await filesOf(createDashboard({ api: '/ops' }))).shell).not.toContain('data-trace')
 })
 
+test('names the docs in the shell, relative to the page as a link is', async () => {
+  const shellOf = async (docsUrl: string) => (await filesOf(createDashboard({ api: '/ops', docsUrl }))).shell
+  expect(await shellOf('https://git.example/relayscope/docs/')).toContain(
+    ' data-docs="https://git.example/relayscope/docs/"',
+  )
+  expect(await shellOf('/docs/"/')).toContain(' data-docs="/docs/&quot;/"')
+  expect((await filesOf(createDashboard({ api: '/ops' }))).shell).not.toContain('data-docs')
+})
+
+test.each([
+  7,
+  '',
+  'https://git.example/docs',
+  'https://git.example/docs/?ref=/',
+  'https://git.example/docs/#/',
+  'javascript:alert(1)/',
+  `https://git.example/${'s3cret'.repeat(400)}/`,
+])('the folder %j of docs is refused without its text', (docsUrl) => {
+  const refused = () => createDashboard({ api: '/ops', docsUrl: docsUrl as string })
+  expect(refused).toThrow(/^Invalid option "docsUrl": expected a path or an http\(s\) URL that ends with "\/"/)
+  expect(refused).not.toThrow(/s3cret/)
+})
+
 test.each([
   7,
   '',

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { traceFields } from '../../src/contract/ids.js'
 import type { FindingSummary } from '../../src/views/findings/finding.js'
 import { KEY } from '../diagnostics/subject.js'
-import { createWorld } from '../diagnostics/world.js'
+import { connection, createWorld } from '../diagnostics/world.js'
 import { inChromium } from './chromium.js'
 import { startViewed, startViewedOnce, type ViewedHost } from './host.js'
 
@@ -103,6 +103,106 @@ inChromium('the dashboard’s pages', (open) => {
   it('name the docs of a problem', async () => {
     const page = await open(`${host.page}#/connections?status=none`, { key: KEY, refusals: true })
     await page.locator('main .trouble', { hasText: 'See docs/problems.md#invalid_query in the package.' }).waitFor()
+  })
+
+  it('link findings and problems to the heading of the docs that explains them', async () => {
+    const docs = 'https://git.example/relayscope/docs/'
+    const host = await startViewedOnce(createWorld(), {}, { docsUrl: docs })
+    const page = await open(`${host.page}#/findings`, { key: KEY, refusals: true })
+    const links = page.locator('main a[target=_blank]')
+    const hrefs = () => links.evaluateAll((all) => all.map((link) => link.getAttribute('href') ?? ''))
+    await links.first().waitFor()
+    const found = await hrefs()
+    await page.goto(`${host.page}#/connections?status=none`)
+    await page.locator('main .trouble a').waitFor()
+    expect(found.length).toBeGreaterThan(1)
+    for (const href of [...found, ...(await hrefs())]) {
+      expect(href.startsWith(docs)).toBe(true)
+      const [file, heading] = href.slice(docs.length).split('#')
+      expect(readFileSync(`docs/${file}`, 'utf8')).toMatch(
+        new RegExp(`^#+ .*\\b${heading}\\b|<a id="${heading}">`, 'm'),
+      )
+    }
+  })
+
+  it('show times in the zone of the browser, or in UTC in every tab from then on', async () => {
+    const page = await open(`${host.page}#/connections`, { key: KEY, timezoneId: 'Asia/Tokyo' })
+    const times = () =>
+      page
+        .locator('tbody time')
+        .evaluateAll((all) => all.map((time) => [time.getAttribute('title') ?? '', time.textContent]))
+    const written = (hours: number) => async () =>
+      (await times()).every(([at = '', text]) =>
+        text?.endsWith(new Date(Date.parse(at ?? '') + hours * 3_600_000).toISOString().slice(11, 19)),
+      )
+    await page.locator('tbody time').first().waitFor()
+    expect(await written(9)()).toBe(true)
+    const zone = page.locator('.top .zone')
+    expect(await zone.textContent()).toBe('UTC+9')
+    await zone.click()
+    expect(await zone.textContent()).toBe('UTC')
+    await expect.poll(written(0)).toBe(true)
+    await page.reload()
+    await page.locator('tbody time').first().waitFor()
+    expect([await zone.textContent(), await written(0)()]).toEqual(['UTC', true])
+  })
+
+  it('keep the head of a list in sight while it scrolls', async () => {
+    const world = createWorld()
+    for (let i = 0; i < 200; i++)
+      world.connections.push(connection({ connection_id: `many-${i}`, client_id: `many-${i}` }))
+    const host = await startViewedOnce(world)
+    const page = await open(`${host.page}#/connections?limit=500`, { key: KEY })
+    const list = page.locator('main .tall')
+    await expect.poll(() => list.locator('tbody tr').count()).toBeGreaterThan(200)
+    const last = list.locator('tbody tr').last()
+    await last.scrollIntoViewIfNeeded()
+    const [box, head] = [await list.boundingBox(), await list.locator('thead th').first().boundingBox()]
+    expect(await list.evaluate((element) => element.scrollTop)).toBeGreaterThan(1_000)
+    expect(Math.abs((head?.y ?? 0) - (box?.y ?? 0))).toBeLessThan(2)
+    // It covers no row that is said to be in sight: it is painted above them.
+    expect(
+      await page.evaluate(
+        ([x, y]) => document.elementFromPoint(x as number, y as number)?.closest('thead') !== null,
+        [(head?.x ?? 0) + 4, (head?.y ?? 0) + 4],
+      ),
+    ).toBe(true)
+  })
+
+  it.each([1_280, 390])('change their theme by a button, in a window of %d px', async (width) => {
+    const page = await open(host.page, { key: KEY, viewport: { width, height: 800 }, colorScheme: 'light' })
+    const shade = () => page.evaluate('getComputedStyle(document.body).backgroundColor')
+    const light = await shade()
+    const theme = page.locator('.top .theme')
+    await theme.click()
+    expect([await theme.getAttribute('aria-label'), await shade()]).toEqual(['theme: light, change', light])
+    await theme.click()
+    expect(await theme.getAttribute('aria-label')).toBe('theme: dark, change')
+    expect(await shade()).not.toBe(light)
+    await page.reload()
+    await theme.waitFor()
+    expect(await theme.getAttribute('aria-label')).toBe('theme: dark, change')
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width)
+  })
+
+  it('leave room between the cards of the overview', async () => {
+    const page = await open(host.page, { key: KEY })
+    await page.getByText('all sources answer').waitFor()
+    await expect.poll(() => page.locator('.cards .card').count()).toBeGreaterThan(3)
+    const boxes = await page.locator('main .card').evaluateAll((cards) =>
+      cards.map((card) => {
+        const { left, right, top, bottom } = card.getBoundingClientRect()
+        return { left, right, top, bottom }
+      }),
+    )
+    const isClose = boxes.flatMap((a, i) =>
+      boxes.slice(i + 1).filter((b) => {
+        const across = Math.max(a.left - b.right, b.left - a.right)
+        const down = Math.max(a.top - b.bottom, b.top - a.bottom)
+        return Math.max(across, down) < 8
+      }),
+    )
+    expect(isClose).toEqual([])
   })
 
   it('follow the links in their tables from one to the next', async () => {

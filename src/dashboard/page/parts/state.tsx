@@ -22,6 +22,23 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 
 export const problemName = (code: string) => PROBLEMS[code] ?? spacedName(code)
 
+const DOCS_URL = document.documentElement.dataset.docs
+
+/** Where the docs explain it; a link if the host says where they are. */
+export const Help = ({ file }: { file: string }): JSX.Element => (
+  <>
+    See{' '}
+    {DOCS_URL ? (
+      <a href={DOCS_URL + file.replace('docs/', '')} target="_blank" rel="noreferrer">
+        {file}
+      </a>
+    ) : (
+      `${file} in the package`
+    )}
+    .
+  </>
+)
+
 /** Explains why there is no answer. Only faults look like alarms. */
 export function ProblemNote({ problem: { status, code, title, help }, gone }: ProblemNoteProps): JSX.Element {
   if (status === 501)
@@ -53,7 +70,11 @@ export function ProblemNote({ problem: { status, code, title, help }, gone }: Pr
       <strong>{status === 0 ? 'No answer' : problemName(code)}</strong> {status > 0 && status}{' '}
       <span class="dim">
         {title}
-        {help && `. See ${help} in the package.`}
+        {help && (
+          <>
+            . <Help file={help} />
+          </>
+        )}
       </span>
     </p>
   )

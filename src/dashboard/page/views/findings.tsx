@@ -6,6 +6,7 @@ import { useAnswer, useTick } from '../hooks.js'
 import { Field, Fields } from '../parts/field.js'
 import { choice } from '../parts/filters.js'
 import { PageHead, Pager } from '../parts/list.js'
+import { Help } from '../parts/state.js'
 import { Time } from '../parts/value.js'
 import { countOf, spacedName } from '../words.js'
 import { groupFindings, isSettled, oldestOf } from './needs.js'
@@ -67,7 +68,7 @@ function Group({ kind, findings, total }: { kind: string; findings: readonly Fin
       )}
       <p>{means}</p>
       <p class="dim">
-        {does_not_mean} See {help} in the package.
+        {does_not_mean} <Help file={help} />
       </p>
       {findings.map((finding) => (
         <FindingItem key={finding.finding_id} finding={finding} isOpen={findings.length === 1} />
