@@ -171,7 +171,7 @@ test('the files come as brotli once it is made, to clients that accept it, and i
     const path = `/dashboard/${name}`
     const asked = (accepted: string, method = 'GET') =>
       get(dashboard, path, { method, headers: { 'accept-encoding': accepted } })
-    // Until then a browser gets what there is.
+    // Until then a browser gets gzip.
     expect(['gzip', 'br']).toContain((await asked('gzip, br')).headers.get('content-encoding'))
     await expect.poll(async () => (await asked('gzip, br')).headers.get('content-encoding')).toBe('br')
     const response = await asked('gzip, br')
