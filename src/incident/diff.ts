@@ -21,6 +21,8 @@ export interface FieldChange {
 export interface RouteDiff {
   /** Route of the rows. */
   readonly route: string
+  /** Who a new, gone or changed row is about, by its id: `user/client`, or the user. Rows about nobody are absent. */
+  readonly about: Readonly<Record<string, string>>
   /** Ids of rows that only the second incident has. */
   readonly added: readonly string[]
   /** Ids of rows that only the first incident has. */
@@ -79,6 +81,14 @@ function sideOf({ missing }: Incident, part: Part, kept: IncidentPart | undefine
   return { rows, why }
 }
 
+/** Who `row` is about; `null` for nobody, and where its id says so. */
+function subjectOf(id: string, row: object | undefined): string | null {
+  const { subject, user_id, owner = user_id, client_id } = (row ?? {}) as Record<string, unknown>
+  if (typeof subject === 'object' && subject !== null) return subjectOf(id, subject)
+  const names = [owner, client_id].filter((name) => typeof name === 'string')
+  return names.length === 0 || names.every((name) => id.includes(name)) ? null : names.join('/')
+}
+
 function compare(route: string, a: Side, b: Side): RouteDiff {
   const added = [...b.rows.keys()].filter((id) => !a.rows.has(id))
   const gone = [...a.rows.keys()].filter((id) => !b.rows.has(id))
@@ -87,8 +97,15 @@ function compare(route: string, a: Side, b: Side): RouteDiff {
     return was ? [{ id, fields: changesOf(was, row) }] : []
   })
   const changed = both.filter(({ fields }) => fields.length > 0)
+  const named = [...added, ...gone, ...changed.map(({ id }) => id)]
   return {
     route,
+    about: Object.fromEntries(
+      named.flatMap((id) => {
+        const text = subjectOf(id, b.rows.get(id) ?? a.rows.get(id))
+        return text === null ? [] : [[id, text]]
+      }),
+    ),
     added: a.why === null ? added : [],
     gone: b.why === null ? gone : [],
     changed,

@@ -4,6 +4,7 @@ import { Timestamp, toTimestamp } from '../contract/ids.js'
 import { createDiagnosticsRouter, type DiagnosticsRouter } from '../diagnostics/router.js'
 import { noopAuth } from '../http/auth.js'
 import { type Mountable, toHandler } from '../http/engine.js'
+import { ProblemError } from '../http/problem.js'
 import { type HttpReply, problemReply } from '../http/respond.js'
 import { INCIDENT_BYTES, type Incident, type IncidentPart, MISSING_MAX, type Missing } from './format.js'
 import { incidentComposition, instantOf } from './inspectors.js'
@@ -30,12 +31,22 @@ export interface Replay extends Mountable {
   owns(pathname: string): boolean
 }
 
+/** Throws a problem for an instant that `incident` was not recorded at. */
+function requireWithin({ recording, clocks }: Incident, instant: number): void {
+  const { from, to } = recording ?? clocks.node ?? clocks.observer
+  if (instant >= Date.parse(from) && instant <= Date.parse(to)) return
+  const reason = recording
+    ? `must be within the recording, from ${from} to ${to}`
+    : `must be left out: a capture shows one instant`
+  throw new ProblemError('invalid_path', { errors: [{ in: 'path', name: 'instant', reason }] })
+}
+
 /** Instants whose routers are kept: more than a slider passes in one movement. */
 const KEPT = 8
 const INSTANT = /^\/at\/(\d{1,15})(?:\/|$)/
 
 /**
- * Builds the router over `source`. Below `/at/{epoch ms}` it answers as of that instant.
+ * Builds the router over `source`. Below `/at/{epoch ms}` it answers as of that instant, and 422 outside the recording.
  *
  * @throws what `source` throws for the instant that is shown first.
  * @example
@@ -49,8 +60,10 @@ export function createReplay(source: ReplaySource): Replay {
     const known = routers.get(instant)
     if (known) return known
     const prefix = instant === null ? '' : `/at/${instant}`
+    const incident = source.at(instant)
+    if (instant !== null) requireWithin(incident, instant)
     const router = createDiagnosticsRouter({
-      ...incidentComposition(source.at(instant)),
+      ...incidentComposition(incident),
       auth: noopAuth(),
       prefix,
       onError: null,
@@ -67,6 +80,7 @@ export function createReplay(source: ReplaySource): Replay {
     try {
       return await (instant === undefined ? first : routerAt(Number(instant))).reply(request, info)
     } catch (error) {
+      if (error instanceof ProblemError) return problemReply(error.code, error.extra)
       if (error instanceof IncidentRefused) return problemReply('inspector_unavailable')
       throw error
     }

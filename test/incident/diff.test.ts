@@ -45,6 +45,7 @@ describe('diffIncidents', () => {
     const diff = await aroundDeath()
     expect(routeIn(diff, '/connections')).toEqual({
       route: '/connections',
+      about: { 'on-1': 'alice/one', 'on-3': 'alice/one' },
       added: ['on-3'],
       gone: [],
       changed: [
@@ -108,10 +109,14 @@ describe('diffIncidents', () => {
     expect((await diffIncidents(one, one)).routes).toEqual([])
   })
 
-  it('prints ids, fields and values', async () => {
+  it('prints ids with their user and client, fields and values', async () => {
     const lines = [...linesOf(await aroundDeath())]
     expect(lines).toEqual(
-      expect.arrayContaining(['/connections: 1 new, 0 gone, 1 changed, 1 unchanged', '  + on-3', '  - ctx-1']),
+      expect.arrayContaining([
+        '/connections: 1 new, 0 gone, 1 changed, 1 unchanged',
+        '  + on-3 (alice/one)',
+        '  - ctx-1 (alice/desk)',
+      ]),
     )
     expect(lines.find((line) => line.startsWith('  ~ on-1'))).toContain('status "connected" → "disconnected"')
   })

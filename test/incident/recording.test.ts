@@ -144,14 +144,28 @@ describe('createReplay', () => {
       ['', 2],
       [`/at/${NOW}`, 6],
       [`/at/${NOW + 1_000}`, 6],
-      ['/at/1', 6],
-      ['/at/999999999999999', 2],
     ] as const) {
       const { status, body } = await askRouter(replay, `${path}/connections`)
       expect([status, (body as { items: unknown[] }).items.length]).toEqual([200, count])
     }
+    for (const outside of ['/at/1', '/at/999999999999999', `/at/${NOW - 1}`, `/at/${NOW + 10_001}`])
+      expect(await askRouter(replay, `${outside}/connections`)).toMatchObject({
+        status: 422,
+        body: { errors: [{ name: 'instant', reason: `must be within the recording, from ${at(0)} to ${at(10)}` }] },
+      })
     // Each instant is one router, and only so many are kept.
     for (let i = 0; i < 30; i++) expect((await askRouter(replay, `/at/${NOW + i}/capabilities`)).status).toBe(200)
+  })
+
+  it('answers 422 for another instant than that of a capture', async () => {
+    const { status, body } = await askRouter(createReplay({ at: () => incident }), '/at/1/connections')
+    expect([status, body]).toEqual([
+      422,
+      expect.objectContaining({
+        code: 'invalid_path',
+        errors: [{ in: 'path', name: 'instant', reason: 'must be left out: a capture shows one instant' }],
+      }),
+    ])
   })
 
   it('tells the dashboard which instants there are', async () => {

@@ -35,16 +35,17 @@ const some = (lines: readonly string[]): string[] =>
 
 const formatValue = (value: unknown) => (value === undefined ? 'nothing' : JSON.stringify(value))
 
-function* linesOfRoute({ route, added, gone, changed, unchanged, unknown }: RouteDiff): Generator<string> {
+function* linesOfRoute({ route, about, added, gone, changed, unchanged, unknown }: RouteDiff): Generator<string> {
+  const named = (id: string) => (about[id] ? `${id} (${about[id]})` : id)
   yield `${route}: ${added.length} new, ${gone.length} gone, ${changed.length} changed, ${unchanged} unchanged`
-  yield* some(added.map((id) => `  + ${id}`))
-  yield* some(gone.map((id) => `  - ${id}`))
+  yield* some(added.map((id) => `  + ${named(id)}`))
+  yield* some(gone.map((id) => `  - ${named(id)}`))
   yield* some(
     changed.map(({ id, fields }) => {
       const changes = fields.map(
         ({ field, before, after }) => `${field} ${formatValue(before)} → ${formatValue(after)}`,
       )
-      return `  ~ ${id && `${id}: `}${changes.join(', ')}`
+      return `  ~ ${id && `${named(id)}: `}${changes.join(', ')}`
     }),
   )
   for (const { in: side, ids, why } of unknown)

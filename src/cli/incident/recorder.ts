@@ -2,7 +2,7 @@
 import { closeSync, mkdirSync, openSync, readdirSync, rmSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { sleep } from '../../async/timer.js'
-import { type WatchedList, WatchRefused, watch } from '../../browser/watch.js'
+import { type WatchedList, WatchRefused, watchLists } from '../../browser/watch.js'
 import { toTimestamp } from '../../contract/ids.js'
 import type { Incident } from '../../incident/format.js'
 import { PART_BY_ROUTE, PARTS, type Part, type Row, rowIdOf } from '../../incident/parts.js'
@@ -114,8 +114,12 @@ const viewsOf = ({ route, variants, ordered }: Part): string[] =>
     (variant) => `${route}?${new URLSearchParams({ ...variant, limit: '500', ...(ordered && { order: 'newest' }) })}`,
   )
 
-/** One session: from a snapshot until the connection is lost, or a list is refused. */
-async function session(options: RecorderOptions): Promise<void> {
+/**
+ * One session: from a snapshot until the connection is lost, or a list is refused.
+ *
+ * @param started Called with the time of the snapshot, once it is written.
+ */
+async function session(options: RecorderOptions, started: (at: string) => void): Promise<void> {
   const { url, key, directory, signal } = options
   const reader = createReader(url, key)
   const headers: Record<string, string> = key === null ? {} : { 'x-admin-key': key }
@@ -126,6 +130,7 @@ async function session(options: RecorderOptions): Promise<void> {
   let state = stateOf(incident)
   let segment: OpenSegment = openSegment(directory, incident, false)
   prune(options, Date.now())
+  started((incident.clocks.node ?? incident.clocks.observer).to)
   const latest = new Map<string, WatchedList>()
   const followed = PARTS.filter(({ route, watched }) => watched && state.lists.has(route))
 
@@ -153,7 +158,7 @@ async function session(options: RecorderOptions): Promise<void> {
       for (const [view, list] of Object.entries(lists)) latest.set(view, list)
       follow()
     }
-    await watch(`${url}/watch`, { views, headers, signal: ended.signal, onChange })
+    await watchLists(`${url}/watch`, { views, headers, signal: ended.signal, onChange })
     end()
   }
 
@@ -220,8 +225,11 @@ export async function record(options: RecorderOptions): Promise<void> {
   let isFirst = true
   while (!options.signal.aborted) {
     try {
-      await session(options)
-      if (!options.signal.aborted) options.tell('the connection was lost: recording continues with a new snapshot')
+      await session(options, (at) => {
+        if (!isFirst) options.tell(`recording again, since ${at}`)
+      })
+      if (!options.signal.aborted)
+        options.tell('the connection was lost: nothing is recorded until the router answers again')
     } catch (error) {
       if (options.signal.aborted) return
       if (isFirst) throw error
