@@ -11,16 +11,30 @@ const INPUTS = [
   ['contexts.report(context)', 'ReportContextInput', 'contexts'],
   ['browserWindows.report(window)', 'ReportBrowserWindowInput', 'browser-windows'],
   ['dispatcher.dispatch(command)', 'DispatchInput', 'delivery-dispatch'],
+  ['dispatcher.attach(client, deliver)` and `connections.isCurrentInstance(client)', 'Instance', 'connections'],
   ['dispatcher.acknowledge(command)', 'AcknowledgeInput', 'delivery-dispatch'],
   ['dispatcher.settle(command)', 'SettleInput', 'delivery-dispatch'],
   ['dispatcher.cancel(command)', 'CancelInput', 'delivery-dispatch'],
   ['rpc.open(call)', 'OpenCallInput', 'rpc'],
+  ['rpc.settle(correlation_id, outcome)', 'SettleCallInput', 'rpc'],
   ['history.append(message)` and `history.retain(message)', 'AppendInput', 'history'],
   ['deduplicator.claim(message)` and `deduplicator.release(message)', 'ClaimInput', 'deduplicator'],
   ['sites.put(site)', 'SiteInput', 'sites'],
+  ['sites.delete(site_id, options)', 'DeleteSiteInput', 'sites'],
   ['sessions.open(session)', 'OpenSessionInput', 'sessions'],
   ['sessions.share(session_id, share)', 'SessionShare', 'sessions'],
+  ['subscriptions.add(stream)', 'ViewerStreamInput', 'subscriptions'],
+  ['bus.publish(topic, event)` and `bus.publishOnce(topic, event)', 'PublishedEvent', 'event-bus'],
+  ['bus.subscribe(topic, options)', 'SubscribeInput', 'event-bus'],
+  [
+    'idempotency.claim(claim)`, `idempotency.keep(claim, answer)` and `idempotency.release(claim)',
+    'IdempotencyClaim',
+    'invocations',
+  ],
 ]
+
+/** Types that JSON does not have. */
+const OBJECTS = { signal: '`AbortSignal`', state: 'function', wake: 'function' }
 
 /** Evaluates the schemas from the source. */
 async function loadSchemas(root) {
@@ -61,7 +75,7 @@ function tableOf({ properties, required = [] }, texts) {
   const rows = Object.entries(properties).map(([name, schema]) => {
     const { text = schema.description ?? '', given } = texts.get(name) ?? {}
     const value = required.includes(name) ? '**required**' : cell(given ?? 'none')
-    const type = name === 'signal' ? '`AbortSignal`' : cell(typeOf(schema))
+    const type = cell((!schema.type && !schema.anyOf && OBJECTS[name]) || typeOf(schema))
     return `| \`${name}\` | ${type} | ${value} | ${cell(text)} |`
   })
   return ['| field | type | default | description |', '|---|---|---|---|', ...rows].join('\n')

@@ -54,6 +54,8 @@ export interface WatchOptions {
   fetch?: typeof globalThis.fetch
 }
 
+const OPTIONS = ['views', 'headers', 'onChange', 'signal', 'fetch']
+
 // More than twice the router's heartbeat interval.
 const SILENCE_MS = 25_000
 // A response of a router has at most 16 MiB, and escaping may enlarge it.
@@ -98,11 +100,18 @@ const isComplete = (page: WatchedRow) =>
  * Watches until `signal` aborts or the router ends the watch; then it resolves. After a lost connection it reconnects
  * and starts with a snapshot.
  *
- * @throws WatchRefused if the router refuses the watch.
+ * @throws WatchRefused if the router refuses the watch; TypeError for an unknown option.
  * @example
  * await watch('/ops/diagnostics/watch', { views: ['/connections'], headers: { 'x-admin-key': key }, onChange: draw })
  */
 export async function watch(url: string, options: WatchOptions): Promise<void> {
+  const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name))
+  if (unknown !== undefined) throw new TypeError(`Unknown option "${unknown}". Valid options: ${OPTIONS.join(', ')}`)
+  return watchLists(url, options)
+}
+
+/** `watch` with options that were checked. */
+export async function watchLists(url: string, options: WatchOptions): Promise<void> {
   const { views, headers, onChange, signal, fetch = globalThis.fetch } = options
   const states = new Map<string, State>(
     views.map((view) => [

@@ -1,5 +1,6 @@
 /** The owner of a job, which only the host knows. */
 import { runWithin } from '../async/deadline.js'
+import { unknownName } from '../contract/checks.js'
 import { checkId } from '../contract/ids.js'
 import type { Awaitable, InspectionContext } from '../contract/page.js'
 
@@ -38,6 +39,9 @@ export interface Owner {
   client_id: string | null
 }
 
+const FIELDS = ['user_id', 'client_id']
+/** A host may return its record of a client. */
+const IGNORED = ['instance_id', 'client_type', 'connection_id']
 const NO_OWNER: Owner = { user_id: null, client_id: null }
 
 function idOf(given: unknown, name: string): string | null {
@@ -50,9 +54,10 @@ function idOf(given: unknown, name: string): string | null {
 /** @throws TypeError for an invalid identity. */
 function identityOf(told: unknown): BullmqIdentity {
   if (told === null || told === undefined) return {}
-  const names = typeof told === 'object' && !Array.isArray(told) ? Object.keys(told) : undefined
-  if (names === undefined || (names.length > 0 && !names.includes('user_id') && !names.includes('client_id')))
+  if (typeof told !== 'object' || Array.isArray(told))
     throw new TypeError('identify must return null or an object with user_id and client_id')
+  const unknown = Object.keys(told).find((name) => !FIELDS.includes(name) && !IGNORED.includes(name))
+  if (unknown !== undefined) throw new TypeError(`identify: ${unknownName('field', '', unknown, FIELDS)}`)
   return told
 }
 

@@ -1,10 +1,22 @@
 /** The connections family: who is connected, as which client and instance, and which actions it offers. */
 import * as z from 'zod'
+import { Refusal } from '../refusal.js'
+import { unknownName } from './checks.js'
 import { type Family, foldUsers } from './family.js'
 import { filterBy, Id, idField, lastAtOrBefore, Reason, randomUuid, SilentForMs, Timestamp } from './ids.js'
 import { JsonRecord } from './json.js'
 import { addNames, type FoldedPart, type UserIndex } from './observation.js'
-import { count, defineOptions, duration, func, type Input, inputObject, share, textOrNull } from './options.js'
+import {
+  count,
+  defineOptions,
+  duration,
+  func,
+  type Input,
+  inputObject,
+  parseInput,
+  share,
+  textOrNull,
+} from './options.js'
 import type { Awaitable, Indexed, InspectionContext, Page, PageQuery } from './page.js'
 
 // How many connections came and went in each of the last minutes, for those who look for what disturbs a deployment.
@@ -290,6 +302,24 @@ export const Instance = z.object({
   instance_id: Id,
 })
 export type Instance = z.infer<typeof Instance>
+
+const CONNECTION_FIELDS: ReadonlySet<string> = new Set(Object.keys(Connection.shape))
+
+/**
+ * Throws `invalid_input` for a field that a connection does not have, so that a mistyped one is not an unknown client. A
+ * whole connection may be passed for its client.
+ */
+export function checkClient(client: ClientOfUser): void {
+  const unknown = Object.keys(client ?? {}).find((name) => !CONNECTION_FIELDS.has(name))
+  if (unknown !== undefined)
+    throw new Refusal('invalid_input', unknownName('field', '', unknown, Object.keys(Instance.shape)))
+}
+
+/** Returns the instance that `given` names. @throws Refusal `invalid_input` */
+export function readInstance(given: Instance): Instance {
+  checkClient(given)
+  return parseInput(Instance, given)
+}
 
 /**
  * The live registry that a host writes to. A new instance of the same (user, client) supersedes the old one, which is

@@ -48,7 +48,10 @@ type CurrentInstances = Pick<ConnectionRegistry, 'currentInstance'>
 export function withDeadline(registry: CurrentInstances | undefined): CurrentInstances | undefined {
   if (!registry) return undefined
   const limit = { ms: DEADLINE_MS, code: 'unavailable' } as const
-  return { currentInstance: (client) => withTimeout(() => registry.currentInstance(client), limit) }
+  return {
+    currentInstance: ({ user_id, client_id }) =>
+      withTimeout(() => registry.currentInstance({ user_id, client_id }), limit),
+  }
 }
 
 /** Returns `status` as of `now`: past its deadline a command is expired, whether or not its end is recorded. */

@@ -22,7 +22,7 @@ export const SiteEvent = z
 export type SiteEvent = z.infer<typeof SiteEvent>
 
 /** An event before the bus has given it its position. A bus refuses anything else: one bad event must not end a stream. */
-export const PublishedEvent = SiteEvent.omit({ seq: true })
+export const PublishedEvent = inputObject({ ...SiteEvent.omit({ seq: true }).shape })
 export type PublishedEvent = z.infer<typeof PublishedEvent>
 
 /** Why events are missing: the subscriber was slow, it was away, or the node lost its link to the shared store. */
@@ -125,7 +125,9 @@ export interface SubscribeOptions {
 
 /** The same, as a topic reads it. */
 export const SubscribeInput = inputObject({
+  /** Ends the subscription like `close()`. @default none */
   signal: Signal.optional(),
+  /** Called at most once after a `take()` that returned nothing, when an item is available or the bus was closed. @default none */
   wake: z.custom<() => void>((value) => typeof value === 'function', 'must be a function').optional(),
 })
 

@@ -113,7 +113,8 @@ export function createIngestOver(
 
   return async (idInput) => {
     const message = readMessage(idInput)
-    if (!(await connections.isCurrentInstance(message))) throw new Refusal('stale_instance')
+    const { user_id, client_id, instance_id } = message
+    if (!(await connections.isCurrentInstance({ user_id, client_id, instance_id }))) throw new Refusal('stale_instance')
     const { message: retained, isNew } = await take(message)
     if (isNew) return { accepted: true, duplicate: false }
     return { accepted: true, duplicate: true, first: firstOf(retained) }

@@ -1,7 +1,8 @@
 /** Invocations of actions: a viewer's request and its result. */
 import * as z from 'zod'
-import { idField, Timestamp, Traceparent } from './ids.js'
+import { Id, idField, Timestamp, Traceparent } from './ids.js'
 import { JsonRecord, JsonValue } from './json.js'
+import { checkFields, inputObject, parseInput } from './options.js'
 
 /** Prefix of the parameters that the runtime adds to every action; callers must not use it. */
 export const RESERVED_PREFIX = '__cooperative_site_'
@@ -85,20 +86,29 @@ export const IDEMPOTENCY_KEPT_MS = 600_000
 export const IDEMPOTENCY_KEYS_MAX = 1_000
 
 /** One attempt at one call. */
-export interface IdempotencyClaim {
+export const IdempotencyClaim = inputObject({
   /** Keys belong to one viewer in one session: other viewers neither see them nor use up their limit. */
-  session_id: string
+  session_id: Id,
   /** Id of the viewer. */
-  user_id: string
+  user_id: Id,
   /** Idempotency key that the viewer sent. */
-  key: string
+  key: z.string(),
   /** A digest of the request; the same key with another digest is another call. */
-  fingerprint: string
+  fingerprint: z.string(),
   /** Identifies this attempt, so that repeating it is harmless. */
-  attempt: string
-  /** How long the call may be pending; after that its outcome is unknown. */
-  leaseMs: number
+  attempt: z.string(),
+  /** How long the call may be pending, in ms; after that its outcome is unknown. */
+  lease_ms: z.int().min(1),
+})
+export type IdempotencyClaim = z.infer<typeof IdempotencyClaim>
+
+/** Throws `invalid_input` for a field that an answer does not have. `null` is the answer of a call that may have run. */
+export function checkAnswer(answer: Invocation | null): void {
+  if (answer !== null) checkFields(answer, Object.keys(Invocation.shape), 'answer.')
 }
+
+/** Returns the claim of `given`. @throws Refusal `invalid_input` */
+export const readClaim = (given: IdempotencyClaim): IdempotencyClaim => parseInput(IdempotencyClaim, given)
 
 /**
  * The result of a claim: this attempt may run; another one is pending; the key belongs to another call; or the call has

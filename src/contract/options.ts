@@ -170,15 +170,48 @@ export const inputObject = <S extends z.core.$ZodShape>(shape: S): z.ZodObject<S
   })
 
 /** Fields that say who a client is. A call that does not need one ignores it, so that a host can pass its record of a client. */
-const IDENTITY = ['user_id', 'client_id', 'instance_id', 'client_type', 'connection_id']
+export const IDENTITY = ['user_id', 'client_id', 'instance_id', 'client_type', 'connection_id']
 
-/** The fields of `IDENTITY` that a schema does not have: a call in memory takes a few microseconds, so they are kept. */
-const ignoredBy = new WeakMap<z.ZodType, readonly string[]>()
+/**
+ * Refuses a field of `given` that is not `valid`; those of `IDENTITY` are ignored. For an object that is not copied, or
+ * whose fields are checked elsewhere.
+ *
+ * @param path Prefix of the names in errors, with a dot: `outcome.`.
+ * @throws Refusal `invalid_input`
+ */
+export function checkFields(given: unknown, valid: readonly string[], path = ''): void {
+  if (!isObject(given)) throw new Refusal('invalid_input', `${path.slice(0, -1) || 'input'}: must be an object`)
+  for (const name of Object.keys(given as object))
+    if (!valid.includes(name) && !IDENTITY.includes(name))
+      throw new Refusal('invalid_input', unknownName('field', path, name, valid))
+}
 
-function ignoredFields(schema: z.ZodType): readonly string[] {
+/** The fields of `IDENTITY` that a schema does not have, and its fields that are objects with fields of their own. */
+interface Ignored {
+  readonly names: readonly string[]
+  readonly nested: readonly (readonly [name: string, schema: z.ZodObject])[]
+}
+
+/** A call in memory takes a few microseconds, so they are kept. */
+const ignoredBy = new WeakMap<z.ZodType, Ignored>()
+
+function objectIn(schema: unknown): z.ZodObject | undefined {
+  if (schema instanceof z.ZodDefault || schema instanceof z.ZodNullable || schema instanceof z.ZodOptional)
+    return objectIn(schema.unwrap())
+  return schema instanceof z.ZodObject ? schema : undefined
+}
+
+function ignoredIn(schema: z.ZodType): Ignored {
   const known = ignoredBy.get(schema)
   if (known) return known
-  const ignored = schema instanceof z.ZodObject ? IDENTITY.filter((name) => !(name in schema.shape)) : []
+  const shape: object = schema instanceof z.ZodObject ? schema.shape : {}
+  const ignored: Ignored = {
+    names: schema instanceof z.ZodObject ? IDENTITY.filter((name) => !(name in shape)) : [],
+    nested: Object.entries(shape).flatMap(([name, field]) => {
+      const own = objectIn(field)
+      return own ? [[name, own] as const] : []
+    }),
+  }
   ignoredBy.set(schema, ignored)
   return ignored
 }
@@ -186,10 +219,15 @@ function ignoredFields(schema: z.ZodType): readonly string[] {
 /** Returns `value` without the fields of `IDENTITY` that `schema` does not have. */
 function withoutIdentity(schema: z.ZodType, value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
-  const ignored = ignoredFields(schema)
-  for (const name of ignored)
-    if (name in value) return Object.fromEntries(Object.entries(value).filter(([key]) => !ignored.includes(key)))
-  return value
+  const { names, nested } = ignoredIn(schema)
+  let given = value as Readonly<Record<string, unknown>>
+  if (names.some((name) => name in value))
+    given = Object.fromEntries(Object.entries(value).filter(([key]) => !names.includes(key)))
+  for (const [name, own] of nested) {
+    const inner = withoutIdentity(own, given[name])
+    if (inner !== given[name]) given = { ...given, [name]: inner }
+  }
+  return given
 }
 
 /** Returns the text about an unknown field among `issues`, those of a union's members included. */

@@ -1,12 +1,22 @@
 /** The rpc family: calls that wait for their reply, and whether an instance is still the current one. */
 import * as z from 'zod'
 import { Refusal } from '../refusal.js'
-import { unknownName } from './checks.js'
 import type { ConnectionRegistry, Instance } from './connections.js'
 import { type Family, foldUsers } from './family.js'
 import { byTraceId, filterBy, Id, idField, Timestamp, TRACE_FIELDS, Traceparent } from './ids.js'
 import { addNames, type FoldedPart, type UserIndex } from './observation.js'
-import { count, defineOptions, func, type Input, inputObject, Signal, share, timer, withMethods } from './options.js'
+import {
+  checkFields,
+  count,
+  defineOptions,
+  func,
+  type Input,
+  inputObject,
+  Signal,
+  share,
+  timer,
+  withMethods,
+} from './options.js'
 import type { Awaitable, InspectionContext, Page, PageQuery } from './page.js'
 
 /** A call that has been opened and not settled. */
@@ -192,7 +202,26 @@ export interface CallSender {
 /** A reply. Given `from`, it must match the call: another client's reply is foreign and dropped. */
 export type CallOutcome = ({ ok: true; result: unknown } | { ok: false; error: unknown }) & { from?: CallSender }
 
-const OUTCOME_FIELDS = ['ok', 'result', 'error', 'from']
+/** The same, for the documents and the names of its fields. */
+export const SettleCallInput = inputObject({
+  /** Whether the call succeeded. */
+  ok: z.boolean(),
+  /** The result of a call that succeeded. @default undefined */
+  result: z.unknown().optional(),
+  /** The error of a call that failed; the promise of the call rejects with it. @default undefined */
+  error: z.unknown().optional(),
+  /** Who sends the reply; it counts only from the called client. @default anyone */
+  from: inputObject({
+    /** Id of the user. */
+    user_id: Id,
+    /** Id of the client. */
+    client_id: Id,
+    /** Id of the instance, if known. @default any instance */
+    instance_id: Id.optional(),
+  }).optional(),
+})
+const OUTCOME_FIELDS = Object.keys(SettleCallInput.shape)
+const SENDER_FIELDS = ['user_id', 'client_id', 'instance_id']
 
 /**
  * Returns the sender of `outcome`: one passed separately counts like one in it, because an ignored sender would let a
@@ -202,10 +231,10 @@ const OUTCOME_FIELDS = ['ok', 'result', 'error', 'from']
  */
 export function checkOutcome(outcome: CallOutcome, from?: CallSender): CallSender | undefined {
   if (typeof outcome?.ok !== 'boolean') throw new Refusal('invalid_input', 'outcome.ok: must be true or false')
-  const unknown = Object.keys(outcome).find((name) => !OUTCOME_FIELDS.includes(name))
-  if (unknown !== undefined)
-    throw new Refusal('invalid_input', unknownName('field', 'outcome.', unknown, OUTCOME_FIELDS))
-  return outcome.from ?? from
+  checkFields(outcome, OUTCOME_FIELDS, 'outcome.')
+  const sender = outcome.from ?? from
+  if (sender) checkFields(sender, SENDER_FIELDS, outcome.from ? 'outcome.from.' : 'from.')
+  return sender
 }
 
 /** An open call: its id, at least 128 random bits, and the promise of its result. */

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { Refusal } from '../refusal.js'
 import type { Family } from './family.js'
 import { filterBy, Id, idField, randomUuid, SegmentId, Timestamp } from './ids.js'
-import { count, defineOptions, func, type Input, inputObject, share, withMethods } from './options.js'
+import { checkFields, count, defineOptions, func, type Input, inputObject, share, withMethods } from './options.js'
 import type { Awaitable, InspectionContext, Page, PageQuery, Pingable, Versioned } from './page.js'
 import type { SiteKey, SiteRegistry } from './sites.js'
 
@@ -26,7 +26,7 @@ export const SHARES_MAX = 1_000
 export const FINAL_KEPT_MS = 3_600_000
 
 /** The client that handles the actions of a session. */
-export const Connector = z.object({
+export const Connector = inputObject({
   /** Id of the user. */
   user_id: Id,
   /** Id of the client. */
@@ -132,6 +132,13 @@ export const SessionShare = inputObject({
   expires_at: Timestamp.nullable().default(null),
 })
 export type SessionShare = z.output<typeof SessionShare>
+
+/** Returns the user id of a viewer, which `unshare` takes as an object or as a string. @throws Refusal `invalid_input` */
+export function viewerId(viewer: { user_id: string } | string): string {
+  if (typeof viewer === 'string') return viewer
+  checkFields(viewer, ['user_id'], 'viewer.')
+  return viewer.user_id
+}
 
 /** Where sessions are kept. Whatever only reads needs `get` alone; the reference policy also needs `getShare`. */
 export interface SessionRegistry {

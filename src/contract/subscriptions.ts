@@ -1,8 +1,8 @@
 /** Subscriptions: open viewer streams and how far behind each is. */
 import * as z from 'zod'
 import type { Family } from './family.js'
-import { filterBy, idField, Timestamp } from './ids.js'
-import { count, defineOptions, type Input, textOrNull } from './options.js'
+import { filterBy, Id, idField, Timestamp } from './ids.js'
+import { count, custom, defineOptions, type Input, inputObject, parseInput, textOrNull } from './options.js'
 import type { Awaitable, InspectionContext, Page, PageQuery, Pingable, Versioned } from './page.js'
 
 /** One open viewer stream. Changing fields are as of the last report of its node, at most some seconds old. */
@@ -61,9 +61,31 @@ export interface ViewerStream
   state(): StreamState
 }
 
+/** The same, as a registry checks it. */
+export const ViewerStreamInput = inputObject({
+  /** Id of the stream. */
+  subscription_id: Id,
+  /** Id of the session. */
+  session_id: Id,
+  /** Id of the site. */
+  site_id: Id,
+  /** Id of the viewer. */
+  user_id: Id,
+  /** When it was opened, in ISO 8601. */
+  opened_at: Timestamp,
+  /** Returns the current state of the stream, synchronously. */
+  state: custom<() => StreamState>('must be a function', (value) => typeof value === 'function'),
+})
+
+/** Throws `invalid_input` unless `stream` can be added to a registry. */
+export const checkStream = (stream: ViewerStream): void => void parseInput(ViewerStreamInput, stream)
+
 /** Receives the viewer streams of one process. */
 export interface SubscriptionRegistry {
-  /** Shows the stream from now on. @returns a function that ends that; calling it twice is fine. */
+  /**
+   * Shows the stream from now on. @returns a function that ends that; calling it twice is fine. @throws Refusal
+   * `invalid_input`.
+   */
   add(stream: ViewerStream): () => void
 }
 

@@ -1,9 +1,27 @@
 /** The test support of each family: a fake over plain data, and a contract suite for inspectors. */
 
-import { checkOptions, LIST, OBJECT, optionsOf, type Shape } from '../contract/checks.js'
-import type { CommandKey } from '../contract/delivery.js'
+import { BrowserWindow } from '../contract/browser-windows.js'
+import { checkOptions, LIST, OBJECT, optionsOf, type Shape, unknownName } from '../contract/checks.js'
+import { ActionObservation, ChurnMinute, ClientEvent, Connection, ConnectionEvent } from '../contract/connections.js'
+import { Context } from '../contract/contexts.js'
+import { DeduplicatorSummary, DeduplicatorUserSummary } from '../contract/deduplicator.js'
+import {
+  type CommandKey,
+  DeliveryMailbox,
+  DeliveryMinute,
+  DeliveryNode,
+  DeliveryStatus,
+  DeliverySummary,
+  DeliveryTenant,
+} from '../contract/delivery.js'
 import type { FamilyName, Inspectors, Present } from '../contract/families.js'
+import { HistoryMessage, HistoryStream } from '../contract/history.js'
+import { IDENTITY } from '../contract/options.js'
 import type { Awaitable } from '../contract/page.js'
+import { EndedCall, PendingCall, RpcSummary } from '../contract/rpc.js'
+import { SessionRow } from '../contract/sessions.js'
+import { SiteRow } from '../contract/sites.js'
+import { SubscriptionRow } from '../contract/subscriptions.js'
 import { type BrowserWindowWorld, browserWindowRegistryContract, fakeBrowserWindows } from './browser-windows.js'
 import { type ConnectionWorld, fakeRegistry, registryContract } from './connections.js'
 import { type ContextWorld, contextRegistryContract, fakeContexts } from './contexts.js'
@@ -75,6 +93,55 @@ const WORLD: Shape<FakeWorld> = {
   subscriptions: LIST,
 }
 
+/** The fields of a record. */
+interface Fields {
+  readonly shape: object
+}
+/** The records of a world, and fields of a fake that its records do not have. */
+const RECORDS: Record<Exclude<keyof FakeWorld, 'deduplicator' | 'delivery'>, Fields> = {
+  connections: Connection,
+  actions: ActionObservation,
+  connectionEvents: ConnectionEvent,
+  clientEvents: ClientEvent,
+  connectionChurn: ChurnMinute.extend(Connection.pick({ node_id: true, client_type: true }).shape),
+  contexts: Context,
+  browserWindows: BrowserWindow,
+  calls: PendingCall,
+  endedCalls: EndedCall,
+  callSummary: RpcSummary,
+  // Tests give the connections themselves.
+  instances: Connection,
+  messages: HistoryMessage,
+  streams: HistoryStream,
+  sites: SiteRow,
+  sessions: SessionRow,
+  subscriptions: SubscriptionRow,
+}
+const DEDUPLICATOR: Record<keyof NonNullable<FakeWorld['deduplicator']>, Fields> = {
+  summary: DeduplicatorSummary,
+  users: DeduplicatorUserSummary,
+}
+const DELIVERY: Record<keyof NonNullable<FakeWorld['delivery']>, Fields> = {
+  summary: DeliverySummary,
+  nodes: DeliveryNode,
+  tenants: DeliveryTenant,
+  mailboxes: DeliveryMailbox,
+  churn: DeliveryMinute.extend({ node_id: DeliveryMailbox.shape.node_id }),
+  statuses: DeliveryStatus.extend({ action: PendingCall.shape.action }),
+}
+
+/** Throws a TypeError for a field that the records of `world` do not have. */
+function checkRecords(world: object, records: Readonly<Record<string, Fields>>, path = ''): void {
+  for (const [name, given] of Object.entries(world)) {
+    const valid = records[name] && Object.keys(records[name].shape)
+    if (!valid) continue
+    for (const record of [given ?? []].flat())
+      for (const field of Object.keys(record))
+        if (!valid.includes(field) && !IDENTITY.includes(field))
+          throw new TypeError(unknownName('field', `${path}${name}.`, field, valid))
+  }
+}
+
 /** Test support of one family. */
 interface Kit<Inspector> {
   fake(world: FakeWorld): Inspector | undefined
@@ -120,13 +187,16 @@ export function inspectorContract(make: () => Awaitable<Inspectors>, known: Know
  * Creates inspectors that return the data of `world`, which is read at each call: a test may change the arrays between
  * requests.
  *
- * @throws TypeError for an unknown key or a wrong type in `world`.
+ * @throws TypeError for an unknown key, an unknown field of a record, or a wrong type in `world`.
  * @example
  * const inspectors = createFakeInspectors({ connections: [{ user_id: 'ada' }], delivery: {} })
  * const router = createDiagnosticsRouter({ inspectors, auth: noopAuth() })
  */
 export function createFakeInspectors(world: FakeWorld = {}): Inspectors {
   checkOptions(world, WORLD)
+  checkRecords(world, RECORDS)
+  checkRecords(world.deduplicator ?? {}, DEDUPLICATOR, 'deduplicator.')
+  checkRecords(world.delivery ?? {}, DELIVERY, 'delivery.')
   const fakes = Object.entries(KITS).map(([name, { fake }]) => [name, fake(world)])
   return Object.fromEntries(fakes.filter(([, fake]) => fake !== undefined))
 }

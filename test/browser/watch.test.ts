@@ -153,6 +153,13 @@ describe('the watch of a browser', () => {
     await host.facilities.close()
   })
 
+  it('refuses an unknown option by name', async () => {
+    const options = { views: ['/connections'], onChange: () => {}, header: {} }
+    await expect(watch(ORIGIN, options)).rejects.toThrow(
+      'Unknown option "header". Valid options: views, headers, onChange, signal, fetch',
+    )
+  })
+
   it('marks a list as stale, with its last read time, while the host cannot read it', async () => {
     const host = createHost()
     const { now, leave } = begin(host, ['/connections'])

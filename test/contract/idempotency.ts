@@ -21,7 +21,7 @@ export const claimOf = (change: Partial<IdempotencyClaim> = {}): IdempotencyClai
   key: 'k1',
   fingerprint: 'f1',
   attempt: `a${++attempts}`,
-  leaseMs: 30_000,
+  lease_ms: 30_000,
   ...change,
 })
 

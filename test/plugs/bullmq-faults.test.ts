@@ -208,18 +208,36 @@ describeBullmq('the inspectors of queues', (bullmq) => {
   it('show a job without a user when `identify` returns nothing or an invalid value, and report the latter', async () => {
     const { queue } = await startWorld(bullmq)
     const emails = queue('emails')
-    const told: unknown[] = [new Promise(() => {}), 42, 'ada', [], { userId: 'ada' }, { user_id: 'bob', role: 'x' }]
+    const told: unknown[] = [
+      new Promise(() => {}),
+      42,
+      'ada',
+      [],
+      { userId: 'ada' },
+      { user_id: 'bob', instance_id: 'i' },
+      { user_id: 'bob', role: 'x' },
+    ]
     await emails.addBulk(jobs(told.length, 'z'))
     const errors: unknown[] = []
     const identify = (({ id }: { id: string }) => told[Number(id) - 1]) as NonNullable<
       Parameters<typeof createBullmqInspectors>[0]['identify']
     >
     const router = observe({ queues: [emails], identify }, 5_000, (error) => errors.push(error))
-    expect((await commandsOf(router)).map(({ user_id }) => user_id)).toEqual(['bob', null, null, null, null, null])
+    expect((await commandsOf(router)).map(({ user_id }) => user_id)).toEqual([
+      null,
+      'bob',
+      null,
+      null,
+      null,
+      null,
+      null,
+    ])
     const amiss = 'TypeError: identify must return null or an object with user_id and client_id'
     expect(errors.map(String).sort()).toEqual([
       'Error: identify did not return within 1000 ms',
-      ...Array(4).fill(amiss),
+      ...Array(3).fill(amiss),
+      'TypeError: identify: Unknown field "role". Valid fields: user_id, client_id',
+      'TypeError: identify: Unknown field "userId". Did you mean "user_id"?',
     ])
   })
 

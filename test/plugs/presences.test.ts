@@ -55,6 +55,13 @@ describe('a page', () => {
     await follower.identifyAgain(peer.page)
   }
 
+  it('is not reported with an unknown field, which is named', async () => {
+    follow({ ...ADA, task: 't1' } as BrowserIdentity)
+    await soon(async () => expect(errors.map(String)).toHaveLength(1))
+    expect(String(errors[0])).toBe('TypeError: identify: Unknown field "task". Did you mean "task_id"?')
+    expect(await shown()).toEqual([])
+  })
+
   it('is what the last question was answered, whichever answer came last', async () => {
     follow(ADA)
     await shows([{ status: 'idle', task_id: null }])

@@ -33,6 +33,13 @@ const overflow = (first_seq: number, last_seq: number) => ({
   last_seq,
 })
 
+it('drops unknown fields of another writer', () => {
+  const { local, reader } = open(2)
+  local.place({ epoch: 'e', seq: 0 })
+  local.hear(message('e', 1, JSON.stringify({ ...event(1), secret: 'x' })))
+  expect(reader.take()).toEqual({ type: 'run', events: [{ ...event(1), seq: 1 }] })
+})
+
 it('gives its readers the newest early messages, and a gap for the dropped ones', () => {
   const { local, reader } = open(2)
   for (let seq = 3; seq <= 7; seq++) local.hear(message('e', seq))

@@ -17,7 +17,7 @@ import {
   type InvocationError,
   InvocationError as PublicError,
 } from '../../contract/invocations.js'
-import { defineOptions, hook, type Input, readParts, withMethods } from '../../contract/options.js'
+import { checkFields, defineOptions, hook, type Input, readParts, withMethods } from '../../contract/options.js'
 import type { Awaitable } from '../../contract/page.js'
 import type { RpcCorrelator, RpcInspector } from '../../contract/rpc.js'
 import { Refusal, type RefusalCode, wasNotRun } from '../../refusal.js'
@@ -243,6 +243,16 @@ function createSender({ dispatcher }: Pick<DispatchConnectorOptions, 'dispatcher
   return send
 }
 
+const CLIENT_FIELDS = ['user_id', 'client_id']
+const REQUEST_FIELDS: readonly (keyof Parameters<ActionConnector['call']>[1])[] = [
+  'action',
+  'parameters',
+  'timeout_ms',
+  'signal',
+  'command_id',
+  'trace',
+]
+
 /**
  * Creates the standard connector to an application: while an action runs, it is listed in `/rpc/pending` and
  * `/delivery/status`, and its command and result are kept in the history stream
@@ -271,7 +281,11 @@ export function createDispatchConnector(options: DispatchConnectorOptions): Disp
     })
 
   return {
-    async call(client, { action, parameters, timeout_ms, signal, command_id, trace }) {
+    async call({ user_id, client_id, ...rest }, request) {
+      checkFields(rest, CLIENT_FIELDS, 'client.')
+      checkFields(request, REQUEST_FIELDS)
+      const client = { user_id, client_id }
+      const { action, parameters, timeout_ms, signal, command_id, trace } = request
       const instance_id = await before(() => connections.currentInstance(client))
       if (instance_id === null) throw new Refusal('connector_unavailable', 'the client is not connected')
       const named = command_id === undefined ? {} : { correlation_id: command_id }

@@ -15,6 +15,7 @@ import {
 } from '../../contract/invocations.js'
 import type { Json, JsonObject } from '../../contract/json.js'
 import {
+  checkFields,
   count,
   defineOptions,
   func,
@@ -191,6 +192,17 @@ export interface InvokeInput {
   trace?: string | undefined
 }
 
+const INVOKE_FIELDS: readonly (keyof InvokeInput)[] = [
+  'session_id',
+  'action',
+  'parameters',
+  'viewer',
+  'signal',
+  'timeout_ms',
+  'idempotency_key',
+  'trace',
+]
+
 /** Checks and invokes actions for viewers. */
 export interface ActionGate {
   /**
@@ -323,7 +335,9 @@ export function openGate(options: Read<typeof ActionGateOptions>): ActionGate {
     get pending() {
       return calls.size
     },
-    async invoke({ session_id, timeout_ms = timeoutMs, idempotency_key: key, ...input }) {
+    async invoke(given) {
+      checkFields(given, INVOKE_FIELDS)
+      const { session_id, timeout_ms = timeoutMs, idempotency_key: key, ...input } = given
       const { viewer, signal } = input
       if (!Number.isSafeInteger(timeout_ms) || timeout_ms < 1 || timeout_ms > TIMEOUT_MAX_MS)
         throw new Refusal('invalid_input', `timeout_ms must be a whole number from 1 to ${TIMEOUT_MAX_MS}`)

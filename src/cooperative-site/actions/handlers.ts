@@ -15,11 +15,11 @@ import {
   TEXT,
   withMethods,
 } from '../../contract/checks.js'
-import { Instance } from '../../contract/connections.js'
+import { type Instance, readInstance } from '../../contract/connections.js'
 import type { AcknowledgeInput, Deliver } from '../../contract/delivery-dispatch.js'
 import { type InvocationError, SESSION_PARAMETER, SITE_PARAMETER } from '../../contract/invocations.js'
 import { deepFreeze } from '../../contract/json.js'
-import { defineOptions, func, hook, type Input, parseInput, readOptions } from '../../contract/options.js'
+import { defineOptions, func, hook, type Input, readOptions } from '../../contract/options.js'
 import type { Awaitable } from '../../contract/page.js'
 import { ActionName, isGenericActionName } from '../../contract/sites.js'
 import { Refusal } from '../../refusal.js'
@@ -301,8 +301,8 @@ export function createActionHandlers(options: ActionHandlersOptions = {}): Actio
       declared.set(name, { options, handler } as unknown as Declared)
     },
     execute,
-    deliver({ user_id, client_id, instance_id }, target) {
-      const client = parseInput(Instance, { user_id, client_id, instance_id })
+    deliver(instance, target) {
+      const client = readInstance(instance)
       checkParts(target, REPLY_TARGET)
       return ({ command_id, action, payload, deadline_at }, { signal }) => {
         const call = { action, parameters: payload, correlation_id: command_id }

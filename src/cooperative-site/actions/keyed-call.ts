@@ -67,7 +67,7 @@ export async function claimKey(
 ): Promise<KeyedCall | Invocation> {
   // A digest, because a key may be kept for ten minutes and its parameters are a quarter of a mebibyte.
   const fingerprint = await digest(canonicalJson({ action, parameters, timeout_ms }))
-  const claim: IdempotencyClaim = { ...scope, fingerprint, attempt, leaseMs }
+  const claim: IdempotencyClaim = { ...scope, fingerprint, attempt, lease_ms: leaseMs }
 
   /** Retried once if the store did not respond: recording the same attempt twice is harmless. */
   async function say(what: () => unknown): Promise<void> {

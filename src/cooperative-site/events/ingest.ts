@@ -16,7 +16,7 @@ import {
 } from '../../contract/ingest.js'
 import { isDeeperThan } from '../../contract/json.js'
 import { JSON_DEPTH } from '../../contract/limits.js'
-import { parseInput } from '../../contract/options.js'
+import { checkFields, parseInput } from '../../contract/options.js'
 import type { Principal } from '../../contract/sessions.js'
 import { EventName, type SiteRegistry } from '../../contract/sites.js'
 import { FairShare, type Place } from '../../fair-share/fair-share.js'
@@ -206,8 +206,10 @@ async function publish(
  */
 export async function ingestCooperativeSiteMessage(
   deps: IngestSiteMessageDeps,
-  { host, message: given }: HostMessage,
+  sent: HostMessage,
 ): Promise<SiteMessageAnswer> {
+  checkFields(sent, ['host', 'message'])
+  const { host, message: given } = sent
   const projectionMs = checkBound('projectionMs', deps.projectionMs ?? PROJECTION_MS, TIMER_MAX_MS)
   const { user_id } = parseInput(Sender, { host }).host
   const message = parseInput(SiteMessage, given)

@@ -3,7 +3,7 @@ import { withTimeout } from '../../async/deadline.js'
 import { monotonic } from '../../async/timer.js'
 import type { EndReason } from '../../contract/event-bus.js'
 import { siteStream } from '../../contract/ingest.js'
-import { defineOptions, type Input, readOptions, withMethods } from '../../contract/options.js'
+import { checkFields, defineOptions, type Input, readOptions, withMethods } from '../../contract/options.js'
 import type { Principal, Session, SessionPolicy, SessionRegistry } from '../../contract/sessions.js'
 import type { SiteRegistry } from '../../contract/sites.js'
 
@@ -200,7 +200,9 @@ export interface SessionPolicyOptions extends Input<typeof SessionPolicyOptions>
 export function createSessionPolicy(options: SessionPolicyOptions): SessionPolicy {
   const { sessions } = readOptions(SessionPolicyOptions, options)
   return {
-    async check({ viewer, session, right }) {
+    async check(question) {
+      checkFields(question, ['viewer', 'session', 'right'])
+      const { viewer, session, right } = question
       if (viewer.user_id === session.owner) return true
       const share = await sessions.getShare(session.session_id, viewer.user_id)
       // The right to invoke includes the right to view.

@@ -1,5 +1,5 @@
 /** The one watch of this tab: which lists it brings, and whether it still does. */
-import { type WatchedList, type WatchRefused, watch } from '../../browser/watch.js'
+import { type WatchedList, type WatchRefused, watchLists } from '../../browser/watch.js'
 import { keyHeaders, urlOf } from './fetch-route.js'
 
 /** Called when a list has changed, and with an unchanged list that a subscriber requested. */
@@ -38,7 +38,7 @@ export function createWatching(take: Take): Watching {
     const { signal } = own
     const onChange = (lists: Readonly<Record<string, WatchedList>>) => signal.aborted || hear(lists)
     try {
-      await watch(urlOf('/watch') as string, { views, headers: keyHeaders, signal, onChange })
+      await watchLists(urlOf('/watch') as string, { views, headers: keyHeaders, signal, onChange })
     } catch (error) {
       // What else is wrong the questions themselves say when they are asked.
       isAbsent = (error as WatchRefused).status === 404

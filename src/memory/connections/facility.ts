@@ -7,6 +7,7 @@ import {
   type Connection,
   ConnectionOptions,
   type ConnectionRegistry,
+  checkClient,
   LifecycleReason,
   type RegistryInspector,
 } from '../../contract/connections.js'
@@ -168,9 +169,11 @@ export function createConnectionRegistry(
       return true
     },
     async isCurrentInstance(instance) {
+      checkClient(instance)
       return current(instance) === instance.instance_id
     },
     async currentInstance(client) {
+      checkClient(client)
       return current(client)
     },
   }

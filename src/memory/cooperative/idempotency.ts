@@ -2,11 +2,13 @@
 
 import { utf8Length } from '../../contract/ids.js'
 import {
+  checkAnswer,
   IDEMPOTENCY_KEPT_MS,
   IDEMPOTENCY_KEYS_MAX,
   type IdempotencyClaim,
   type IdempotencyStore,
   type Invocation,
+  readClaim,
 } from '../../contract/invocations.js'
 import { count, defineOptions, func, type Input, readOptions } from '../../contract/options.js'
 import { MaxHeap } from '../../fair-share/fair-share.js'
@@ -152,9 +154,9 @@ function createIdempotencyEntries({ keysPerViewer, maxKeys, maxBytes, now }: Ent
     /** Adds a new claim. @throws Refusal `capacity_exceeded` if all entries that could be evicted are still running. */
     open(claim: IdempotencyClaim): Entry {
       makeRoom(claim)
-      const { user_id, session_id, fingerprint, attempt, leaseMs } = claim
+      const { user_id, session_id, fingerprint, attempt, lease_ms } = claim
       const at = now()
-      const entry = { id: idOf(claim), user_id, session_id, fingerprint, attempt, at, until: at + leaseMs, bytes: 0 }
+      const entry = { id: idOf(claim), user_id, session_id, fingerprint, attempt, at, until: at + lease_ms, bytes: 0 }
       return add({ ...entry, answer: undefined })
     },
 
@@ -207,7 +209,8 @@ export function createIdempotencyStore(options: IdempotencyStoreOptions = {}): I
   }
 
   return {
-    async claim(claim) {
+    async claim(given) {
+      const claim = readClaim(given)
       entries.forgetOld()
       const known = entries.find(claim)
       if (!known) return { state: 'claimed', at: entries.open(claim).at }
@@ -217,11 +220,12 @@ export function createIdempotencyStore(options: IdempotencyStoreOptions = {}): I
       return entries.hasEnded(known) ? { state: 'ended', answer: null } : { state: 'running' }
     },
     async keep(claim, answer) {
-      const entry = ofAttempt(claim)
+      const entry = ofAttempt(readClaim(claim))
+      checkAnswer(answer)
       if (entry) entries.keep(entry, answer)
     },
     async release(claim) {
-      const entry = ofAttempt(claim)
+      const entry = ofAttempt(readClaim(claim))
       if (entry) entries.drop(entry)
     },
   }

@@ -15,6 +15,7 @@ import {
   type SessionRow,
   SessionShare,
   SHARES_MAX,
+  viewerId,
 } from '../../contract/sessions.js'
 import { Refusal } from '../../refusal.js'
 import { createSessionEntries, entryOf, type SessionEntries, type SessionEntry } from './session-entries.js'
@@ -160,7 +161,7 @@ export function createSessionRegistry(
     },
     async unshare(sessionId, viewer) {
       const entry = find(sessionId)
-      const user = typeof viewer === 'string' ? viewer : viewer.user_id
+      const user = viewerId(viewer)
       const had = shareIn(entry, user, hasPassed) !== null
       entry?.shares.delete(user)
       if (entry && had) changed(entry)

@@ -3,6 +3,7 @@ import type { Inspected } from '../../contract/families.js'
 import { readOptions } from '../../contract/options.js'
 import { scanLimit } from '../../contract/page.js'
 import {
+  checkStream,
   type SubscriptionInspector,
   SubscriptionOptions,
   type SubscriptionRegistry,
@@ -57,6 +58,7 @@ export function createSubscriptionRegistry(
       countViewers: (sessionIds) => sessionIds.map((id) => listing.sizeOf('session_id', id)),
     },
     add(stream) {
+      checkStream(stream)
       const entry = { sequence: listing.arrive(), stream }
       listing.add(entry)
       open.add(stream)

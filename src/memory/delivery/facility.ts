@@ -2,7 +2,7 @@
 import type { CloseResult } from '../../async/deadline.js'
 import { type Clock, createClock } from '../../async/timer.js'
 import { publishCommands } from '../../contract/channels.js'
-import { type ConnectionRegistry, Instance } from '../../contract/connections.js'
+import { type ConnectionRegistry, readInstance } from '../../contract/connections.js'
 import type { CommandKey, DeliveryInspector } from '../../contract/delivery.js'
 import {
   AcknowledgeInput,
@@ -278,7 +278,7 @@ function createAttach(options: AttachOptions): CommandDispatcher['attach'] {
   return async (given, deliver) => {
     if (loop.closed) throw new Refusal('closed')
     const sequence = ++attaches
-    const instance = parseInput(Instance, given)
+    const instance = readInstance(given)
     requireIdentity(instance)
     if (typeof deliver !== 'function') throw new Refusal('invalid_input', 'deliver: must be a function')
     if (connections && (await connections.currentInstance(instance)) !== instance.instance_id)
@@ -357,7 +357,7 @@ export function assembleDispatcher(options: CommandDispatcherOptions) {
   const mailboxes: Mailboxes = createMailboxes({ store, attempts, connections, maxDeliveriesPerClient })
   const loop: DeliveryLoop = createDeliveryLoop({ store, clock, attempts })
   loop.start()
-  const parts = { store, clock, attempts, mailboxes, loop, connections, ...bounds }
+  const parts = { ...bounds, store, clock, attempts, mailboxes, loop, connections }
   const { reconcile } = loop
 
   async function close(): Promise<CloseResult> {

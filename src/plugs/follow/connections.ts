@@ -105,7 +105,8 @@ function createClientWrite<P>(parts: WriteParts<P>): (client: Client<P>) => Prom
 
   async function connect(client: Client<P>, member: Member<P>): Promise<void> {
     const identity = member.identity as Identity
-    const holder = client.isLost ? await connections.currentInstance(identity) : null
+    const { user_id, client_id } = identity
+    const holder = client.isLost ? await connections.currentInstance({ user_id, client_id }) : null
     if (holder !== null) return supersede(client, holder)
     client.isLost = false
     client.isDue = client.isChanged = false

@@ -1,7 +1,7 @@
 /** Writes the latest state of many entries to a store, a few at a time; while the store is down it is tried rarely. */
 import { CLOSE_TIMEOUT_MS, type CloseResult, endWithin } from '../../async/deadline.js'
 import { createAlarm } from '../../async/timer.js'
-import { boundRules, defineBounds, HOOK, type Shape, TIMER_MAX_MS } from '../../contract/checks.js'
+import { boundRules, defineBounds, HOOK, type Shape, TIMER_MAX_MS, unknownName } from '../../contract/checks.js'
 import type { ConnectInput } from '../../contract/connections.js'
 
 /** Maximum number of entries that are written at a time. */
@@ -157,12 +157,23 @@ export type Identity = ConnectInput
 
 const NAMED = ['user_id', 'client_id', 'instance_id'] as const
 
-/** Checks the shape of an identity; the facility validates it fully. @throws TypeError */
-export function checkIdentity<I extends object>(answer: I | null, names: readonly string[] = NAMED): I | null {
+/**
+ * Checks the shape of an identity; the facility validates it fully.
+ *
+ * @param valid All its fields, where the facility does not see those that it does not know.
+ * @throws TypeError
+ */
+export function checkIdentity<I extends object>(
+  answer: I | null,
+  names: readonly string[] = NAMED,
+  valid?: readonly string[],
+): I | null {
   if (answer === null) return null
   const has = (name: string) => typeof (answer as Readonly<Record<string, unknown>>)[name] === 'string'
   if (typeof answer !== 'object') throw new TypeError(`identify must return null or an object with ${names.join(', ')}`)
   const missing = names.find((name) => !has(name))
   if (missing !== undefined) throw new TypeError(`identify must return null or an object with ${missing} as a string`)
+  const unknown = valid && Object.keys(answer).find((name) => !valid.includes(name))
+  if (unknown !== undefined) throw new TypeError(`identify: ${unknownName('field', '', unknown, valid ?? [])}`)
   return answer
 }

@@ -146,6 +146,23 @@ const OPTIONS: Shape<FollowBrowserOptions<unknown, unknown>> = {
 }
 
 const NAMED = ['user_id', 'client_id']
+const FIELDS: Record<keyof BrowserIdentity, true> = {
+  user_id: true,
+  client_id: true,
+  instance_id: true,
+  client_type: true,
+  ownership: true,
+  context_id: true,
+  status: true,
+  window_id: true,
+  task_id: true,
+  focused: true,
+  type: true,
+  state: true,
+  incognito: true,
+  capacity: true,
+  draining: true,
+}
 
 /** A browser context and its pages. */
 interface Window<P> {
@@ -188,7 +205,8 @@ export function followBrowser<C extends object, P extends FollowedPage>(
   const failed = (error: unknown) => report(error, { step: 'write' })
   const follower = createPresenceFollower({ ...resolveBounds(options, FOLLOW_BOUNDS), report, look })
 
-  const asked = async (context: C, page: P | null) => checkIdentity(await identify(context, page), NAMED)
+  const asked = async (context: C, page: P | null) =>
+    checkIdentity(await identify(context, page), NAMED, Object.keys(FIELDS))
 
   function onPage(context: Context, window: Window<P>, page: P): void {
     if (window.pages.has(page) || page.isClosed()) return

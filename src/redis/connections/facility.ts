@@ -7,6 +7,7 @@ import {
   type Connection,
   ConnectionOptions,
   type ConnectionRegistry,
+  checkClient,
   LifecycleReason,
   MINUTE_MS,
   OTHER,
@@ -165,6 +166,7 @@ export function connectionRegistryOn(
   }
 
   async function currentInstance(client: { user_id: string; client_id: string }): Promise<string | null> {
+    checkClient(client)
     const shard = shardOf(client.user_id, await store.claimShards())
     const given = { ...sweepBounds, user: client.user_id, client: client.client_id }
     return runScript(store, CURRENT_INSTANCE, shard, given)

@@ -42,9 +42,9 @@ const NO_FENCE: Fence = { wasAsked: '', current: '' }
 /** Asks the registry for the current instance of a client. */
 async function fenceOf(
   registry: NonNullable<Registry>,
-  client: { user_id: string; client_id: string },
+  { user_id, client_id }: { user_id: string; client_id: string },
 ): Promise<Fence> {
-  return { wasAsked: '1', current: (await registry.currentInstance(client)) ?? '' }
+  return { wasAsked: '1', current: (await registry.currentInstance({ user_id, client_id })) ?? '' }
 }
 
 /** `k` acknowledges and `n` refuses a command; `r`, `f` and `c` end it as resulted, failed and cancelled. */

@@ -2,14 +2,14 @@
 import { raceAbort } from '../../async/abort.js'
 import { CLOSE_TIMEOUT_MS, type CloseResult, endWithin } from '../../async/deadline.js'
 import { publishCommands } from '../../contract/channels.js'
-import { type ConnectionRegistry, Instance } from '../../contract/connections.js'
+import { type ConnectionRegistry, readInstance } from '../../contract/connections.js'
 import type { DeliveryInspector } from '../../contract/delivery.js'
 import type { CommandDispatcher } from '../../contract/delivery-dispatch.js'
 import { DispatcherOptions, readDeliveryBounds, requireIdentity, withDeadline } from '../../contract/delivery-rules.js'
 import type { Inspected } from '../../contract/families.js'
 import { toJson } from '../../contract/json.js'
 import { METADATA_BYTES } from '../../contract/limits.js'
-import { defineOptions, type Input, optionsOf, parseInput } from '../../contract/options.js'
+import { defineOptions, type Input, optionsOf } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
 import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
@@ -40,7 +40,7 @@ function createAttach(options: AttachOptions): CommandDispatcher['attach'] {
   const { store, mailboxes, connections, maxWaiters, maxWaitersPerUser, isClosed } = options
   return async (given, deliver) => {
     if (isClosed()) throw new Refusal('closed')
-    const instance = parseInput(Instance, given)
+    const instance = readInstance(given)
     requireIdentity(instance)
     if (typeof deliver !== 'function') throw new Refusal('invalid_input', 'deliver: must be a function')
     const mailbox = mailboxOf(instance)
@@ -192,7 +192,7 @@ export function commandDispatcherOn(
   const heartbeat = createHeartbeat(store, nodeId, state)
   const churn = createChurnWriter(store, nodeId)
   const inspector = createDeliveryInspector(store, legacy)
-  const parts = { store, delivery, mailboxes, connections, ...bounds, isClosed: () => loop.closed }
+  const parts = { ...bounds, store, delivery, mailboxes, connections, isClosed: () => loop.closed }
   loop.start()
 
   let closing: Promise<CloseResult> | undefined

@@ -1,10 +1,12 @@
 /** The idempotency keys of a deployment: a call repeated at another relay gets the outcome of the first one. */
 import {
+  checkAnswer,
   IDEMPOTENCY_KEPT_MS,
   IDEMPOTENCY_KEYS_MAX,
   type IdempotencyClaim,
   type IdempotencyStore,
   Invocation,
+  readClaim,
 } from '../../contract/invocations.js'
 import { count, defineOptions, type Input, readParts } from '../../contract/options.js'
 import { shardOf } from '../store/keys.js'
@@ -86,19 +88,23 @@ export function createRedisIdempotencyStore(options: RedisIdempotencyStoreOption
   }
 
   return {
-    async claim(claim) {
-      const { fingerprint, leaseMs: lease } = claim
+    async claim(input) {
+      const claim = readClaim(input)
+      const { fingerprint, lease_ms: lease } = claim
       const given = { ...keyOf(claim), fingerprint, lease, max_keys: keysPerViewer }
       const { state, value } = await runScript(store, CLAIM_KEY, await shardFor(claim), given)
       if (state === 'claimed') return { state, at: Number(value) }
       if (state === 'ended') return { state, answer: readAnswer(value) }
       return state === 'reused' ? { state } : { state: 'running' }
     },
-    async keep(claim, answer) {
+    async keep(input, answer) {
+      const claim = readClaim(input)
+      checkAnswer(answer)
       const given = { ...keyOf(claim), answer: answer ? JSON.stringify(answer) : '', max_bytes: bytesPerViewer }
       await runScript(store, KEEP_ANSWER, await shardFor(claim), given)
     },
-    async release(claim) {
+    async release(input) {
+      const claim = readClaim(input)
       await runScript(store, RELEASE_KEY, await shardFor(claim), keyOf(claim))
     },
   }

@@ -14,6 +14,7 @@ import {
   type SessionRegistry,
   SessionShare,
   SHARES_MAX,
+  viewerId,
 } from '../../contract/sessions.js'
 import { shardOf } from '../store/keys.js'
 import { listen as listenOn } from '../store/listener.js'
@@ -235,7 +236,7 @@ export function sessionRegistryOn(store: Store, options: SessionOptions): RedisS
       return share
     },
     async unshare(sessionId, viewer) {
-      const user = typeof viewer === 'string' ? viewer : viewer.user_id
+      const user = viewerId(viewer)
       const given = { ...writeOf(sessionId), user }
       const had = await runScript(store, UNSHARE_SESSION, await shardFor(sessionId), given)
       if (had) watchers.notify(sessionId)

@@ -6,6 +6,7 @@ import { createTicker } from '../../async/timer.js'
 import type { Inspected } from '../../contract/families.js'
 import { defineOptions, readParts } from '../../contract/options.js'
 import {
+  checkStream,
   ReportedOptions,
   type SubscriptionInspector,
   SubscriptionOptions,
@@ -166,6 +167,7 @@ export function subscriptionRegistryOn(
   return {
     inspector: createSubscriptionInspector(store),
     add(stream) {
+      checkStream(stream)
       if (isClosed) return () => {}
       const held: Held = { stream, isReported: false }
       open.add(held)

@@ -117,7 +117,7 @@ async function claimKey(stage: Stage, dice: Dice): Promise<void> {
     key: `x${dice.int(4)}-${Math.floor(world.now / 8_000)}`,
     fingerprint: dice.chance(0.9) ? 'f' : 'g',
     attempt,
-    leaseMs: 3_000,
+    lease_ms: 3_000,
   }
   const operation = await stage.call(node, 'key.claim', claim, (_, { idempotency }) => idempotency.claim(claim))
   if (operation.state !== 'ok' || operation.value.state !== 'claimed') return
