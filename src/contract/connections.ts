@@ -293,7 +293,7 @@ export interface ConnectInput extends Omit<GivenInput, 'actions'> {
 }
 
 /** One instance of one client of one user: what fencing compares. */
-export const Instance = z.object({
+export const Instance = inputObject({
   /** Id of the user. */
   user_id: Id,
   /** Id of the client. */
@@ -318,7 +318,8 @@ export function checkClient(client: ClientOfUser): void {
 /** Returns the instance that `given` names. @throws Refusal `invalid_input` */
 export function readInstance(given: Instance): Instance {
   checkClient(given)
-  return parseInput(Instance, given)
+  const { user_id, client_id, instance_id } = (given ?? {}) as Partial<Instance>
+  return parseInput(Instance, { user_id, client_id, instance_id })
 }
 
 /**

@@ -21,7 +21,7 @@ export interface FieldChange {
 export interface RouteDiff {
   /** Route of the rows. */
   readonly route: string
-  /** Who a new, gone or changed row is about, by its id: `user/client`, or the user. Rows about nobody are absent. */
+  /** Who a new, gone or changed row is about, by its id: `user/client`, or the user. Other rows are absent. */
   readonly about: Readonly<Record<string, string>>
   /** Ids of rows that only the second incident has. */
   readonly added: readonly string[]
@@ -81,7 +81,7 @@ function sideOf({ missing }: Incident, part: Part, kept: IncidentPart | undefine
   return { rows, why }
 }
 
-/** Who `row` is about; `null` for nobody, and where its id says so. */
+/** Who `row` is about; `null` if no one, or if its id says so. */
 function subjectOf(id: string, row: object | undefined): string | null {
   const { subject, user_id, owner = user_id, client_id } = (row ?? {}) as Record<string, unknown>
   if (typeof subject === 'object' && subject !== null) return subjectOf(id, subject)

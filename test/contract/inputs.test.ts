@@ -1,6 +1,8 @@
 /** A mistyped field of any input is refused by name: every call of the facilities is in the documents or takes no object. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { SettleCallInput } from '../../src/contract/rpc.js'
+import { ViewerStreamInput } from '../../src/contract/subscriptions.js'
 import * as site from '../../src/cooperative-site/index.js'
 import { createMemoryFacilities } from '../../src/memory/index.js'
 import * as redis from '../../src/redis/index.js'
@@ -177,6 +179,11 @@ describe.each(Object.entries(COMPOSITIONS))('inputs of the facilities in %s', (_
 })
 
 describe('inputs of the facilities', () => {
+  it('are documented as their schemas have them', () => {
+    expect(documented.get('rpc.settle')).toEqual(Object.keys(SettleCallInput.shape))
+    expect(documented.get('subscriptions.add')).toEqual(Object.keys(ViewerStreamInput.shape))
+  })
+
   it('names fields in snake_case only', () => {
     const fields = [...documented.values(), ...Object.values(ELSEWHERE)].flat()
     expect(fields.filter((field) => !/^[a-z]+(_[a-z]+)*$/.test(field))).toEqual([])
