@@ -81,7 +81,12 @@ export const Connection = z
     client_id: idField('client_id'),
     instance_id: idField('instance_id'),
     client_type: ClientType.describe('What kind of program the client is.'),
-    node_id: z.string().nullable().describe('The node that holds the connection; `null` in a single-node deployment.'),
+    node_id: z
+      .string()
+      .nullable()
+      .describe(
+        'The node that holds the connection; `null` in a single-node deployment, whose node of delivery is called `local`.',
+      ),
     status: ConnectionStatus.describe('Whether it is connected, according to its last heartbeat.'),
     connected_at: Timestamp.describe('When it was registered.'),
     last_seen_at: Timestamp.describe('Time of its last heartbeat.'),

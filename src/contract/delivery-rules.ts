@@ -8,6 +8,7 @@ import {
   type CommandFilter,
   type CommandKey,
   type DeliveryCommand,
+  type DeliveryInspector,
   type DeliveryStatus,
   LATENCY_BOUNDS_MS,
   LATENCY_STEPS,
@@ -33,6 +34,7 @@ import {
   whole,
   withMethods,
 } from './options.js'
+import type { InspectionContext } from './page.js'
 
 /** @throws Refusal `invalid_identity` for ids that no command can have, because they are not one path segment. */
 export function requireIdentity(ids: { client_id: string; command_id?: string }): void {
@@ -52,6 +54,23 @@ export function withDeadline(registry: CurrentInstances | undefined): CurrentIns
     currentInstance: ({ user_id, client_id }) =>
       withTimeout(() => registry.currentInstance({ user_id, client_id }), limit),
   }
+}
+
+/** Returns `delivery` with this deployment id in a summary without one, so that responses are consistent. */
+export function withDeployment(delivery: DeliveryInspector, deployment_id: string | null): DeliveryInspector {
+  if (deployment_id === null) return delivery
+  const summary = async (ctx: InspectionContext) => {
+    const read = await delivery.summary(ctx)
+    return { ...read, deployment_id: read?.deployment_id ?? deployment_id }
+  }
+  // All other members are forwarded: a custom inspector may be an instance of a class.
+  return new Proxy(delivery, {
+    get(target, name) {
+      if (name === 'summary') return summary
+      const value: unknown = Reflect.get(target, name)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
 }
 
 /** Returns `status` as of `now`: past its deadline a command is expired, whether or not its end is recorded. */

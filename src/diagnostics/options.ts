@@ -1,5 +1,6 @@
 /** The options of the diagnostics router, read once at construction. */
 
+import { withDeployment } from '../contract/delivery-rules.js'
 import { Deployment, INSPECTORS } from '../contract/families.js'
 import { type JsonObject, toJson } from '../contract/json.js'
 import { capDefaults, RouterLimits } from '../contract/limits.js'
@@ -58,5 +59,8 @@ export function resolveOptions<Principal extends AdminPrincipal>(options: Diagno
   const { auth, authorize } = options
   // Copied as JSON: this fails now if it cannot be sent, and later changes of the caller's object have no effect.
   const copy: JsonObject = JSON.parse(toJson(extensions, EXTENSIONS_BYTES).text)
-  return { ...read, auth, authorize, extensions: copy, limits: capDefaults(limits) }
+  const { delivery } = read.inspectors
+  // One composed with inspectors of others, such as those of a queue, does not know the deployment.
+  const inspectors = { ...read.inspectors, ...(delivery && { delivery: withDeployment(delivery, read.deployment.id) }) }
+  return { ...read, inspectors, auth, authorize, extensions: copy, limits: capDefaults(limits) }
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { startNodeServer } from '../../src/adapters/node.js'
-import { segmentsIn } from '../../src/cli/incident/recorder.js'
+import { record, segmentsIn } from '../../src/cli/incident/recorder.js'
 import { INCIDENT_BYTES, type Incident } from '../../src/incident/format.js'
 import { IncidentRefused } from '../../src/incident/read.js'
 import { openRecording } from '../../src/incident/recording.js'
@@ -165,6 +165,43 @@ describe('relayscope capture and open', () => {
 })
 
 describe('relayscope record', () => {
+  it('says that it records again, once the router is back', async () => {
+    const world = createWorld()
+    const router = createSubject({ inspectors: createFakeInspectors(world) })
+    const first = await startNodeServer(router, { port: 0, closeTimeoutMs: 1 })
+    const { port } = new URL(first.url)
+    const dir = directory()
+    const told: string[] = []
+    const ended = new AbortController()
+    const recording = record({
+      url: first.url + router.prefix,
+      key: KEY,
+      directory: dir,
+      keepMs: 3_600_000,
+      maxBytes: 1_000_000_000,
+      signal: ended.signal,
+      tell: (sentence) => told.push(sentence),
+    })
+    await until('a snapshot', async () => segmentsIn(dir).some(({ read }) => read().includes('\n')) || undefined)
+    // Only a watch that was live can be lost.
+    world.connections = [connection({ connection_id: 'while-recorded' })]
+    await until(
+      'the change',
+      async () => segmentsIn(dir).some(({ read }) => read().includes('while-recorded')) || undefined,
+    )
+    await first.close()
+    await until(
+      'the loss',
+      async () => told.some((sentence) => sentence.startsWith('the connection was lost')) || undefined,
+    )
+    const second = await startNodeServer(router, { port: Number(port), closeTimeoutMs: 1 })
+    await until('the next snapshot', async () => told.at(-1)?.startsWith('recording again, since 20') || undefined)
+    ended.abort()
+    await recording
+    await second.close()
+    expect(told).toContain('the connection was lost: nothing is recorded until the router answers again')
+  })
+
   it('continues after kill -9 with a new snapshot, and shows the time between as a gap, and no instant outside', async () => {
     const world = createWorld()
     let now = NOW

@@ -37,6 +37,16 @@ describe('the index', () => {
     })
   })
 
+  it('shows its deployment in a delivery summary that has none, and keeps one that it has', async () => {
+    const summaryOf = async (deployment_id: string | null) => {
+      const inspectors = createFakeInspectors({ delivery: { summary: { deployment_id } } })
+      const router = createSubject({ inspectors, deployment: { id: 'blue', mode: 'shared_store' } })
+      return (await get(router, '/delivery/summary')).body
+    }
+    expect(await summaryOf(null)).toMatchObject({ deployment_id: 'blue' })
+    expect(await summaryOf('green')).toMatchObject({ deployment_id: 'green' })
+  })
+
   it('mounts no dashboard', async () => {
     expect((await get(createSubject(), '/dashboard')).status).toBe(404)
   })

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { noopAuth } from '../../src/http/auth.js'
 import { createMetrics } from '../../src/metrics/index.js'
 import { createFakeInspectors } from '../../src/testing/index.js'
+import { FindingKind } from '../../src/views/findings/finding.js'
 import { createWorld } from '../diagnostics/world.js'
 import { ROOT } from '../repository/imports.js'
 
@@ -36,6 +37,20 @@ describe('docs/metric-series.md', () => {
       ...series.values(),
     ])
     for (const [, name, , proves] of rows) expect(proves?.length, name).toBeGreaterThan(10)
+  })
+})
+
+describe('docs/metrics.md', () => {
+  it('names only series that there are in its alert rules, and labels that they have', () => {
+    const rules = [...textOf('docs/metrics.md').matchAll(/expr: (.+)/g)].map(([, expr]) => expr as string)
+    expect(rules.length).toBe(2)
+    for (const expr of rules)
+      for (const [, name = '', labels = ''] of expr.matchAll(/(relayscope_\w+)(?:\{(\w+)=)?/g)) {
+        expect([...series.keys()], expr).toContain(name)
+        if (labels) expect(series.get(name), expr).toContain(labels)
+      }
+    const [, kind] = /\/findings\?kind=(\w+)/.exec(textOf('docs/metrics.md')) ?? []
+    expect(FindingKind.options).toContain(kind)
   })
 })
 

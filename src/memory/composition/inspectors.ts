@@ -1,9 +1,8 @@
 /** Inspectors of this process's facilities, for a router. */
 
-import type { DeliveryInspector } from '../../contract/delivery.js'
+import { withDeployment } from '../../contract/delivery-rules.js'
 import { type Deployment, FAMILIES, INSPECTOR_OPTIONS, type Inspectors } from '../../contract/families.js'
 import { custom, defineOptions, type Input, readOptions, type Schema, textOrNull } from '../../contract/options.js'
-import type { InspectionContext } from '../../contract/page.js'
 
 /** A facility with its inspector; `undefined` if it is not used. */
 export type InspectedBy<Inspector> = { readonly inspector: NonNullable<Inspector> } | undefined
@@ -86,18 +85,4 @@ export function memoryComposition(
     inspectors: { ...inspectors, delivery: delivery && withDeployment(delivery, deploymentId) },
     deployment: { id: deploymentId, mode: 'direct' },
   }
-}
-
-/** Returns `delivery` with the composition's deployment id in its summary, so that responses are consistent. */
-function withDeployment(delivery: DeliveryInspector, deployment_id: string | null): DeliveryInspector {
-  if (deployment_id === null) return delivery
-  const summary = async (ctx: InspectionContext) => ({ ...(await delivery.summary(ctx)), deployment_id })
-  // All other members are forwarded: a custom inspector may be an instance of a class.
-  return new Proxy(delivery, {
-    get(target, name) {
-      if (name === 'summary') return summary
-      const value: unknown = Reflect.get(target, name)
-      return typeof value === 'function' ? value.bind(target) : value
-    },
-  })
 }
