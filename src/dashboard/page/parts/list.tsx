@@ -153,6 +153,8 @@ interface Held<T> {
 function useHeld<T>(path: string | null, items: readonly T[], keyOf: (row: T) => string): Held<T> {
   const redraw = useState({})[1]
   const taken = useMemo(() => new Set<string>(), [path])
+  // Another key, another instant of a recording: the list begins anew.
+  if (items.length === 0) taken.clear()
   const isShown = (row: T) => taken.has(keyOf(row))
   const last = items.findLastIndex(isShown)
   for (const row of isFollowing() ? items : items.slice(last + 1)) taken.add(keyOf(row))
