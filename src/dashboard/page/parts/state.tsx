@@ -2,9 +2,10 @@
 import type { ComponentChildren, JSX } from 'preact'
 import type { Completeness } from '../../../contract/capabilities.js'
 import { hrefOf } from '../address.js'
-import { NOT_SCOPABLE, pulse, queryState, unavailableReason } from '../answers.js'
+import { isOld, NOT_SCOPABLE, pulse, queryState, unavailableReason } from '../answers.js'
 import type { Problem } from '../fetch-route.js'
 import { type useAnswer, useLook } from '../hooks.js'
+import { useState } from '../preact-hooks.js'
 import { countOf, spacedName, timeOf } from '../words.js'
 
 interface ProblemNoteProps {
@@ -131,9 +132,15 @@ interface StateProps {
   children?: ComponentChildren
 }
 
-/** When the router last confirmed the answer to `path`. */
+/** Each time that is shown is drawn, which idle pages do most of all. The header has the exact one. */
+const STEP_MS = 10_000
+
+/** When the answer to `path` was so: exact once it is old, and until then at most 10 s before its last confirmation. */
 export function AsOf({ path }: { path: string | null }): JSX.Element {
-  return <>{useLook(() => [timeOf(queryState(path ?? '').asOf ?? 0)])}</>
+  const asOf = () => queryState(path ?? '').asOf ?? 0
+  const [first] = useState(asOf)
+  const steady = () => Math.max(first, Math.floor(asOf() / STEP_MS) * STEP_MS)
+  return <>{useLook(() => [timeOf(isOld(path) ? asOf() : steady())])}</>
 }
 
 /** The line under a heading. */

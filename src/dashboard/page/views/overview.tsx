@@ -212,6 +212,8 @@ function JustNow(): JSX.Element {
   )
 }
 
+/** A node that reports is silent for some of this between two reports: its exact number changes with each answer. */
+const STEADY_MS = 10_000
 /** Above so many nodes each is a dot. */
 const NAMED_NODES = 8
 
@@ -229,7 +231,13 @@ const Nodes = (): JSX.Element => (
               <Field name="node_id" record={node} />{' '}
               <span class="more">
                 {node.stale && <Term value="silent" />}{' '}
-                {node.staleness_ms === null ? <Unknown /> : durationText(node.staleness_ms)}
+                {node.staleness_ms === null ? (
+                  <Unknown />
+                ) : node.staleness_ms < STEADY_MS ? (
+                  '< 10 s'
+                ) : (
+                  durationText(node.staleness_ms)
+                )}
               </span>
               <span class="more">
                 {node.connection_waiters === null ? (
