@@ -1,4 +1,5 @@
 /** The package as a user gets it: what is in it, what it brings along, and that each part of it works alone. */
+import { spawnSync } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join, posix } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -126,6 +127,26 @@ describe('the package', () => {
       ))
         if (!consumer.files.includes((path as string).replace(/\.$/, ''))) cited.push(`${file}: ${path}`)
     expect(cited).toEqual([])
+  })
+
+  it.each([
+    ['relayscope', 'resolveAdminAuth({ key: undefined })'],
+    ['relayscope', 'createDiagnosticsRouter({})'],
+    ['relayscope/memory', 'createMemoryFacilities({ nodId: 1 })'],
+    ['relayscope/memory', "await createMemoryFacilities().rpc.settle('1', { okay: true })"],
+    ['relayscope/memory', "await createMemoryFacilities().dispatcher.attach({ user: 'ada' })"],
+    ['relayscope/redis', "createRedisFacilities({ client: {}, deploymentId: 'd' })"],
+    ['relayscope/ws', 'followWebSockets({}, {})'],
+  ])('%s shows the error of %s without a wall of code', (subpath, call) => {
+    const [name] = /\bcreate\w+|\b(?:resolve|follow)\w+/.exec(call) ?? []
+    const program = `import { ${name} } from '${subpath}'\n${call}\n`
+    const ran = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
+      cwd: consumer.dir,
+      encoding: 'utf8',
+    })
+    expect(ran.status).toBe(1)
+    expect(ran.stderr).toMatch(/^(?:\w*Error|Refusal): /m)
+    expect(ran.stderr.length, ran.stderr).toBeLessThan(2_500)
   })
 
   it('brings two dependencies', () => {
