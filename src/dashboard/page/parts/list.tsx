@@ -153,7 +153,7 @@ interface Held<T> {
 function useHeld<T>(path: string | null, items: readonly T[], keyOf: (row: T) => string): Held<T> {
   const redraw = useState({})[1]
   const taken = useMemo(() => new Set<string>(), [path])
-  // Another key, another instant of a recording: the list begins anew.
+  // Another key, another instant of a recording: the list starts again.
   if (items.length === 0) taken.clear()
   const isShown = (row: T) => taken.has(keyOf(row))
   const last = items.findLastIndex(isShown)
