@@ -308,22 +308,24 @@ export const Instance = inputObject({
 })
 export type Instance = z.infer<typeof Instance>
 
-const CONNECTION_FIELDS: ReadonlySet<string> = new Set(Object.keys(Connection.shape))
-
 /**
- * Throws `invalid_input` for a field that a connection does not have, so that a mistyped one is not an unknown client. A
- * whole connection may be passed for its client.
+ * Throws `invalid_input` if `client` lacks one of the fields that name it; a mistyped one is named. Other fields are
+ * ignored: a host may pass its own record of a client.
  */
-export function checkClient(client: ClientOfUser): void {
-  const unknown = Object.keys(client ?? {}).find((name) => !CONNECTION_FIELDS.has(name))
-  if (unknown !== undefined)
-    throw new Refusal('invalid_input', unknownName('field', '', unknown, Object.keys(Instance.shape)))
+export function checkClient(client: ClientOfUser, required: readonly string[] = ['user_id', 'client_id']): void {
+  const given: Readonly<Record<string, unknown>> = { ...client }
+  const missing = required.find((name) => given[name] === undefined)
+  if (missing === undefined) return
+  const texts = Object.keys(given)
+    .filter((name) => !(name in Instance.shape))
+    .map((name) => unknownName('field', '', name, Object.keys(Instance.shape)))
+  throw new Refusal('invalid_input', texts.find((text) => text.includes('Did you')) ?? `${missing}: is missing`)
 }
 
 /** Returns the instance that `given` names. @throws Refusal `invalid_input` */
 export function readInstance(given: Instance): Instance {
-  checkClient(given)
-  const { user_id, client_id, instance_id } = (given ?? {}) as Partial<Instance>
+  checkClient(given, Object.keys(Instance.shape))
+  const { user_id, client_id, instance_id } = given
   return parseInput(Instance, { user_id, client_id, instance_id })
 }
 

@@ -212,6 +212,15 @@ describe('inputs of the facilities', () => {
     expect(await sessions.open({ site_id: 'notes', owner: 'ada', connector })).toMatchObject({ connector: ID })
   })
 
+  it('takes a whole record of a host where every field of a client is required', async () => {
+    const { connections } = COMPOSITIONS.memory?.() as never as { connections: { currentInstance: Call } }
+    expect(await connections.currentInstance({ ...ID, token: 't' })).toBeNull()
+    expect(await refusalOf(connections.currentInstance, [{ user_id: 'ada', clientId: 'desk', token: 't' }])).toBe(
+      'Unknown field "clientId". Did you mean "client_id"?',
+    )
+    expect(await refusalOf(connections.currentInstance, [{ user_id: 'ada' }])).toBe('client_id: is missing')
+  })
+
   it('refuses a stream of a viewer whose state is no function', async () => {
     const { add } = site.createSubscriptionRegistry()
     const stream = { subscription_id: '1', session_id: 's', site_id: 'notes', user_id: 'ada', opened_at: AT, state }

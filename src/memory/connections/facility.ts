@@ -169,7 +169,7 @@ export function createConnectionRegistry(
       return true
     },
     async isCurrentInstance(instance) {
-      checkClient(instance)
+      checkClient(instance, ['user_id', 'client_id', 'instance_id'])
       return current(instance) === instance.instance_id
     },
     async currentInstance(client) {

@@ -224,7 +224,10 @@ export function connectionRegistryOn(
       const given = { ...sweepBounds, id, reason: toReason(why) ?? '', attempt: crypto.randomUUID() }
       return inItsShard(id, (shard) => runScript(store, DISCONNECT, shard, given))
     },
-    isCurrentInstance: async (instance) => (await currentInstance(instance)) === instance.instance_id,
+    async isCurrentInstance(instance) {
+      checkClient(instance, ['user_id', 'client_id', 'instance_id'])
+      return (await currentInstance(instance)) === instance.instance_id
+    },
     currentInstance,
   }
 }
