@@ -281,7 +281,7 @@ export const DispatcherOptions = defineOptions({
    * 1, commands are delivered one after another. @default 8
    */
   maxDeliveriesPerClient: count(8),
-  /** How long an ended record is retained, in milliseconds. @default 3600000 */
+  /** How long an ended record is retained, in milliseconds; in a store up to a second longer. @default 3600000 */
   retentionMs: duration(3_600_000),
   /** Maximum ended records retained, and as many records of rejected admissions. @default 50000 */
   // 14 commands a second for the whole hour.

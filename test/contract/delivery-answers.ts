@@ -90,7 +90,7 @@ export function answersContract({ clock, dispatcher, open, advance, status, summ
       await dispatcher.dispatch(command('c3'))
       await dispatcher.cancel(key('c3'))
       const one = { by_state: { ...NO_STATES, cancelled: 1 }, by_reason: { unspecified: 1 } }
-      clock.advance(1_800_000)
+      clock.advance(1_801_000)
       expect(await summary()).toMatchObject(one)
       await dispatcher.reconcile()
       expect(await summary()).toMatchObject(one)

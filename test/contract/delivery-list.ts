@@ -218,7 +218,7 @@ export function listContract({ clock, dispatcher, open, advance, status, command
       expect(await states({ scope_id: 'blue' })).toEqual(['dc2 cancelled', 'dc3 cancelled'])
       expect(await states({ scope_id: 'ada' })).toEqual(['c2 rejected', 'c3 rejected'])
       // Whether or not the loop has come by.
-      clock.advance(3_600_000)
+      clock.advance(3_601_000)
       expect(await states()).toEqual([])
     })
 

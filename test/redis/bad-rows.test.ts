@@ -150,7 +150,7 @@ describeRedis('a reader of rows under wrong keys', () => {
     await facilities.dispatcher.close()
     const path = '/delivery/status?user_id=ann&client_id=c&command_id=k'
     expect((await get(router, path)).status).toBe(200)
-    clock.advance(3_600_000)
+    clock.advance(3_601_000)
     expect((await get(router, path)).status).toBe(404)
   })
 

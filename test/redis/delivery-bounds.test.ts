@@ -107,13 +107,13 @@ describeNode('a node of the dispatcher', ({ server, client, make, observe }) => 
     await dispatcher.dispatch(command('c2', { scope_id: 'red' }))
     await dispatcher.acknowledge({ ...first, command_id: 'c1' })
     await dispatcher.settle({ ...key('c1'), state: 'resulted' })
-    // Commands that end within ten seconds are deleted together.
-    clock.advance(3_610_000)
+    // Commands that end within ten seconds are deleted together, and their retention ends with a full second.
+    clock.advance(3_611_000)
     for (const _ of [1, 2]) await dispatcher.reconcile()
     const left = (await server().cli('KEYS', `relayscope:{${deploymentId}:0}:delivery:*`)).split('\n')
     const names = left.map((name) => name.split(':')[4])
     const ofWaiters = ['leases', 'waiters', 'attached', 'attached-of']
-    const kept = [...ofWaiters, 'order', 'seq', 'scope-seq', 'version', 'counts', 'first-chunk']
+    const kept = [...ofWaiters, 'order', 'seq', 'scope-seq', 'version', 'counts', 'first-chunk', 'first-open']
     // The keys with the counts of each minute have a TTL.
     const counts = left.filter((_, i) => names[i] === 'churn')
     for (const key of counts) expect(Number(await server().cli('PTTL', key))).toBeGreaterThan(0)

@@ -32,6 +32,14 @@ export const DEFECTS: readonly Defect[] = [
     seed: 8,
   },
   {
+    name: 'an end is not counted by its reason',
+    from: 'add(reasons, reason, by)',
+    to: 'tostring(reasons)',
+    rules: ['counts_disagree', 'counts_unknown'],
+    store: 'redis',
+    seed: 1,
+  },
+  {
     name: 'an acknowledgement is lost',
     from: "unbox(c)\n note(c, 'K', ",
     to: 'unbox(c)\n tostring(',

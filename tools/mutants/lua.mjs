@@ -63,9 +63,22 @@ export const MUTANTS = [
       "if scope and scope ~= user then call('LREM', K.of_of .. scope, '1', text(seq)) end",
       '',
     ],
+    [
+      'a record past its retention is not counted',
+      "  add(expiring, until_ms .. ' ' .. state .. ' ' .. reason, by)\n",
+      '',
+    ],
+    ['a command that expired long ago is deleted at once', 'if tonumber(c.until_ms) <= now then', 'if false then'],
+    ['readers skip chunks without open commands', 'if first_open ~= from then', 'if false then'],
+  ]),
+  ...weaken('src/redis/delivery/pass.lua', 'test/redis/delivery-lists.test.ts', [
+    ['the earliest deadline is found behind ended commands', '  pcall(trim_due)\n', ''],
+  ]),
+  ...weaken('src/redis/delivery/turn.lua', 'test/redis/delivery-lists.test.ts', [
+    ['latencies are those of the commands that ended last', '  part(write_ended)\n', ''],
   ]),
   ...weaken('src/redis/delivery/ending.lua', 'test/redis/delivery.test.ts', [
-    ['an end counts by its reason', "add(reasons, reason ~= '' and reason or {{NO_REASON}}, 1)", ''],
+    ['an end counts by its reason', '  add(reasons, reason, by)\n', ''],
     ['the latency of an ended command is counted', "  count('took ' .. times_of(c))\n", ''],
   ]),
   ...weaken('src/redis/delivery/mailbox.lua', 'test/redis/delivery-faults.test.ts', [

@@ -92,12 +92,12 @@ local function admit(m, id, action, trace, scope, scope_shard, deadline, ttl, ca
   if not last then open_numbers() end
   local seq = text(last + added + 1)
   local numbers = seq .. '\0' .. text(last_stamp + added + 1)
-  local state, deadline_at, bucket, record = 'w', deadline, nil, nil
+  local state, deadline_at, bucket, record, until_ms = 'w', deadline, nil, nil, nil
   if deadline == '' then deadline_at, bucket = deadline_in(ttl) else bucket = floor(deadline / {{BUCKET}}) end
   -- The fields are in the order of `RECORD_FIELDS`. One concatenation for each record, for speed.
   if refusal then
-    state = 'j'
-    record = 'j\0' .. numbers .. '\0\0' .. scope .. '\0\0000\0000\0\0\0\0\0' .. most .. '\0' .. now_text .. '\0' .. text(now + retention) .. '\0' .. refusal .. '\0' .. by .. '\0' .. print .. '\n' .. action .. trace .. '\n' .. now_text .. '\n\0'
+    state, until_ms = 'j', retained_until(now)
+    record = 'j\0' .. numbers .. '\0\0' .. scope .. '\0\0000\0000\0\0\0\0\0' .. most .. '\0' .. now_text .. '\0' .. until_ms .. '\0' .. refusal .. '\0' .. by .. '\0' .. print .. '\n' .. action .. trace .. '\n' .. now_text .. '\n\0'
   elseif is_ready(w) and (deadline == '' or tonumber(deadline) > now) then
     state = 'a'
     record = 'a\0' .. numbers .. '\0' .. deadline_at .. '\0' .. scope .. '\0' .. scope_shard .. '\0001\0001\0' .. w.incarnation .. '\0' .. w.order .. '\0\0' .. w.instance .. '\0' .. most .. '\0\0\0\0\0' .. print .. '\n' .. action .. trace .. '\n' .. now_text .. '\nA' .. now_text .. '\t1\t' .. w.instance .. '\t' .. w.node .. '\n\0' .. payload
@@ -126,7 +126,7 @@ local function admit(m, id, action, trace, scope, scope_shard, deadline, ttl, ca
   add(counts, state, 1)
   if refusal then
     rejected = rejected + 1
-    add(reasons, refusal, 1)
+    count_ended(until_ms, 'j', refusal, 1)
     count('outcome rejected')
     return 'J' .. record
   end

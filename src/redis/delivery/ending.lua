@@ -45,17 +45,31 @@ local function times_of(c)
   return match(history, '^[^\n]*\n[^\n]*\n([^\n]*)') .. ' ' .. handed .. ' ' .. (match(history, '\n[KN](%d+)') or '') .. ' ' .. c.ended_at
 end
 
+-- Returns when the retention of a command ends that ends at `at`. Many commands share that instant, so that readers can leave out
+-- all of them by one count.
+local function retained_until(at) return text(math.ceil((at + retention) / retention_step) * retention_step) end
+
+-- Counts an ended command, or with -1 a deleted one, by state and reason, and by the end of its retention.
+local function count_ended(until_ms, state, reason, by)
+  if reason == '' then reason = {{NO_REASON}} end
+  add(reasons, reason, by)
+  add(expiring, until_ms .. ' ' .. state .. ' ' .. reason, by)
+end
+
 -- Ends a command in state `to`. `by` is the id of the call that ends it, or '' if no call does.
 local function finish(c, to, reason, at, by)
   free_place(c)
   unbox(c)
   set_state(c, to)
-  c.ended_at, c.until_ms, c.reason, c.ended_by = at, text(at + retention), reason, by
+  c.ended_at, c.until_ms, c.reason, c.ended_by = at, retained_until(at), reason, by
   save(c, '')
   if c.scope_shard == '' then add(scopes, c.scope, -1) end
   add(held, user_of(c.ref), -1)
-  add(reasons, reason ~= '' and reason or {{NO_REASON}}, 1)
+  count_ended(c.until_ms, to, reason, 1)
+  -- A command that expired long ago is deleted in the next pass.
+  if tonumber(c.until_ms) <= now then call('ZADD', K.chunks, 'LT', c.until_ms, text(chunk_of(tonumber(c.seq)))) end
   ended = ended + 1
+  ended_refs[ended] = c.ref
   count('outcome ' .. STATES[to])
   count('took ' .. times_of(c))
   tell_end(c)
@@ -85,7 +99,7 @@ local function forget(seq, state, ref, c, scope)
     if scope then add(scopes, scope, -1) end
   end
   if c then
-    if not OPEN[state] then add(reasons, c.reason ~= '' and c.reason or {{NO_REASON}}, -1) end
+    if not OPEN[state] then count_ended(c.until_ms, state, c.reason, -1) end
     call('DEL', K.command_of .. ref)
     scope = c.scope
   end
@@ -229,15 +243,65 @@ local function tidy(k)
   columns[k] = nil
 end
 
--- Tidies the chunks that are due. Waits a while after a chunk is due, so that one visit deletes several commands.
-local function tidy_due()
-  local ks = call('ZRANGE', K.chunks, '-inf', text(now - min(floor(retention / 64), {{TIDY_AFTER}})), 'BYSCORE', 'LIMIT', '0', '{{CHUNKS_A_PASS}}')
-  for i = 1, #ks do
-    if not pcall(tidy, tonumber(ks[i])) then call('ZREM', K.chunks, ks[i]) end
-  end
+-- Stores the oldest chunk, and the oldest with an open command, where readers begin.
+local function move_first_chunks()
   local first, newest = tonumber(call('GET', K.first_chunk) or 0), chunk_of(newest_number() + 1)
   local from = first
   while first < newest and first - from < {{CHUNKS_A_RUN}} and call('EXISTS', K.states_of .. text(first)) == 0 do first = first + 1 end
-  if first ~= from then call('SET', K.first_chunk, text(first)) end
-  return #ks
+  if first ~= from then
+    call('SET', K.first_chunk, text(first))
+    if call('EXISTS', K.states_of .. text(first)) == 0 then call('DEL', K.ended) end
+  end
+  from = tonumber(call('GET', K.first_open) or 0)
+  local first_open = max(first, from)
+  local to = min(newest, first_open + {{CHUNKS_A_RUN}})
+  while first_open < to and not find(column(first_open), '[wahpqk]') do first_open = first_open + 1 end
+  if first_open ~= from then call('SET', K.first_open, text(first_open)) end
+end
+
+-- Tidies the chunks that are due. Waits a while after a chunk is due, so that one visit deletes several commands.
+local function tidy_due()
+  local to = text(now - min(floor(retention / 64), {{TIDY_AFTER}}))
+  local ks = call('ZRANGE', K.chunks, '-inf', to, 'BYSCORE', 'LIMIT', '0', '{{CHUNKS_A_PASS}}')
+  for i = 1, #ks do
+    if not pcall(tidy, tonumber(ks[i])) then call('ZREM', K.chunks, ks[i]) end
+  end
+  move_first_chunks()
+  if #ks == {{CHUNKS_A_PASS}} then return true end
+  -- All records whose retention ended by then are deleted now, so nothing is left to leave out.
+  local over = call('ZRANGE', K.expiring, '-inf', to, 'BYSCORE', 'LIMIT', '0', '{{EXPIRING_A_PASS}}')
+  for i = 1, #over do
+    call('DEL', K.expiring_of .. over[i])
+    call('ZREM', K.expiring, over[i])
+  end
+  return false
+end
+
+-- Returns whether an entry of a bucket of deadlines is left over: its command has ended, or its reservation was released.
+local function is_over(entry)
+  local scope, ref = match(entry, '^=([^=]*)=(.*)$')
+  if scope then return call('HEXISTS', K.reserved_of .. scope, ref) == 0 end
+  local seq = tonumber(match(entry, '^%d+'))
+  return not seq or not OPEN[state_at(seq)]
+end
+
+-- Deletes what is over at the front of the buckets of coming deadlines, so that a reader finds the earliest one soon. The entries
+-- would be deleted at their deadline otherwise, so this costs no more.
+local function trim_due()
+  local budget = {{ENTRIES_A_PASS}}
+  for _, b in ipairs(call('ZRANGE', K.due, '(' .. now_text, '+inf', 'BYSCORE', 'LIMIT', '0', '16')) do
+    local key = K.due_of .. b
+    while budget > 0 do
+      local entries = call('LRANGE', key, '0', '99')
+      local over = 0
+      while over < #entries and is_over(entries[over + 1]) do over = over + 1 end
+      if over > 0 then call('LTRIM', key, text(over), '-1') end
+      budget = budget - over
+      if over < #entries then return end
+      if over < 100 then
+        call('ZREM', K.due, b)
+        break
+      end
+    end
+  end
 end

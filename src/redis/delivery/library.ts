@@ -1,6 +1,6 @@
 /** Runs the steps of a node in a shard: as a Redis function, or as a script if the store or its ACL doesn't allow functions. */
 
-import { ATTEMPTS_KEPT, NO_REASON, REASONS_MAX } from '../../contract/delivery.js'
+import { ATTEMPTS_KEPT, LATENCY_SAMPLE, NO_REASON, REASONS_MAX } from '../../contract/delivery.js'
 import { Refusal } from '../../refusal.js'
 import { callWithAll, withConstants } from '../store/arguments.js'
 import type { RedisClient } from '../store/client.js'
@@ -29,8 +29,13 @@ const SOURCE = withConstants(withRecords(turnLua), {
   CHUNKS_A_RUN: 64,
   SCOPES_A_PASS: 50,
   MESSAGES_A_PASS: 200,
+  ENTRIES_A_PASS: 1_000,
+  EXPIRING_A_PASS: 50,
   // Longest delay between the end of retention and the deletion, in ms.
   TIDY_AFTER: 10_000,
+  // Retention ends at a multiple of this, in ms, or of 1/64 of the retention if that is shorter.
+  RETENTION_STEP: 1_000,
+  SAMPLE: LATENCY_SAMPLE,
   NO_REASON,
   REASONS_MAX,
   REFILL_MAX: 64,

@@ -133,7 +133,8 @@ local function pass(heard, suspects, scope_after, former)
       more = more or is_left
     end
   end
-  if tidy_due() == {{CHUNKS_A_PASS}} then more = true end
+  if tidy_due() then more = true end
+  pcall(trim_due)
   local scope_next = remove_idle_scopes(scope_after)
   local first = call('ZRANGE', K.due, '0', '0', 'WITHSCORES')
   local next_in = first[2] and max(0, tonumber(first[2]) - now) or -1

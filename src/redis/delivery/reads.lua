@@ -28,9 +28,8 @@ local function ref_at(seq)
   local ref = logs[k][seq - k * {{CHUNK}}]
   return ref and ref ~= '' and ref or nil
 end
--- Returns the record with that number, without its payload; nil if there is no valid record.
-local function record_at(seq)
-  local ref = ref_at(seq)
+-- Returns the record of a reference, without its payload; nil if there is no valid record.
+local function record_of(ref)
   local stored = ref and read('GETRANGE', P .. 'command:' .. ref, 0, {{RECORD_BYTES}})
   if not stored or stored == '' then return nil end
   local c = { ref, stored, pcall(struct.unpack, {{RECORD}}, stored) }
@@ -39,7 +38,12 @@ local function record_at(seq)
     note(P .. 'command:' .. ref)
     return nil
   end
-  return tonumber(c.seq) == seq and c or nil
+  return c
+end
+-- Returns the record with that number.
+local function record_at(seq)
+  local c = record_of(ref_at(seq))
+  return c and tonumber(c.seq) == seq and c or nil
 end
 
 -- Returns the waiter of a mailbox if its node has a live lease, else false.
@@ -297,14 +301,16 @@ for _, b in ipairs(read('ZRANGE', P .. 'due', '-inf', at, 'BYSCORE', 'LIMIT', 0,
 end
 local current = string.format('%d', floor(now / {{BUCKET}}))
 if now < (current + 1) * {{BUCKET}} - 1 then each(current, function(seq) take_off(seq, false) end) end
-local is_known = entries_left > 0
+local is_known, looked = entries_left > 0, 0
 
--- The earliest deadline is in the first bucket that has an open command.
+-- The earliest deadline is in the first bucket that has an open command. Passes keep that one at the front. If many commands
+-- are due in its {{BUCKET}} ms, only some of them are read.
 local deadline
-entries_left = {{ENTRIES}}
+entries_left = 2 * records
 for _, b in ipairs(read('ZRANGE', P .. 'due', '(' .. at, '+inf', 'BYSCORE', 'LIMIT', 0, {{BUCKETS}}) or {}) do
   each(b, function(seq)
-    if not OPEN[state_at(seq)] then return end
+    if not OPEN[state_at(seq)] or looked == most then return end
+    looked = looked + 1
     local c = record_at(seq)
     local until_ms = c and tonumber(c.deadline_at)
     if c and not is_instant(until_ms) then note(P .. 'command:' .. c.ref)
@@ -314,30 +320,28 @@ for _, b in ipairs(read('ZRANGE', P .. 'due', '(' .. at, '+inf', 'BYSCORE', 'LIM
 end
 
 -- Ended commands by state and by reason, without records past their retention.
-local ended, reasons, looked = {}, read('HGETALL', P .. 'reasons') or {}, 0
+local ended, reasons = {}, read('HGETALL', P .. 'reasons') or {}
 for i, n in ipairs(read('HMGET', P .. 'counts', 'r', 'f', 'x', 'c', 'j') or {}) do ended[i] = math.min(tonumber(n) or 0, 2 ^ 53) end
-for _, k in ipairs(read('ZRANGE', P .. 'chunks', '-inf', at, 'BYSCORE', 'LIMIT', 0, {{BUCKETS}}) or {}) do
-  local number = tonumber(k)
-  local column = number and number <= 2 ^ 45 and column_of(number) or ''
-  for i = 1, #column do
-    local place = ENDED[sub(column, i, i)]
-    if place and looked < records then
-      looked = looked + 1
-      local c = record_at(number * {{CHUNK}} + i)
-      if c and (tonumber(c.until_ms) or 0) <= now then
-        ended[place] = ended[place] - 1
-        reasons[#reasons + 1], reasons[#reasons + 2] = c.reason ~= '' and c.reason or {{NO_REASON}}, '-1'
-      end
+local over = read('ZRANGE', P .. 'expiring', '-inf', at, 'BYSCORE', 'LIMIT', 0, {{BUCKETS}}) or {}
+for _, until_ms in ipairs(over) do
+  local numbers = read('HGETALL', P .. 'expiring:' .. until_ms) or {}
+  for i = 1, #numbers, 2 do
+    local state, reason = match(numbers[i], '^(%l) (.*)$')
+    local n, place = tonumber(numbers[i + 1]), ENDED[state]
+    if n and place then
+      ended[place] = ended[place] - n
+      reasons[#reasons + 1], reasons[#reasons + 2] = reason, '-' .. numbers[i + 1]
     end
   end
 end
-if looked == records then ended = {} end
+if #over == {{BUCKETS}} then ended = {} end
 
 -- A sample of the oldest commands that are not acknowledged, and the admission of the oldest that has not ended.
 local function admitted_at(c) return match(c.history, '^[^\n]*\n[^\n]*\n([^\n]*)') or '' end
-local last_chunk = math.min(floor((newest - 1) / {{CHUNK}}), first_chunk + {{CHUNKS}})
+local first_open = math.max(first_chunk, whole('first-open', 2 ^ 45))
+local last_chunk = math.min(floor((newest - 1) / {{CHUNK}}), first_open + {{CHUNKS}})
 local sample, oldest, tried = {}, '', 0
-for k = first_chunk, last_chunk do
+for k = first_open, last_chunk do
   if #sample == most or tried >= records then break end
   local i = find(column_of(k), '[wahpqk]')
   while i and #sample < most and tried < records do
@@ -351,21 +355,16 @@ for k = first_chunk, last_chunk do
   end
 end
 
--- The instants of admission, first confirmed delivery, acknowledgement and end, for the newest commands that have ended.
-local times, before = {}, 0
-for k = floor((newest - 1) / {{CHUNK}}), math.max(first_chunk, floor((newest - 1) / {{CHUNK}}) - {{CHUNKS}}), -1 do
-  if #times >= {{SAMPLE}} or before >= records then break end
-  local column = column_of(k)
-  for i = #column, 1, -1 do
-    if #times >= {{SAMPLE}} or before >= records then break end
-    if find(sub(column, i, i), '[rfxc]') then
-      before = before + 1
-      local c = record_at(k * {{CHUNK}} + i)
-      if c and (tonumber(c.until_ms) or 0) > now then
-        local handed = match(c.history, '\nZ[^\n]*\t(%d+)\n') or match(c.history, '\nH(%d+)') or ''
-        times[#times + 1] = admitted_at(c) .. ' ' .. handed .. ' ' .. (match(c.history, '\n[KN](%d+)') or '') .. ' ' .. c.ended_at
-      end
-    end
+-- The instants of admission, first confirmed delivery, acknowledgement and end, for the commands that ended last.
+local times, is_timed = {}, {}
+for _, ref in ipairs(read('LRANGE', P .. 'ended', 0, 2 * {{SAMPLE}} - 1) or {}) do
+  if #times == {{SAMPLE}} then break end
+  local c = record_of(ref)
+  local seq = c and tonumber(c.seq)
+  if seq and not is_timed[seq] and find(state_at(seq), '[rfxc]') and (tonumber(c.until_ms) or 0) > now then
+    is_timed[seq] = true
+    local handed = match(c.history, '\nZ[^\n]*\t(%d+)\n') or match(c.history, '\nH(%d+)') or ''
+    times[#times + 1] = admitted_at(c) .. ' ' .. handed .. ' ' .. (match(c.history, '\n[KN](%d+)') or '') .. ' ' .. c.ended_at
   end
 end
 return { foreign, open, is_known and overdue or {}, attached, deadline and string.format('%d', deadline) or '', sample, ended, reasons, oldest, times }

@@ -27,7 +27,11 @@ local function name_keys(P)
   K.counts = P .. 'counts'
   K.due = P .. 'due'
   K.due_of = P .. 'due:'
+  K.ended = P .. 'ended'
+  K.expiring = P .. 'expiring'
+  K.expiring_of = P .. 'expiring:'
   K.first_chunk = P .. 'first-chunk'
+  K.first_open = P .. 'first-open'
   K.held = P .. 'held'
   K.inbox_of = P .. 'inbox:'
   K.kept_at = P .. 'kept-at'
@@ -54,26 +58,29 @@ end
 
 -- The run: its time in ms, the calling incarnation and its node, and the limits.
 local now, now_text, me, node
-local retention, kept_max, tracked_max, held_max
+local retention, retention_step, kept_max, tracked_max, held_max
 -- Caches: state columns by chunk, waiters by mailbox, leases by incarnation.
 local columns, waiters, leases
 -- Admissions of this run. `last` is the number before the first of them, `added` is how many; the tables are lists to append.
 local last, last_stamp, added, refs, states, lists, due, mail, deadlines
 -- Changes of counters by name, and cached values.
-local counts, reasons, scopes, scope_now, new_scopes, held, held_now, tracked
+local counts, reasons, expiring, scopes, scope_now, new_scopes, held, held_now, tracked
 -- Mailboxes in which a slot may have become free, and mailboxes whose waiter must be saved.
 local touched, dirty
 -- Messages to other incarnations, messages to the calling one, reservations to release in other shards, and event counts.
 local messages, own, by_message, released, counted
 local now_micros, open_numbers
+-- References of the commands that this run ends.
+local ended_refs
 local number, ended, rejected, has_expired, changed, now_stored, has_own_messages, failure
 
 local function begin_run()
   columns, waiters, leases = {}, {}, {}
   last, last_stamp, added, refs, states, lists, due, mail, deadlines = nil, nil, 0, {}, {}, {}, {}, {}, {}
-  counts, reasons, scopes, scope_now, new_scopes, held, held_now, tracked = {}, {}, {}, {}, {}, {}, {}, nil
+  counts, reasons, expiring, scopes, scope_now, new_scopes, held, held_now, tracked = {}, {}, {}, {}, {}, {}, {}, {}, nil
   touched, dirty = {}, {}
   messages, own, by_message, released, counted = {}, {}, false, {}, {}
+  ended_refs = {}
   number, ended, rejected, has_expired, changed, failure = 0, 0, 0, false, false, ''
 end
 

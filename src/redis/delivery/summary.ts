@@ -4,7 +4,6 @@ import {
   LATENCY_SAMPLE,
   type LegacyReason,
   NO_LEGACY,
-  NO_REASON,
   TerminalState,
 } from '../../contract/delivery.js'
 import { AGE_SAMPLE, latencyOf, reportedTimes, type StepTimes } from '../../contract/delivery-rules.js'
@@ -107,7 +106,7 @@ const MAILBOXES_MAX = 5_000
 
 // `open`: commands without a recorded end, by state in the order w, a, h, p, q, k. `overdue`: those of them past their deadline;
 // empty if there are too many to count. `attached`: commands in boxes of clients that are attached to a node with a live lease;
-// -1 if unknown. `ended`: by state in the order r, f, x, c, j; empty if too many records are past their retention.
+// -1 if unknown. `ended`: by state in the order r, f, x, c, j; empty if records of too many instants are past their retention.
 const SHARD = defineReadScript(
   {
     args: ['at', 'max_records', 'max_mailboxes', 'max_sample'],
@@ -115,12 +114,12 @@ const SHARD = defineReadScript(
       CHUNK,
       BUCKET: BUCKET_MS,
       RECORD_BYTES: RECORD_TEXT_BYTES,
-      NO_REASON,
       SAMPLE: LATENCY_SAMPLE,
-      // Maximum number of bucket entries, buckets and chunks to read. Of most entries only the state is read.
+      // Maximum number of entries of past deadlines, of instants with expired records or deadlines, and of chunks with open
+      // commands to read.
       ENTRIES: 50_000,
       BUCKETS: 400,
-      CHUNKS: 4_096,
+      CHUNKS: 32,
     },
     answer: ([open, overdue, attached, deadline, sample, ended, reasons, oldest, times]) => ({
       open: listOf(open).map((n) => count(n)),

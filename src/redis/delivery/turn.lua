@@ -44,10 +44,28 @@ end
 local function write_reasons()
   for name, by in pairs(reasons) do
     if by ~= 0 then
-      if call('HEXISTS', K.reasons, name) == 0 and (by < 0 or call('HLEN', K.reasons) >= {{REASONS_MAX}}) then name = 'other' end
-      if call('HINCRBY', K.reasons, name, text(by)) <= 0 then call('HDEL', K.reasons, name) end
+      local n = call('HINCRBY', K.reasons, name, text(by))
+      local is_other = n < 0 or n == by and call('HLEN', K.reasons) > {{REASONS_MAX}}
+      if n <= 0 or is_other then call('HDEL', K.reasons, name) end
+      if is_other and call('HINCRBY', K.reasons, 'other', text(n)) <= 0 then call('HDEL', K.reasons, 'other') end
     end
   end
+end
+
+local function write_expiring()
+  for name, by in pairs(expiring) do
+    local until_ms, field = match(name, '^(%d+) (.*)$')
+    if until_ms and by ~= 0 then
+      local n = call('HINCRBY', K.expiring_of .. until_ms, field, text(by))
+      if n <= 0 then call('HDEL', K.expiring_of .. until_ms, field) end
+      if by > 0 and n == by then call('ZADD', K.expiring, until_ms, until_ms) end
+    end
+  end
+end
+
+-- Lists the commands that ended last, newest first.
+local function write_ended()
+  if ended > 0 and call('LPUSH', K.ended, unpack(ended_refs)) > 2 * {{SAMPLE}} then call('LTRIM', K.ended, '0', '{{SAMPLE}}') end
 end
 
 local function save_waiters()
@@ -86,6 +104,8 @@ local function end_run()
   part(flush_due)
   part(write_counters, K.counts, counts, true)
   part(write_reasons)
+  part(write_expiring)
+  part(write_ended)
   part(write_counters, K.scopes, scopes, true)
   part(write_counters, K.held, held)
   part(save_waiters)
@@ -105,6 +125,7 @@ local function turn(keys, args)
   now = tonumber(frozen) or stored_now
   now_text, now_stored = text(now), time[1] .. '.' .. time[2]
   tracked_max, held_max, retention, kept_max = tonumber(tracked_text), tonumber(held_text), tonumber(retention_text), tonumber(kept_text)
+  retention_step = max(1, min(floor(retention / 64), {{RETENTION_STEP}}))
   now_micros = time[1] * 1000000 + time[2]
   begin_run()
   local batch, at, answers = args[2], 1, {}

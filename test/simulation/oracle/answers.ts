@@ -46,6 +46,29 @@ function judgeCalls({ body, from, to, by, violate, path }: Asked): void {
   }
 }
 
+const sumOf = (counts: Any): number => Object.values<number>(counts).reduce((sum, n) => sum + n, 0)
+
+/** The counts of the summary are from one moment, even in a store that lost writes: their sums agree. */
+function judgeSums({ by_state, by_reason, waits_for, tracked_commands }: Any, violate: Violate): void {
+  if (by_state === null || by_reason === null || waits_for === null) return
+  const { waiting, attempted, acknowledged, ...ended } = by_state
+  const open = waiting + attempted + acknowledged
+  const isAgreed =
+    open === sumOf(waits_for) && open === tracked_commands + waits_for.expiry && sumOf(ended) === sumOf(by_reason)
+  if (!isAgreed) violate('counts_disagree', JSON.stringify({ by_state, by_reason, waits_for, tracked_commands }))
+}
+
+/** Nothing is deleted in the time of a run, so each recorded end is counted. */
+function judgeEnded({ by_state, by_reason, waits_for }: Any, commands: Operation[][], from: number, violate: Violate) {
+  if (by_state === null || by_reason === null || waits_for === null) {
+    violate('counts_unknown', JSON.stringify({ by_state, by_reason, waits_for }))
+    return
+  }
+  const { waiting, attempted, acknowledged, ...ended } = by_state
+  const least = commands.filter((own) => own.some((one) => isEnding(one) && isYes(one) && one.ret < from)).length
+  if (sumOf(ended) < least) violate('ended_too_few', `${sumOf(ended)}, not ${least}`)
+}
+
 function judgeCommands({ body, from, to, path, history, operations, by, violate }: Asked): void {
   const commands = groupBy(
     operations.filter(({ command_id }) => command_id),
@@ -79,6 +102,7 @@ function judgeCommands({ body, from, to, path, history, operations, by, violate 
   const { tracked_commands: tracked, due_commands: due } = body
   if (tracked < least || tracked > most) violate('tracked_wrong', `${tracked}, not from ${least} to ${most}`)
   if (due > tracked) violate('due_too_many', JSON.stringify(body))
+  judgeEnded(body, [...commands.values()], from, violate)
 }
 
 function judgeStatus({
@@ -214,6 +238,7 @@ export function judgeAnswer(answer: Answer, history: History, violate: Violate):
       violate('diagnostics_unavailable', `${answer.path} ${status} ${JSON.stringify(body)}`)
     return
   }
+  if (path === '/delivery/summary') judgeSums(body, violate)
   if (history.losses.length > 0 || history.hasClockSteps || history.wasFull) return
   const { operations } = history
   const by = (what: string) => operations.filter((one) => one.what === what)

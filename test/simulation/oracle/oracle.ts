@@ -93,7 +93,7 @@ const KEPT = [
   /^emptied/,
   /^history:/,
   /^spilled:/,
-  /^delivery:(leases|order|scope-seq|told|inbox|counts|kept-at|first-chunk)/,
+  /^delivery:(leases|order|scope-seq|told|inbox|counts|kept-at|first-chunk|first-open)/,
   /^nodes:/,
   /^dedup:(held|counts)$/,
 ]
