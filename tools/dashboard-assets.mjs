@@ -117,7 +117,7 @@ async function script() {
   const { code } = await minify(text, {
     module: true,
     ecma: 2020,
-    compress: { passes: 6, pure_getters: true, unsafe_arrows: true, unsafe: true, inline: 2 },
+    compress: { passes: 4, pure_getters: true, unsafe_arrows: true, unsafe: true, inline: 2 },
     // Some are names of the browser's too, which the page does not use.
     mangle: {
       properties: { regex: new RegExp(`^(?:${OURS.join('|')})$`), builtins: true, reserved: ['isArray', 'isNaN'] },
