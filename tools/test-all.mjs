@@ -71,13 +71,13 @@ const command =
   () =>
     run(line[0], line.slice(1))
 
-/** Runs tests; each counts as one check. Three workers, because other checks run at the same time. */
+/** Runs tests; each counts as one check. */
 async function tests(args, env) {
   const folder = await mkdtemp(join(tmpdir(), 'relayscope-tests-'))
   const file = join(folder, 'report.json')
   const reports = ['--reporter=json', `--outputFile.json=${file}`]
   try {
-    const { ok, all } = await run('npx', ['vitest', 'run', '--maxWorkers=3', ...reports, ...args], env)
+    const { ok, all } = await run('npx', ['vitest', 'run', ...reports, ...args], env)
     const text = await readFile(file, 'utf8').catch(() => null)
     if (text === null) return { ok: false, all }
     const { passed, failed, skipped, failures } = countTests(JSON.parse(text))
