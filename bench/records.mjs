@@ -98,8 +98,8 @@ export async function createHost(size, { isInRedis }) {
   const together = isInRedis ? 50 : 1
   for (let i = 0; i < size; i += together)
     await Promise.all(Array.from({ length: Math.min(together, size - i) }, (_, n) => add(i + n)))
-  const composition = at ? redisComposition(at) : memoryComposition(facilities)
-  const router = createDiagnosticsRouter({ ...composition, auth: namedAuth, onError: null })
+  const composition = at ? redisComposition({ ...at, commandTimeoutMs: 60_000 }) : memoryComposition(facilities)
+  const router = createDiagnosticsRouter({ ...composition, auth: namedAuth, onError: null, deadlineMs: 60_000 })
   async function close() {
     await facilities.close()
     await redis?.close()

@@ -37,6 +37,7 @@ const BENCHES = [
     needs: ['redis-server'],
     seconds: 240,
   },
+  { name: 'operators', node: ['--expose-gc'], needs: ['redis-server'], seconds: 180 },
   { name: 'write-path', seconds: 60 },
   { name: 'metrics', seconds: 60 },
   { name: 'burst', args: ['128', '250'], long: [], seconds: 60 },
