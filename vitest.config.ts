@@ -22,7 +22,7 @@ const FULL = [
   'test/metrics/{bridge,prometheus}.test.ts',
   'test/package/**/*.test.ts',
   'test/plugs/{bullmq,examples,playwright}.test.ts',
-  'test/redis/{beyond-bounds,beyond-bounds-kept,failover,hostile-numbers,hostile-writers,observer-example,route-replies}.test.ts',
+  'test/redis/{beyond-bounds,beyond-bounds-kept,failover,hostile-numbers,hostile-writers,observer-example,route-replies,scope}.test.ts',
   'test/simulation/defects.test.ts',
   'test/dashboard/{accessible,demo,filters,hostile,idle,incident,key,keys,live,live-host,live-host-redis,narrowed,pictures,words}.test.ts',
   'test/views/large-worlds.test.ts',
