@@ -65,11 +65,11 @@ async function shortenScripts() {
   }
 }
 
-/** Removes the comment about the file, which no editor shows, and most of the indentation. */
+/** Removes the comment about the file, which no editor shows, and the indentation. */
 const shortened = (text) =>
   text
     .replace(/^\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n(?=import |export \{|export \*|export type \{)/, '')
-    .replace(/^ +(\*)?/gm, (_, star) => (star ? ' *' : ' '))
+    .replace(/^ +/gm, '')
 
 /** Emits the declarations that the public ones lead to, one file for each source file that has some. */
 async function buildDeclarations() {
@@ -80,11 +80,7 @@ async function buildDeclarations() {
   const files = readdirSync(DIST, { recursive: true }).filter((name) => name.endsWith('.d.ts'))
   const texts = new Map(files.map((file) => [file, readFileSync(join(DIST, file), 'utf8')]))
   const entries = Object.keys(FACES).map((name) => `${name}.d.ts`)
-  const declarations = await withHoverTexts(
-    ROOT,
-    publicDeclarations(texts, entries),
-    Object.values(FACES).map((path) => path.replace('src/', '')),
-  )
+  const declarations = await withHoverTexts(ROOT, publicDeclarations(texts, entries), texts, entries)
   for (const file of files) {
     const text = declarations.get(file)
     if (text === undefined) rmSync(join(DIST, file))

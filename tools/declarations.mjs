@@ -132,3 +132,15 @@ export function publicDeclarations(texts, entries) {
   const remaining = [...files].filter(([, { kept }]) => kept.size > 0)
   return new Map(remaining.map(([file, read]) => [file, textOf(read)]))
 }
+
+/** The names that `entries` export. `texts` are declarations by file. */
+export function publicNames(texts, entries) {
+  const names = new Set()
+  const add = (file) => {
+    const { declared, origins, stars } = readFile(file, texts.get(file))
+    for (const name of [...declared.keys(), ...origins.keys()]) names.add(name)
+    for (const { from } of stars) add(from)
+  }
+  for (const entry of entries) add(entry)
+  return names
+}

@@ -1,16 +1,19 @@
 /**
  * Puts the descriptions of schemas into the declarations, so that an editor shows them for the fields of inputs, options
- * and records. A field that has a comment in its declaration keeps it; otherwise it gets the comment from the source that
- * declares it, or else the `.describe()` of its schema.
+ * and records. A field that has a comment in its declaration keeps it; otherwise it gets the `.describe()` of its schema,
+ * or else the comment of the field that it was copied from.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
 import ts from 'typescript'
+import { publicNames } from './declarations.mjs'
 import { esbuildLua } from './lua.mjs'
 
 const SCHEMA = /\bZodObject</
+
+const sourceOf = (file) => file.replace(/\.d\.ts$/, '.ts')
 
 /** Loads the source files, with one copy of each schema. */
 async function loadSources(root, files) {
@@ -27,7 +30,7 @@ async function loadSources(root, files) {
       packages: 'external',
       outdir,
       plugins: [esbuildLua],
-      define: { RELAYSCOPE_VERSION: '""', DASHBOARD_SCRIPT: '""', DASHBOARD_STYLE: '""' },
+      define: { RELAYSCOPE_VERSION: '""', RELAYSCOPE_DASHBOARD_SCRIPT: '""', RELAYSCOPE_DASHBOARD_STYLE: '""' },
       logLevel: 'error',
     })
     const loaded = new Map()
@@ -60,69 +63,73 @@ function literalsIn(node) {
   return []
 }
 
-const commentOf = (symbol, checker) => {
-  const text = ts.displayPartsToString(symbol.getDocumentationComment(checker))
-  const tags = symbol
-    .getJsDocTags(checker)
-    .map(({ name, text: parts }) => `@${name} ${ts.displayPartsToString(parts)}`.trim())
-  return [text, ...tags].filter((part) => part !== '').join(' ')
+/** Text of the comment of a member, with its tags, as its declaration has it; `undefined` without one. */
+function commentOf(member) {
+  const comment = ts.getJSDocCommentsAndTags(member).at(-1)
+  const parts = [comment, ...(comment?.tags ?? [])].map((part) => {
+    const tag = part?.tagName ? `@${part.tagName.text} ` : ''
+    return tag + (ts.getTextOfJSDocComment(part?.comment) ?? '')
+  })
+  return parts.join(' ').trim() || undefined
 }
 
-/** Returns `texts`, declarations by file, with a comment for each field of a public schema. `entries` are the public files. */
-export async function withHoverTexts(root, texts, entries) {
-  const files = [...texts].filter(([, text]) => SCHEMA.test(text)).map(([file]) => file.replace(/\.d\.ts$/, '.ts'))
-  const loaded = await loadSources(root, files)
-  const { config } = ts.readConfigFile(join(root, 'tsconfig.json'), ts.sys.readFile)
-  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, root)
-  const sources = [...files, ...entries].map((file) => join(root, 'src', file))
-  const program = ts.createProgram(sources, { ...options, noEmit: true, skipLibCheck: true })
-  const checker = program.getTypeChecker()
-  const exportsOf = (file) => {
-    const module = checker.getSymbolAtLocation(program.getSourceFile(join(root, 'src', file)))
-    return module ? checker.getExportsOfModule(module) : []
-  }
-  const publicNames = new Set(entries.flatMap((file) => exportsOf(file).map(({ name }) => name)))
+/**
+ * Returns `declarations`, texts by file, with a comment for each field of a public schema. `all` has the declarations of
+ * internal modules too, for the comments of fields that several schemas share. `entries` are the public files.
+ */
+export async function withHoverTexts(root, declarations, all, entries) {
+  const sources = new Map([...all].filter(([, text]) => SCHEMA.test(text)))
+  const loaded = await loadSources(root, [...sources.keys()].map(sourceOf))
+  const names = publicNames(declarations, entries)
 
-  /** Comments of the fields of the schema `name`, from the source. */
-  function sourceComments(file, name) {
-    const symbol = exportsOf(file).find((one) => one.name === name)
-    const shape = symbol && checker.getTypeOfSymbol(symbol).getProperty('shape')
-    const fields = shape ? checker.getTypeOfSymbol(shape).getProperties() : []
-    return new Map(fields.map((field) => [field.name, commentOf(field, checker)]))
-  }
-
-  const described = new Map(texts)
-  for (const file of files) {
-    const declared = file.replace(/\.ts$/, '.d.ts')
-    const text = texts.get(declared)
-    const source = ts.createSourceFile(declared, text, ts.ScriptTarget.Latest, true)
-    const insertions = []
-    const visit = (literal, schema, comments) => {
+  /** Calls `visit` with each field of the schemas that `text`, the declarations in `file`, declares. */
+  function eachField(file, text, visit) {
+    const visitLiteral = (literal, schema, isPublic) => {
       const { shape } = unwrap(schema)
       for (const member of literal.members) {
         if (!ts.isPropertySignature(member)) continue
-        const name = member.name.text
-        const field = shape?.[name]
-        if (ts.getJSDocCommentsAndTags(member).length === 0) {
-          const comment = comments?.get(name) || unwrap(field).description
-          if (comment) insertions.push([member.getStart(), `/** ${comment.replaceAll('*/', '* /')} */\n`])
-        }
-        for (const inner of literalsIn(member.type)) visit(inner, field)
+        const field = shape?.[member.name.text]
+        visit(member, field, isPublic)
+        for (const inner of literalsIn(member.type)) visitLiteral(inner, field, isPublic)
       }
     }
-    for (const statement of source.statements) {
+    for (const statement of ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true).statements) {
       if (!ts.isVariableStatement(statement)) continue
       for (const { name, type } of statement.declarationList.declarations) {
-        const schema = publicNames.has(name.text) ? loaded.get(file)[name.text] : undefined
-        const literals = schema?._zod ? literalsIn(type) : []
-        const comments = literals.length > 0 ? sourceComments(file, name.text) : undefined
-        for (const literal of literals) visit(literal, schema, comments)
+        const schema = loaded.get(sourceOf(file))[name.text]
+        if (!schema?._zod) continue
+        for (const literal of literalsIn(type)) visitLiteral(literal, schema, names.has(name.text))
       }
     }
+  }
+
+  const comments = new Map()
+  for (const [file, text] of sources)
+    eachField(file, text, (member, field) => {
+      const comment = commentOf(member)
+      if (field && comment) comments.set(field, new Set(comments.get(field)).add(comment))
+    })
+
+  /** The comment of a field that another schema declares and has no description. */
+  function sharedComment(file, name, field) {
+    const [comment, other] = comments.get(field) ?? []
+    if (other) throw new Error(`${file}: ${name} needs a comment or a description: other schemas differ in theirs`)
+    return comment
+  }
+
+  const described = new Map(declarations)
+  for (const [file, text] of declarations) {
+    if (!sources.has(file)) continue
+    const insertions = []
+    eachField(file, text, (member, field, isPublic) => {
+      if (!isPublic || commentOf(member)) return
+      const comment = unwrap(field).description ?? sharedComment(file, member.name.text, field)
+      if (comment) insertions.push([member.getStart(), `/** ${comment.replaceAll('*/', '* /')} */\n`])
+    })
     let result = text
     for (const [at, comment] of insertions.sort(([a], [b]) => b - a))
       result = result.slice(0, at) + comment + result.slice(at)
-    described.set(declared, result)
+    described.set(file, result)
   }
   return described
 }

@@ -1,8 +1,10 @@
 /** The types as one strict consumer's compiler reads them; `tools/type-matrix.mjs` goes through all of them in CI. */
-import { cp, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { publicDeclarations } from '../../tools/declarations.mjs'
+import { withHoverTexts } from '../../tools/hover.mjs'
 import { createConsumer, ROOT, runIn } from './consumer.js'
 
 const TSC = join(ROOT, 'node_modules/.bin/tsc')
@@ -62,4 +64,48 @@ export declare const open: () => Shown;
     ['all.d.ts', "export * from './shared.js';\n"],
     ['shared.d.ts', 'export interface Shared {\n}\n'],
   ])
+})
+
+describe('the fields of a public schema', () => {
+  let root: string
+  const source = `import * as z from 'zod'
+export const First = z.object({ own: z.string(), told: z.string().describe('Told.'), inner: z.object({ deep: z.any() }) })
+export const Second = z.object({ copied: First.shape.own })
+export const Public = z.object({ ...First.shape, ...Second.shape })
+`
+  const first =
+    '{\n/** Own. @default 1 */ own: z.ZodString; told: z.ZodString; inner: z.ZodObject<{\n/** Deep. */ deep: z.ZodAny }> }'
+  const copied = 'own: z.ZodString; told: z.ZodString; inner: z.ZodObject<{ deep: z.ZodAny }>; copied: z.ZodString'
+  const declare = (second: string) => `export declare const First: z.ZodObject<${first}>;
+export declare const Second: z.ZodObject<{
+${second} copied: z.ZodString }>;
+export declare const Public: z.ZodObject<{ ${copied} }>;
+`
+  async function describedBy(second: string) {
+    const texts = new Map([
+      ['schemas.d.ts', declare(second)],
+      ['index.d.ts', "export { Public } from './schemas.js';\n"],
+    ])
+    return (await withHoverTexts(root, texts, texts, ['index.d.ts'])).get('schemas.d.ts')
+  }
+
+  beforeAll(async () => {
+    root = await mkdtemp(join(tmpdir(), 'relayscope-hover-'))
+    for (const folder of ['src', 'dist']) await mkdir(join(root, folder))
+    await symlink(join(ROOT, 'node_modules'), join(root, 'node_modules'))
+    await writeFile(join(root, 'src/schemas.ts'), source)
+  })
+  afterAll(() => rm(root, { recursive: true }))
+
+  it('get their description, or else the comment of the field that they were copied from', async () => {
+    const described = copied
+      .replace(/own|copied/g, '/** Own. @default 1 */\n$&')
+      .replace('told', '/** Told. */\ntold')
+      .replace('deep', '/** Deep. */\ndeep')
+    expect(await describedBy('')).toBe(declare('').replace(copied, described))
+  })
+
+  it('end the build if the comments to copy differ', async () => {
+    await expect(describedBy('/** Other. */')).rejects.toThrow('schemas.d.ts: own needs a comment or a description')
+  })
 })
