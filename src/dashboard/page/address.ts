@@ -1,5 +1,5 @@
 /** The address bar as the page's state: below `#` stands a path and query of the router, spelled as the router has them. */
-import { useLayoutEffect, useState } from './preact-hooks.js'
+import { useLayoutEffect, useState } from 'preact/hooks'
 
 export interface Address {
   /** Undecoded, as it is asked for: `/users/ada/summary`. */

@@ -1,8 +1,8 @@
 /** What a part of the page knows of its questions, and when it is drawn again: only when it would show something else. */
 
+import { useLayoutEffect, useState } from 'preact/hooks'
 import { type Answer, followPulse, isOld, queryState, subscribe, unavailableReason } from './answers.js'
 import { updateAges } from './parts/value.js'
-import { useLayoutEffect, useState } from './preact-hooks.js'
 import { clock } from './words.js'
 
 // Effects of layout, all of them: the others wait for a frame to be drawn, and what is asked later is answered later.

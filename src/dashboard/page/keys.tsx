@@ -1,10 +1,10 @@
 /** Everything by keys: what each does, and the page that lists them. */
 import type { JSX } from 'preact'
+import { useLayoutEffect } from 'preact/hooks'
 import { addressOf, hrefOf } from './address.js'
 import { unavailableReason } from './answers.js'
 import { PAGES, pageForPath } from './pages.js'
 import { copyText } from './parts/copy.js'
-import { useLayoutEffect } from './preact-hooks.js'
 
 const OTHERS: readonly (readonly [string, string])[] = [
   ['/', 'search for any id; Ctrl K too'],

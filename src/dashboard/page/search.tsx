@@ -1,12 +1,12 @@
 /** One field for any id: the tab's recent records, the pages, and what the router finds. */
 import type { JSX } from 'preact'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { SearchResult } from '../../views/search.js'
 import { addressOf, hrefOf, pathWithQuery } from './address.js'
 import { offers, unavailableReason } from './answers.js'
 import { useAnswer } from './hooks.js'
 import { PAGES, pageForPath } from './pages.js'
 import { Text } from './parts/text.js'
-import { useLayoutEffect, useRef, useState } from './preact-hooks.js'
 import { spacedName } from './words.js'
 
 interface Hit {

@@ -1,7 +1,7 @@
 /** Connects and ends per minute of the last hour. Minutes without data are only marked as such. */
 import type { JSX } from 'preact'
+import { useMemo } from 'preact/hooks'
 import type { ChurnMinute } from '../../../contract/connections.js'
-import { useMemo } from '../preact-hooks.js'
 import { countOf, spacedName, timeOf } from '../words.js'
 
 // How numbers of very different size stand side by side: the root of each where one is far above the others.

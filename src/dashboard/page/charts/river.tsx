@@ -1,7 +1,7 @@
 /** Commands of the last hour, minute by minute: admitted above, open in the middle by where they stand, ended below. */
 import type { JSX } from 'preact'
+import { useMemo, useState } from 'preact/hooks'
 import type { DeliveryMinute } from '../../../contract/delivery-summary.js'
-import { useMemo, useState } from '../preact-hooks.js'
 import { zoneName } from '../preferences.js'
 import { countOf, timeOf } from '../words.js'
 import { type Scale, scaleOf } from './churn.js'

@@ -1,6 +1,6 @@
 /** Taking something along: an id, a link, the question for a terminal, the answer as JSON. */
 import type { JSX } from 'preact'
-import { useState } from '../preact-hooks.js'
+import { useState } from 'preact/hooks'
 
 const SHOWN_MS = 1_500
 

@@ -1,9 +1,9 @@
 /** The filters of a list: each a field that writes into the address, so that a link is the view. */
 import type { JSX } from 'preact'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { ClientType } from '../../../contract/connections.js'
 import type { Ownership } from '../../../contract/contexts.js'
 import { type Address, hrefOf } from '../address.js'
-import { useLayoutEffect, useRef } from '../preact-hooks.js'
 import { spacedName } from '../words.js'
 
 /** A filter of a route: of any text, or one of its words. */

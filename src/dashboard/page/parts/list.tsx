@@ -1,9 +1,9 @@
 /** A list of the router as a page: its filters, how far it can be believed, its rows, and the way on. */
 import type { ComponentChildren, JSX } from 'preact'
+import { useMemo, useState } from 'preact/hooks'
 import type { Completeness } from '../../../contract/capabilities.js'
 import { type Address, hrefOf, pathWithQuery } from '../address.js'
 import { useAnswer } from '../hooks.js'
-import { useMemo, useState } from '../preact-hooks.js'
 import { isFollowing, setFollowing } from '../preferences.js'
 import { countOf, spacedName } from '../words.js'
 import { Card } from './card.js'

@@ -1,11 +1,11 @@
 /** How far an answer can be believed: since when it is so, of how much it speaks, and why there is none. */
 import type { ComponentChildren, JSX } from 'preact'
+import { useState } from 'preact/hooks'
 import type { Completeness } from '../../../contract/capabilities.js'
 import { hrefOf } from '../address.js'
 import { isOld, NOT_SCOPABLE, pulse, queryState, unavailableReason } from '../answers.js'
 import type { Problem } from '../fetch-route.js'
 import { type useAnswer, useLook } from '../hooks.js'
-import { useState } from '../preact-hooks.js'
 import { countOf, spacedName, timeOf } from '../words.js'
 
 interface ProblemNoteProps {

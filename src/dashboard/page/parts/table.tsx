@@ -1,6 +1,6 @@
 /** A real table of records; a row is drawn again only when its record is another one. */
 import { Component, type ComponentChildren, type JSX } from 'preact'
-import { useLayoutEffect, useState } from '../preact-hooks.js'
+import { useLayoutEffect, useState } from 'preact/hooks'
 import { zoneName } from '../preferences.js'
 import { labelOf } from '../words.js'
 import { Field } from './field.js'
