@@ -84,9 +84,7 @@ export const Connection = z
     node_id: z
       .string()
       .nullable()
-      .describe(
-        'The node that holds the connection; `null` in a single-node deployment, whose node of delivery is called `local`.',
-      ),
+      .describe('The node that holds the connection; `null` in a single-node deployment (delivery: `local`).'),
     status: ConnectionStatus.describe('Whether it is connected, according to its last heartbeat.'),
     connected_at: Timestamp.describe('When it was registered.'),
     last_seen_at: Timestamp.describe('Time of its last heartbeat.'),

@@ -256,7 +256,7 @@ export const DeliverySummary = z
       'Unacknowledged commands whose next attempt is now or earlier and whose client is not attached. `null` if not known: then `due_commands` may include them.',
     ),
     oldest_deadline_at: Timestamp.nullable().describe(
-      'The earliest deadline that is still ahead; `null` for none, or if not known. In a store, to within 250 ms if more than 100 commands are due at that time.',
+      'The earliest deadline ahead; `null` for none or if unknown. In a store up to 250 ms late.',
     ),
     oldest_queued_age_ms: Count.nullable().describe(
       'How long the oldest command of the sample has been queued, in ms; `null` for none.',

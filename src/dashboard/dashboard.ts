@@ -77,7 +77,7 @@ async function decompress(gzip: Bytes): Promise<Bytes> {
 }
 
 /**
- * Makes brotli from gzip: a tenth less on the wire, for 0.1 s of another thread once a process. In the package both would take
+ * Makes brotli from gzip: less on the wire, for 0.1 s of another thread once a process. In the package both would take
  * twice the room. Runtimes without `node:zlib` keep to gzip.
  */
 function createBrotli(gzip: Bytes): () => Bytes | null {
