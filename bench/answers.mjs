@@ -66,7 +66,7 @@ async function reportCommands(host, size) {
     const found = await commandsOf(host, path)
     counts.set(path, found)
     const what = `commands of ${routeOf(path)}, ${size} records in Redis`
-    report([{ what, goal: null, found, unit: '', better: 'lower' }])
+    report([{ what, goal: null, found, unit: '', better: 'lower', isDetail: true }])
   }
   return counts
 }
@@ -76,8 +76,10 @@ async function measure(place, [least, ...greater], isInRedis) {
   const small = await createHost(least, { isInRedis })
   await checkContents(small, `${least} in ${place}`)
   const fewest = isInRedis && (await reportCommands(small, least))
-  const costs = (path, size, found) =>
-    report([{ what: `${routeOf(path)}, ${size} records in ${place}`, goal: null, found, unit: 'µs', better: 'lower' }])
+  const costs = (path, size, found) => {
+    const what = `${routeOf(path)}, ${size} records in ${place}`
+    report([{ what, goal: null, found, unit: 'µs', better: 'lower', isDetail: size === least }])
+  }
   const growths = new Map()
   for (const size of greater) {
     const large = await createHost(size, { isInRedis })

@@ -86,7 +86,7 @@ async function measure(place) {
       better,
     },
     { what: `${said}: slowest answer`, goal: null, found: of(together, 'slowest'), unit: 'ms', better },
-    { what: 'the delay, one after the other', goal: null, found: of(alone, 'longest'), unit: 'ms', better },
+    { what: `the delay in ${place}, one after the other`, goal: null, found: of(alone, 'longest'), unit: 'ms', better },
   ])
   await host.close()
 }

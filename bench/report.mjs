@@ -15,6 +15,7 @@ export const CHECKED = '@checked '
  * @property {number | null} goal `null` if there is no goal: the figure is reported but not judged.
  * @property {string} unit `×` for a ratio to a peer of the same run.
  * @property {'lower' | 'higher'} better
+ * @property {boolean} [isDetail] Whether `docs/benchmarks.md` leaves it out. @default false
  */
 
 /** A figure as it is shown. */
