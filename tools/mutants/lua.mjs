@@ -68,7 +68,7 @@ export const MUTANTS = [
       "  add(expiring, until_ms .. ' ' .. state .. ' ' .. reason, by)\n",
       '',
     ],
-    ['a command that expired long ago is deleted at once', 'if tonumber(c.until_ms) <= now then', 'if false then'],
+    ['a command that expired long ago is deleted at once', 'if tonumber(c.until_ms) <= now then c', 'if false then c'],
     ['readers skip chunks without open commands', 'if first_open ~= from then', 'if false then'],
   ]),
   ...weaken('src/redis/delivery/pass.lua', 'test/redis/delivery-lists.test.ts', [
