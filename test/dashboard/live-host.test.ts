@@ -59,6 +59,9 @@ inChromium('the viewer of the live host', (open) => {
     const fresh = tab.locator('.top .fresh')
     await tab.getByText('all sources answer').waitFor()
     await fresh.getByText('live').first().waitFor()
+    // What has not loaded yet cannot be old.
+    await tab.locator('main .commands b').first().waitFor()
+    await expect.poll(() => tab.locator('main .state', { hasText: 'loading' }).count()).toBe(0)
     host.child.kill('SIGSTOP')
     await fresh.getByText('no answer for').first().waitFor()
     await tab.locator('main.late .old').first().waitFor()

@@ -132,7 +132,9 @@ describeRedis('the live host on a shared store', () => {
         const isTask = command.client_id === 'console-3' && command.command_id.startsWith('count-')
         const status = isTask ? await statusOf(command) : undefined
         const { attempts, acknowledgement, terminal } = status ?? {}
-        if (attempts?.last_node_id === 'a' && acknowledgement?.state === 'none' && !terminal) return command
+        // A first attempt: one whose last attempt was under way would end with the node.
+        const isFirst = attempts?.count === 1 && attempts.last_node_id === 'a'
+        if (isFirst && acknowledgement?.state === 'none' && !terminal) return command
       }
       return undefined
     })
