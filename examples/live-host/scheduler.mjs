@@ -10,9 +10,11 @@ import { delay } from './client/relay-client.mjs'
 const DOCUMENTS = new URL('../../docs/', import.meta.url)
 const TICK_MS = 2_000
 const DEADLINE_MS = 10_000
+// Long enough for another node to notice that one is gone, and to deliver what it had.
+const TASK_DEADLINE_MS = 20_000
 const WATCH_MS = 8_000
-// By then a command has ended, and the task's owner has noticed.
-const ORPHAN_MS = 2 * DEADLINE_MS
+// By then a task's command has ended, and the task's owner has noticed.
+const ORPHAN_MS = 25_000
 // Every so many ticks: an action that no client knows.
 const UNKNOWN_EVERY = 5
 // A document travels in a body of at most 64 KiB.
@@ -43,7 +45,7 @@ export function startScheduler({ facilities, connector, clients, signal }) {
     const command = { user_id, client_id, command_id: task_id }
     const payload = { task_id, context_id, document, text }
     assignments.set(context_id, command)
-    await dispatcher.dispatch({ ...command, action: 'count_words', payload, deadline_ms: DEADLINE_MS })
+    await dispatcher.dispatch({ ...command, action: 'count_words', payload, deadline_ms: TASK_DEADLINE_MS })
   }
 
   /** A task is released when its command has come to its end, whichever that was. */
