@@ -151,7 +151,9 @@ describe('the registries in memory', () => {
     expect(told).toBe(3)
     await flushPromises()
     const wrong = new Error('secret of the hook')
-    expect(heard.mock.calls.map((call) => call.at(-1))).toEqual([wrong, wrong, wrong])
+    // A test that ran before in this process may still be heard.
+    const own = heard.mock.calls.map((call) => call.at(-1)).filter((error) => error.message === wrong.message)
+    expect(own).toEqual([wrong, wrong, wrong])
   })
 
   it('forget a session an hour after it has ended', async () => {
