@@ -13,6 +13,7 @@ import { join } from 'node:path'
 import { Queue, Worker } from 'bullmq'
 import { Redis } from 'ioredis'
 import { createRedisCommandDispatcher } from 'relayscope/redis'
+import { limit } from './delivery-limit.mjs'
 import { check, report } from './report.mjs'
 
 const COMMANDS = Number(process.argv[2] ?? 1_000)
@@ -114,12 +115,31 @@ const bullmq = (life) => async (connection, count, together) => {
   await queue.close()
 }
 
+/** The same evidence by the fewest calls of the store. */
+const byHand = (life) => async (connection, count, together) => {
+  let left = 0
+  let done = () => {}
+  const heard = { onStart() {}, onEnd: () => --left === 0 && done() }
+  const given = { connection, prefix: 'by-hand:', clientOf: client, payload: PAYLOAD }
+  const { add } = await limit(given, life ? heard : {})
+  for (let n = 0; n < count; n += together) {
+    left = together
+    const ended = new Promise((resolve) => {
+      done = resolve
+    })
+    await Promise.all(Array.from({ length: together }, (_, i) => add(n + i)))
+    if (life) await ended
+  }
+}
+
 const KINDS = {
   'admitted: BullMQ': bullmq(false),
   'admitted: as it is': relayscope('none'),
+  'admitted: by the fewest calls': byHand(false),
   'to its end: BullMQ': bullmq(true),
   'to its end, acknowledged by its result': relayscope('joined'),
   'to its end, acknowledged apart': relayscope('apart'),
+  'to its end: by the fewest calls': byHand(true),
 }
 
 for (const together of [1, TOGETHER]) {
