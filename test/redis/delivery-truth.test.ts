@@ -4,6 +4,7 @@ import type { Command } from '../../src/contract/delivery-dispatch.js'
 import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
 import { noopAuth } from '../../src/http/auth.js'
 import { memoryComposition } from '../../src/memory/composition/inspectors.js'
+import { createConnectionRegistry } from '../../src/memory/connections/facility.js'
 import { createCommandDispatcher } from '../../src/memory/delivery/facility.js'
 import { redisComposition } from '../../src/redis/composition/inspectors.js'
 import { createRedisCommandDispatcher } from '../../src/redis/delivery/facility.js'
@@ -16,7 +17,7 @@ import { get, type Router } from './router.js'
 const SETTINGS = { nodeId: 'node', capacity: 6, ackTimeoutMs: 5_000 }
 const IDS = ['c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7', 'c8', 'r1', 'r2', 'none']
 /** Fields that may differ between the compositions, by the contract. */
-const DECLARED = ['deployment_id', 'mode', 'node_id', 'last_node_id', 'mailbox_listener_alive']
+const DECLARED = ['examined', 'deployment_id', 'mode', 'node_id', 'last_node_id', 'mailbox_listener_alive']
 
 /** Takes commands through every possible outcome. */
 async function live(dispatcher: TestedDispatcher, clock: Clock): Promise<void> {
@@ -87,14 +88,16 @@ function strip(value: unknown): unknown {
   )
 }
 
-/** Reads the status of each command, and the filtered lists. */
+/** Reads the status of each command, why it has not ended, and the filtered lists. */
 async function readCommands(router: Router) {
   const statuses = []
   for (const id of IDS)
-    for (const client_id of ['tab', 'phone']) {
-      const { status, body } = await get(router, `/delivery/status?user_id=ada&client_id=${client_id}&command_id=${id}`)
-      statuses.push([id, client_id, status, status === 200 ? strip(body) : body.code])
-    }
+    for (const client_id of ['tab', 'phone'])
+      for (const route of ['status', 'why']) {
+        const asked = new URLSearchParams({ user_id: 'ada', client_id, command_id: id })
+        const { status, body } = await get(router, `/delivery/${route}?${asked}`)
+        statuses.push([route, id, client_id, status, status === 200 ? strip(body) : body.code])
+      }
   const lists = []
   for (const filter of FILTERS) lists.push([filter, await walkAll(router, '/delivery/commands', filter)])
   return { statuses, lists }
@@ -127,7 +130,9 @@ describeStores('the delivery routes', (_kind, place) => {
         await dispatcher.reconcile()
         // A node writes its heartbeat a moment after a change. Listing the nodes waits for the first one.
         await dispatcher.inspector.listNodes({ limit: 1, cursor: null }, { signal: new AbortController().signal })
-        const composition = store === 'memory' ? memoryComposition({ dispatcher }) : redisComposition(where)
+        const connections = createConnectionRegistry({ now: clock.now })
+        const composition =
+          store === 'memory' ? memoryComposition({ connections, dispatcher }) : redisComposition(where)
         const router = createDiagnosticsRouter({ ...composition, auth: noopAuth(), now: clock.now })
         const now = await readAll(router)
         await dispatcher.close()
