@@ -52,21 +52,27 @@ export function familiesOf({ needs, alsoReads = [] }: DiagnosticsRoute): FamilyN
 }
 
 /**
- * The combined version of the sources; `null` if one has none, or not in time. The same version means the same response
- * to the same request.
+ * The sources of a route whose versions together are that of its responses; `null` if one has none.
  *
  * @param isWatched Whether a remote store may be read for it.
  */
-function versionWithin(
-  deadline: Deadline,
-  families: readonly FamilyName[],
+export function versionedSources(
+  { route, families }: Pick<RequestedRoute, 'route' | 'families'>,
   inspectors: Present,
-  ctx: InspectionContext,
   isWatched: boolean,
-): Awaitable<string | null> {
+): readonly Versioned[] | null {
   const sources = families.flatMap((name) => (inspectors[name] ? [inspectors[name] as Versioned] : []))
-  if (sources.length === 0) return null
-  if (!sources.every(({ version, remoteVersion }) => version && (isWatched || !remoteVersion))) return null
+  const isVersioned = sources.every(({ version, remoteVersion }) => version && (isWatched || !remoteVersion))
+  return !route.unversioned && isVersioned && sources.length > 0 ? sources : null
+}
+
+/** The combined version of `sources`; `null` if unknown, or not in time. The same one means the same response. */
+export function versionWithin(
+  deadline: Deadline,
+  sources: readonly Versioned[] | null,
+  ctx: InspectionContext,
+): Awaitable<string | null> {
+  if (sources === null) return null
   const versions = sources.map((source) => versionOf(source, ctx))
   // Synchronous versions are not awaited: the deadline would create a signal and a timer.
   if (!versions.some(isPromise)) return joined(versions)
@@ -125,6 +131,12 @@ export function requestedRoutes(limits: ResolvedOptions['limits']): readonly Pla
   return routes
 }
 
+/** The name of the inspector that a route reads first. */
+export function sourceOf({ route }: Pick<RequestedRoute, 'route'>): string | undefined {
+  const [need] = route.needs
+  return need && CAPABILITIES.inspectorOf(need)
+}
+
 /** A parsed request: its parameters, what its caller may see, and its deadline. */
 interface CheckedRequest {
   params: Record<string, string>
@@ -135,8 +147,8 @@ interface CheckedRequest {
 
 /** A request that can be run. */
 export interface Question {
-  /** The version of the sources, or `null` if unknown. @param isWatched Whether a remote store may be read for it. */
-  version(isWatched: boolean): Awaitable<string | null>
+  /** The version of the sources, without reading a remote store; `null` if unknown. */
+  version(): Awaitable<string | null>
   answer(): Promise<RequestOutcome>
 }
 
@@ -160,8 +172,7 @@ export function createQuestions({
     reportError: ReportError,
   ): Question => {
     const { inspectors, service, users } = accessScope
-    const [need] = asked.route.needs
-    const source = need && CAPABILITIES.inspectorOf(need)
+    const source = sourceOf(asked)
     const ctx = createInspectionContext(deadline, inspectionLimits, (error) => reportError(error, source))
     const view = {
       ctx,
@@ -174,8 +185,7 @@ export function createQuestions({
       },
     }
     return {
-      version: (isWatched) =>
-        asked.route.unversioned ? null : versionWithin(deadline, asked.families, inspectors, ctx, isWatched),
+      version: () => versionWithin(deadline, versionedSources(asked, inspectors, false), ctx),
       answer: () => read(asked as never, inspectors, { params, given, deployment, users, deadline }, view),
     }
   }

@@ -256,7 +256,7 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
         return jsonReply(200, visit.answer.encoded.text)
       }
       const named = request.headers.get('if-none-match')
-      const version = await put.version(false)
+      const version = await put.version()
       const known = version === null ? null : tagOfVersion(compared, version)
       if (known !== null && isNamed(named, known)) return notModified(known)
       visit.answer = await put.answer()

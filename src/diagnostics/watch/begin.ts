@@ -3,13 +3,22 @@
  * changed.
  */
 import { Deadline } from '../../async/deadline.js'
-import type { Awaitable } from '../../contract/page.js'
+import type { Awaitable, InspectionLimits } from '../../contract/page.js'
 import { isWhole } from '../../http/etag.js'
 import { readQuery } from '../../http/read.js'
 import type { HttpReply } from '../../http/respond.js'
 import type { AccessScope } from '../authorization.js'
 import type { ErrorPlace } from '../hooks.js'
-import type { createQuestions, PlacedRoute, Question, RequestedRoute } from '../question.js'
+import {
+  createInspectionContext,
+  type createQuestions,
+  type PlacedRoute,
+  type Question,
+  type RequestedRoute,
+  sourceOf,
+  versionedSources,
+  versionWithin,
+} from '../question.js'
 import { createWatches, type FoundView, type OpenView, type Watcher } from './watches.js'
 
 // Reads a view for its watchers: each time as a request of its own, with its own deadline and limits.
@@ -20,6 +29,7 @@ const NO_CLIENT = { signal: new AbortController().signal }
 interface OpenViewOptions<P> {
   question: ReturnType<typeof createQuestions>
   deadlineMs: number
+  limits: InspectionLimits
   now(): number
   accessScopeFor(
     principal: P,
@@ -33,6 +43,7 @@ interface OpenViewOptions<P> {
 /** @returns a function that opens a view for a watcher. It throws if the watcher has no access. */
 function createOpenView<P>(options: OpenViewOptions<P>) {
   const { question, deadlineMs, now, accessScopeFor, reportError } = options
+  const limits = Object.freeze({ examined: options.limits.examined })
   return async (
     { route: asked, params, given }: FoundView<RequestedRoute>,
     { request, principal }: Watcher<P>,
@@ -56,6 +67,9 @@ function createOpenView<P>(options: OpenViewOptions<P>) {
         failed()
         reportError(error, place(source))
       })
+    // Found once: in most seconds a watch does nothing but compare their versions.
+    const sources = versionedSources(asked, accessScope.inspectors, true)
+    const reportSkipped = (error: unknown) => reportError(error, place(sourceOf(asked)))
     return {
       scope: JSON.stringify(accessScope.users ?? null),
       compared: route.compared,
@@ -74,7 +88,8 @@ function createOpenView<P>(options: OpenViewOptions<P>) {
       },
       version() {
         const deadline = new Deadline(deadlineMs, NO_CLIENT)
-        const version = put(deadline).version(true)
+        const ctx = createInspectionContext(deadline, limits, reportSkipped)
+        const version = versionWithin(deadline, sources, ctx)
         if (version instanceof Promise) return version.finally(() => deadline.clear())
         deadline.clear()
         return version

@@ -11,6 +11,8 @@ import { type Change, changeOf, type ListSnapshot, readingOf } from './rows.js'
 
 /** The shortest interval between two readings of one view. */
 const READ_MS = 1_000
+/** A reading that costs less counts as free. */
+const LEAST_MS = 0.05
 /** Reader time of one principal, and of all together, in each interval. */
 const PRINCIPAL_MS = 250
 const TOTAL_MS = 500
@@ -87,6 +89,7 @@ export function createPace(now: () => number): Pace {
       computedAt = Number.NEGATIVE_INFINITY
     },
     intervalOf({ costMs, principals }) {
+      if (costMs === 0) return READ_MS
       if (now() - computedAt >= READ_MS) compute()
       const share = Math.max(...Array.from(principals.keys(), (name) => shares.get(name) ?? Number.POSITIVE_INFINITY))
       return READ_MS * Math.max(1, costMs / principals.size / share)
@@ -233,19 +236,24 @@ export class ViewReader {
   #wait(): void {
     const ms = Math.min(this.#dueIn, WAIT_MS)
     this.#dueIn -= ms
-    this.#timer = unref(setTimeout(() => void this.#wake(), ms))
+    this.#timer = unref(setTimeout(() => this.#wake(), ms))
   }
 
-  async #wake(): Promise<void> {
+  #wake(): void {
     if (this.#dueIn > 0) {
       // Nothing was read: `sync` keeps its `observed_at` and contains how long to wait.
       for (const listener of this.#listeners) listener.unchanged(this)
-      return this.#wait()
+      this.#wait()
+      return
     }
     const timer = this.#timer
-    await this.#tick()
-    // Another timer means that all listeners left meanwhile, and a new one came.
-    if (this.#timer === timer && this.#listeners.size > 0) this.#schedule()
+    const next = () => {
+      // Another timer means that all listeners left meanwhile, and a new one came.
+      if (this.#timer === timer && this.#listeners.size > 0) this.#schedule()
+    }
+    const read = this.#tick()
+    if (read) void read.then(next)
+    else next()
   }
 
   /** The current state, for watchers that have none. */
@@ -309,7 +317,8 @@ export class ViewReader {
   }
 
   #costs(ms: number): void {
-    this.#costMs = this.#costMs !== null && ms < this.#costMs ? (this.#costMs + ms) / 2 : ms
+    const cost = this.#costMs !== null && ms < this.#costMs ? (this.#costMs + ms) / 2 : ms
+    this.#costMs = cost < LEAST_MS ? 0 : cost
   }
 
   /** Reads the view unless the latest read succeeded, so that a new watcher is never sent an outdated state. */
@@ -318,12 +327,13 @@ export class ViewReader {
   }
 
   /** A version at hand that is the one before costs no promise: a second in which nothing happens is to cost nothing. */
-  #tick(): Awaitable<void> {
+  #tick(): Promise<void> | undefined {
     if (this.#looking) return
     const version = this.#reading && this.#view.version()
     if (typeof version === 'string' && version === this.#sourceVersion) {
       this.#costs(0)
-      return this.#unchanged()
+      this.#unchanged()
+      return
     }
     return this.detect(version).catch(() => {})
   }
