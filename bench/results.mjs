@@ -57,22 +57,22 @@ export const HEAD = ['benchmark', 'what', 'goal', 'median', 'range', 'verdict']
 
 /** A Markdown table; `isAligned` for one that is read as text. */
 export function tableOf(head, rows, { isAligned = false } = {}) {
-  const widths = head.map((_, i) => (isAligned ? Math.max(...[head, ...rows].map((row) => row[i].length)) : 1))
+  const widths = head.map((_, i) => (isAligned ? Math.max(...[head, ...rows].map((row) => row[i].length)) : 0))
   const line = (row) => `| ${row.map((cell, i) => cell.padEnd(widths[i])).join(' | ')} |`
   return [line(head), `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`, ...rows.map(line)].join('\n')
 }
 
-/** The rows of one benchmark in the docs: its checks are one row, and only a missed goal is marked. */
+/** The rows of one benchmark in the docs: its checks are one row, which names it, and only a missed goal is marked. */
 function documentRowsOf(name, result, note) {
   const answers = result.checked.reduce((sum, { count }) => sum + count, 0)
   const figures = rowsOf(name, { ...result, found: result.found.filter(({ isDetail }) => !isDetail), checked: [] }).map(
     ([, what, goal, median, range, verdict]) => [
-      name,
+      '',
       what,
       goal,
       verdict === 'met' || verdict === '–' ? median : `${median} ${verdict}`,
       range,
-      note,
+      '',
     ],
   )
   return [[name, 'answers that were checked', '–', answers.toLocaleString('en'), '–', note], ...figures]
