@@ -278,3 +278,37 @@ inChromium('a page on which nothing changes', (open) => {
     expect(await page.evaluate('[drawn, ticked]')).toEqual([[], 0])
   })
 })
+
+inChromium('findings that come and go', (open) => {
+  it.each([
+    { width: 1_280, height: 800 },
+    { width: 390, height: 844 },
+  ])('keep their place until the reader asks for the new ones, at $width px', async (viewport) => {
+    const world = healthyWorld()
+    const contexts = [...(world.contexts ?? [])]
+    const working = contexts.find(({ context_id }) => context_id === 'ctx-4')
+    const lose = (n: number) =>
+      void contexts.push({ ...working, context_id: `of-${n}`, client_id: `gone-${n}` } as never)
+    for (const n of [1, 2, 3]) lose(n)
+    const host = await startViewedOnce({ ...world, contexts })
+    const page = await open(`${host.page}#${VIEWS.findings}`, { key: KEY, viewport })
+    await page.addInitScript(WATCH_SHIFTS)
+    await page.reload()
+    await settle(page)
+    const isShown = (text: string) => page.locator('.found', { hasText: text })
+    await isShown('gone-3').waitFor()
+    for (let n = 4; n <= 9; n++) lose(n)
+    contexts.splice(
+      contexts.findIndex(({ context_id }) => context_id === 'of-1'),
+      1,
+    )
+    await page.getByRole('button', { name: 'show 6 new' }).waitFor()
+    await isShown('gone-1').filter({ hasText: 'No longer so.' }).waitFor()
+    expect(await page.locator('.found').count()).toBe(3)
+    expect(await page.evaluate<number>('globalThis.shifts')).toBeLessThan(0.02)
+    await page.keyboard.press('n')
+    await isShown('gone-9').waitFor()
+    expect(await page.locator('.found').count()).toBe(8)
+    expect(await isShown('gone-1').count()).toBe(0)
+  })
+})

@@ -167,7 +167,7 @@ function useHeld<T>(path: string | null, items: readonly T[], keyOf: (row: T) =>
 }
 
 /** How many rows wait, and the choice not to let them wait. Its place is kept while there are none. */
-function News({ count, take }: { count: number; take: () => void }): JSX.Element {
+export function News({ count, take }: { count: number; take: () => void }): JSX.Element {
   const toggle = () => {
     setFollowing(!isFollowing())
     take()
@@ -204,7 +204,7 @@ export function ListPage<T>({ view, address }: { view: ListView<T>; address: Add
         {isReady && <News {...held} />}
       </PageHead>
       {value && (
-        <div class={isOld ? 'old' : ''}>
+        <div class={isOld ? 'place old' : 'place'}>
           <Table label={title} rows={shown} look={view} isTall empty={<Text value={noneOf(title, address)} />} />
         </div>
       )}

@@ -6,8 +6,10 @@ import { labelOf } from '../words.js'
 import { Field } from './field.js'
 import { Hint } from './value.js'
 
-/** A field by its name, or what is made of several. */
-export type Column<T> = (keyof T & string) | { readonly head: string; cell(row: T): ComponentChildren }
+/** A field by its name, or what is made of several. With a `width` (CSS), it does not move others when what it says changes. */
+export type Column<T> =
+  | (keyof T & string)
+  | { readonly head: string; readonly width?: string; cell(row: T): ComponentChildren }
 
 export const headOf = <T,>(column: Column<T>) => (typeof column === 'string' ? column : column.head)
 
@@ -84,7 +86,12 @@ export function Table<T>({ label, rows, look, isTall, empty }: TableProps<T>): J
         <thead>
           <tr>
             {columns.map((column) => (
-              <th key={headOf(column)} scope="col" class={isNumber(rows[0] as object, column) ? 'n' : undefined}>
+              <th
+                key={headOf(column)}
+                scope="col"
+                class={isNumber(rows[0] as object, column) ? 'n' : undefined}
+                style={{ minWidth: typeof column === 'object' ? column.width : undefined }}
+              >
                 <Hint name={labelOf(headOf(column))} />
               </th>
             ))}

@@ -79,8 +79,8 @@ export const COMMANDS: ListView<DeliveryCommand> = {
   markOf: ({ overdue, terminal }) => (overdue ? 'bad' : terminal ? 'past' : ''),
   columns: [
     'command_id',
-    { head: 'state', cell: stateOf },
-    { head: 'because', cell: reasonOf },
+    { head: 'state', width: '13ch', cell: stateOf },
+    { head: 'because', width: '26ch', cell: reasonOf },
     'action',
     'user_id',
     'client_id',

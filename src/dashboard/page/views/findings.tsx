@@ -1,13 +1,15 @@
 /** Findings: what contradicts what, by kind, with the evidence of each side by side. */
 import type { JSX } from 'preact'
+import { useMemo, useState } from 'preact/hooks'
 import type { Evidence, Finding, FindingPage, FindingSummary } from '../../../views/findings/finding.js'
 import { type Address, hrefOf, pathWithQuery } from '../address.js'
 import { useAnswer, useTick } from '../hooks.js'
 import { Field, Fields } from '../parts/field.js'
 import { choice } from '../parts/filters.js'
-import { PageHead, Pager } from '../parts/list.js'
+import { News, PageHead, Pager } from '../parts/list.js'
 import { Help } from '../parts/state.js'
 import { Time } from '../parts/value.js'
+import { isFollowing } from '../preferences.js'
 import { countOf, spacedName } from '../words.js'
 import { groupFindings, isSettled, oldestOf } from './needs.js'
 
@@ -32,12 +34,24 @@ const Subject = ({ subject }: { subject: Finding['subject'] }): JSX.Element => (
   </span>
 )
 
+interface ItemProps {
+  finding: Finding
+  isOpen: boolean
+  isGone: boolean
+}
+
 /** One finding with its subject and its evidence, which is open if there is a single finding. */
-const FindingItem = ({ finding, isOpen }: { finding: Finding; isOpen: boolean }): JSX.Element => (
-  <article class="found">
+const FindingItem = ({ finding, isOpen, isGone }: ItemProps): JSX.Element => (
+  <article class={isGone ? 'found old' : 'found'}>
     <Subject subject={finding.subject} />
     <span class="when">
-      {finding.since ? <Time at={finding.since} age="full" /> : <span class="dim">Start unknown.</span>}
+      {isGone ? (
+        'No longer so.'
+      ) : finding.since ? (
+        <Time at={finding.since} age="full" />
+      ) : (
+        <span class="dim">Start unknown.</span>
+      )}
     </span>
     <details open={isOpen}>
       <summary>Evidence</summary>
@@ -50,8 +64,15 @@ const FindingItem = ({ finding, isOpen }: { finding: Finding; isOpen: boolean })
   </article>
 )
 
+interface GroupProps {
+  kind: string
+  findings: readonly Finding[]
+  total: string
+  isGone(finding: Finding): boolean
+}
+
 /** All findings of one kind: what it means stands once, above them. */
-function Group({ kind, findings, total }: { kind: string; findings: readonly Finding[]; total: string }) {
+function Group({ kind, findings, total, isGone }: GroupProps): JSX.Element {
   const [{ means, does_not_mean, help }] = findings as [Finding]
   const oldest = oldestOf(findings)
   const isNew = oldest !== null && !isSettled(oldest)
@@ -71,7 +92,12 @@ function Group({ kind, findings, total }: { kind: string; findings: readonly Fin
         {does_not_mean} <Help file={help} />
       </p>
       {findings.map((finding) => (
-        <FindingItem key={finding.finding_id} finding={finding} isOpen={findings.length === 1} />
+        <FindingItem
+          key={finding.finding_id}
+          finding={finding}
+          isOpen={findings.length === 1}
+          isGone={isGone(finding)}
+        />
       ))}
     </section>
   )
@@ -89,9 +115,30 @@ const HEAD = {
   about: 'Contradictions between sources, and what is overdue by their own clocks.',
 }
 
+/** The findings that were there when the page was opened, as they are now; one that is gone keeps its place, and new ones wait. */
+function useKept(path: string | null, items: readonly Finding[]) {
+  const redraw = useState({})[1]
+  const kept = useMemo(() => new Map<string, Finding>(), [path])
+  if (isFollowing()) kept.clear()
+  const isFirst = kept.size === 0
+  for (const finding of items) if (isFirst || kept.has(finding.finding_id)) kept.set(finding.finding_id, finding)
+  const ids = new Set(items.map(({ finding_id }) => finding_id))
+  const take = () => {
+    kept.clear()
+    redraw({})
+  }
+  return {
+    shown: [...kept.values()],
+    isGone: ({ finding_id }: Finding) => !ids.has(finding_id),
+    count: items.filter(({ finding_id }) => !kept.has(finding_id)).length,
+    take,
+  }
+}
+
 export function FindingsPage({ address }: { address: Address }): JSX.Element {
   const answer = useAnswer<FindingPage>(pathWithQuery(address.path, address.query), true)
   const { value, isOld } = answer
+  const { shown, isGone, ...held } = useKept(answer.path, value?.items ?? [])
   const summary = useAnswer<FindingSummary>('/findings/summary')
   const { kinds = [], not_looked_for = [] } = summary.value ?? {}
   const filters = [choice('kind', [...kinds.map(({ kind }) => kind), ...not_looked_for])]
@@ -103,15 +150,23 @@ export function FindingsPage({ address }: { address: Address }): JSX.Element {
   }
   return (
     <>
-      <PageHead {...HEAD} filters={filters} address={address} answer={answer} />
+      <PageHead {...HEAD} filters={filters} address={address} answer={answer}>
+        <News {...held} />
+      </PageHead>
       {value && (
         <div class={isOld ? 'old' : ''}>
-          {value.items.length === 0 && <NoFindings {...value} />}
+          {shown.length === 0 && <NoFindings {...value} />}
           {value.not_looked_for.length > 0 && (
             <p class="dim">This deployment cannot show: {value.not_looked_for.map(spacedName).join(', ')}.</p>
           )}
-          {[...groupFindings(value.items)].map(([kind, findings]) => (
-            <Group key={kind} kind={kind} findings={findings} total={totalOf(kind, findings.length)} />
+          {[...groupFindings(shown)].map(([kind, findings]) => (
+            <Group
+              key={kind}
+              kind={kind}
+              findings={findings}
+              total={totalOf(kind, findings.filter((finding) => !isGone(finding)).length)}
+              isGone={isGone}
+            />
           ))}
         </div>
       )}

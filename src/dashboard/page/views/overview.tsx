@@ -76,7 +76,6 @@ const Numbers = ({ value }: { value: DeliverySummary }): JSX.Element => {
       </div>
       <p>
         <b>{countOf(value.tracked_commands)}</b> <Hint name="in delivery" />
-        {oldest_open_age_ms !== null && `, the oldest for ${durationText(oldest_open_age_ms)}`}
         {waitsOf(value)}, <b>{countOf(value.due_commands)}</b> <Hint name="due" />
         {latency && latency.total.p95_ms !== null && (
           <>
@@ -89,6 +88,8 @@ const Numbers = ({ value }: { value: DeliverySummary }): JSX.Element => {
             ; legacy stream {countOf(value.legacy_stream_depth)}, pending {countOf(value.legacy_pending_depth)}
           </span>
         )}
+        {/* Last, because its width changes with each answer. */}
+        {oldest_open_age_ms !== null && `; the oldest in delivery for ${durationText(oldest_open_age_ms)}`}
       </p>
     </>
   )
