@@ -60,6 +60,13 @@ inChromium('the words of the dashboard', (open) => {
     }
   })
 
+  it('lead from the reasons of the last disconnects to their connections', async () => {
+    const page = await open(`${host.page}#/`, { key: KEY })
+    await page.locator('.card', { hasText: 'Connected clients' }).getByRole('link', { name: '1 client closed' }).click()
+    await page.getByRole('heading', { name: 'Connections' }).waitFor()
+    expect(await page.getByLabel('ended reason').inputValue()).toBe('client_closed')
+  })
+
   it('show other commands of the same action', async () => {
     const page = await open(`${host.page}#${commandAt('cmd-tried')}`, { key: KEY })
     const same = page.locator('.card', { has: page.getByRole('heading', { name: 'Same action' }) })

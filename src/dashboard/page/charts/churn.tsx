@@ -48,7 +48,7 @@ export function recentChurn(items: readonly ChurnMinute[], until: string, minute
   for (const item of recent)
     for (const [reason, count] of Object.entries(item.ended)) ended[reason] = (ended[reason] ?? 0) + count
   const opened = recent.reduce((total, item) => total + item.opened, 0)
-  return { change: opened - sum(ended), gone: saidOf(ended) }
+  return { change: opened - sum(ended), gone: Object.entries(ended) }
 }
 
 export function Churn({ items, until }: { items: readonly ChurnMinute[]; until: string }): JSX.Element {

@@ -141,7 +141,18 @@ function Connections(): JSX.Element {
                 </small>
               )}
             </p>
-            {recent && recent.gone !== '' && <p class="dim">gone: {recent.gone}</p>}
+            {recent && recent.gone.length > 0 && (
+              <ul class="inline">
+                <li class="dim">gone</li>
+                {recent.gone.map(([reason, count]) => (
+                  <li key={reason}>
+                    <a href={hrefOf('/connections', { ended_reason: reason })}>
+                      {countOf(count)} {spacedName(reason)}
+                    </a>
+                  </li>
+                ))}
+              </ul>
+            )}
             {of_silent_nodes !== null && of_silent_nodes > 0 && (
               <p class="bad">{countOf(of_silent_nodes)} of them on silent nodes: they may be disconnected</p>
             )}
