@@ -13,7 +13,8 @@ import { describe, it } from 'vitest'
 import type { RedisClient } from '../../src/redis/store/client.js'
 
 const run = promisify(execFile)
-const BINARY = 'redis-server'
+/** `REDIS_SERVER` names another program, such as that of Valkey. */
+const BINARY = process.env.REDIS_SERVER ?? 'redis-server'
 
 /** Functions that stop running servers. */
 const running = new Set<() => void>()
