@@ -34,9 +34,11 @@ export async function startRedis() {
   const server = spawn('redis-server', given, { stdio: 'ignore' })
   process.on('exit', () => server.kill('SIGKILL'))
   // Tries again until the server is up.
-  const client = createClient({ url: `redis://127.0.0.1:${port}` }).on('error', () => {})
+  const url = `redis://127.0.0.1:${port}`
+  const client = createClient({ url }).on('error', () => {})
   await client.connect()
   return {
+    url,
     client,
     /** CPU ms that the store has taken. */
     async cpuMs() {

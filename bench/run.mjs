@@ -25,7 +25,7 @@ const BENCHES = [
   { name: 'adapters', seconds: 120 },
   { name: 'bus', node: ['--expose-gc'], seconds: 60 },
   { name: 'sse', args: ['relayscope'], long: [], needs: ['gcc'], seconds: 150 },
-  { name: 'storm', args: ['2000'], long: [], seconds: 60 },
+  { name: 'storm', seconds: 180 },
   { name: 'unasked', seconds: 60 },
   { name: 'memory-pages', node: ['--expose-gc'], args: ['1000', '100000'], long: [], seconds: 40 },
   { name: 'questions', node: ['--expose-gc'], args: ['1000', '10000'], long: [], seconds: 240 },
@@ -45,6 +45,7 @@ const BENCHES = [
   { name: 'redis-delivery', args: ['2000'], long: [], needs: ['redis-server'], seconds: 120 },
   { name: 'store-instructions', args: ['250'], long: [], needs: ['redis-server', 'valgrind'], seconds: 240 },
   { name: 'scaling', node: ['--expose-gc'], args: ['10000'], long: [], needs: ['redis-server'], seconds: 120 },
+  { name: 'deployment', node: ['--expose-gc'], needs: ['redis-server'], seconds: 120 },
   { name: 'plugs', needs: ['redis-server'], seconds: 120 },
   { name: 'dashboard', needs: ['chromium'], seconds: 240 },
 ]

@@ -8,7 +8,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { Redis } from 'ioredis'
 import { createCooperativeSiteEventBus } from 'relayscope/cooperative-site'
-import { createConnectionRegistry } from 'relayscope/memory'
+import { createCommandDispatcher, createConnectionRegistry, createContextRegistry } from 'relayscope/memory'
 import { createRedisCommandDispatcher, createRedisFacilities, redisComposition } from 'relayscope/redis'
 import { check, report } from './report.mjs'
 
@@ -118,6 +118,28 @@ async function ofMemory() {
   tell('a page of 50 in memory, by connections', sizes, column(costs, 1), 'node µs')
 }
 
+const context = (i) => ({ context_id: `ctx-${i}`, user_id: `user-${i % 100}`, client_id: 'c', client_type: 'web' })
+
+/** Memory of one process: contexts, and commands that wait and have ended. */
+async function ofOtherRecords() {
+  const contexts = createContextRegistry()
+  const most = { maxTracked: LARGEST, maxTrackedPerUser: LARGEST, capacity: LARGEST, maxRetained: LARGEST }
+  const dispatcher = createCommandDispatcher({ deadlineMs: 3_600_000, ...most })
+  const count = LARGEST / 10
+  const bytesOf = async (what, act) => {
+    const before = heap()
+    for (let i = 0; i < count; i++) await act(i)
+    tellBytes(what, (heap() - before) / count)
+  }
+  await bytesOf('a context in a node', (i) => contexts.report({ ...context(i), status: 'idle' }))
+  await bytesOf('a command that waits, in a node', (i) => dispatcher.dispatch(command(i, 100)))
+  const settle = (i) => dispatcher.settle({ ...idsOf(command(i, 100)), state: 'resulted' })
+  await bytesOf('a command that has ended takes so much more, in a node', settle)
+  const { by_state } = await dispatcher.inspector.summary(ASK)
+  check('every command has ended', by_state.resulted, count, count)
+  await dispatcher.close()
+}
+
 /** A store: connections, pages of them, and contexts. */
 async function ofTables() {
   const sizes = decades(LARGEST / 10)
@@ -138,12 +160,6 @@ async function ofTables() {
     const paging = (await costOf(SAMPLE, () => registry.listConnections({}, page, ASK))).store
     if (isLast) {
       const before = await storeBytes()
-      const context = (i) => ({
-        context_id: `ctx-${i}`,
-        user_id: `user-${i % 100}`,
-        client_id: 'c',
-        client_type: 'web',
-      })
       await costOf(SAMPLE, (i) => facilities.contexts.report({ ...context(i), status: 'idle' }))
       tellBytes('a context in the store', ((await storeBytes()) - before) / SAMPLE)
     }
@@ -253,7 +269,7 @@ async function ofViewers() {
   tell('an event for one viewer, by viewers', sizes, costs, 'node µs')
 }
 
-for (const part of [ofMemory, ofTables, ofCommands, ofIdle, ofViewers]) await part()
+for (const part of [ofMemory, ofOtherRecords, ofTables, ofCommands, ofIdle, ofViewers]) await part()
 report(findings)
 client.disconnect()
 process.exit(0)
