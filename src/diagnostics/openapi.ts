@@ -128,6 +128,7 @@ function problemsOf(route: DiagnosticsRoute): ProblemCode[] {
   if (route.page === 'paged') codes.push('invalid_cursor')
   if (route.needs.length > 0) codes.push('inspector_absent', 'operation_absent')
   if (route.needs.length > 0 && !route.reportsFailures) codes.push('inspector_unavailable', 'inspector_timeout')
+  if (route.reportsFailures === 'of_some') codes.push('inspector_unavailable')
   return codes
 }
 

@@ -70,8 +70,8 @@ export interface DiagnosticsRoute extends ReadRoute<Present, RouteView> {
    * request it. If absent, they receive 403 `not_narrowable`.
    */
   scopable?: true
-  /** Whether the response itself lists failed sources, so that their failures do not fail the request. */
-  reportsFailures?: true
+  /** Whether the response itself lists failed sources, so that they do not fail the request; 'of_some': unless all failed. */
+  reportsFailures?: true | 'of_some'
   /** Optional inspectors that the response also uses, if present. */
   alsoReads?: readonly FamilyName[]
   /**

@@ -56,7 +56,7 @@ export const SEARCH_ROUTES = routeSection('search', 'What has an id in any famil
     summary: 'What has this id in any family, and which users and actions begin with it',
     needs: SEARCH_NEEDS,
     operation: 'search',
-    reportsFailures: true,
+    reportsFailures: 'of_some',
     scopable: true,
     unversioned: true,
     query: z.object({ q: Id.describe('An exact id, or the beginning of a user id or an action name.') }),

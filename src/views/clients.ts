@@ -10,7 +10,7 @@ const CLIENTS_MAX = 500
 /** Returns the instance that holds a client, or `null` if the client is not connected. */
 export type Holders = (client: ClientOfUser) => string | null
 
-const nameOf = ({ user_id, client_id }: ClientOfUser) => JSON.stringify([user_id, client_id])
+export const nameOf = ({ user_id, client_id }: ClientOfUser) => JSON.stringify([user_id, client_id])
 
 /**
  * Reads which instance holds each of `clients`. If the registry has no bulk lookup, it is read client by client within

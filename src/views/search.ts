@@ -90,6 +90,7 @@ interface LookupResult {
   hasMore?: boolean
   /** Sources that it did not search to the end. */
   cut?: readonly SourceName[]
+  hasFailed?: true
 }
 
 /** Looks for hits of one kind. */
@@ -307,6 +308,7 @@ export const SEARCH_NEEDS: readonly Capability[] = [
  * source that fails does not keep what the others find; it is named in `cut`.
  *
  * @param deadlineMs How long the whole request may take.
+ * @throws Refusal `unavailable` when every source failed.
  */
 export async function search(
   inspectors: Inspectors,
@@ -328,6 +330,8 @@ export async function search(
     if (offers(needs)) lookups.push({ kind, source, find: (given) => find(present, q, given, source) })
   }
   const done = await Promise.all(lookups.map(({ source, find }) => look(source, ms, find, view)))
+  // Nothing was read, so nothing is known: no hits would say that nothing has this id.
+  if (done.length > 0 && done.every(({ hasFailed }) => hasFailed)) throw new Refusal('unavailable')
   const cut = done.flatMap(({ cut = [] }) => cut)
   const hits = done.flatMap((found) => found.hits)
   const placeOf = ({ kind, match }: Hit) => (match === 'exact' ? 0 : 100) + HitKind.options.indexOf(kind)
@@ -354,6 +358,6 @@ async function look(
     return await runWithin(run, { ms, late: () => new Refusal('unavailable'), signal })
   } catch (error) {
     view.onError(source, error)
-    return { hits: [], cut: [source] }
+    return { hits: [], cut: [source], hasFailed: true }
   }
 }

@@ -53,7 +53,7 @@ const SENTENCES: [made: string, make: () => unknown, sentence: string][] = [
   [
     'a router with an invalid hook',
     () => router({ onAccess: 'log' }),
-    'Invalid option "onAccess": expected a function, got "log"',
+    'Invalid option "onAccess": expected a function, got a string',
   ],
   [
     'a router with an invalid error hook',
@@ -134,7 +134,7 @@ const SENTENCES: [made: string, make: () => unknown, sentence: string][] = [
   [
     'a relay with an invalid authenticator',
     () => site.createCooperativeSiteRouter({ ...relayParts, authenticateHost: given('host') }),
-    'Invalid option "authenticateHost": expected a function, got "host"',
+    'Invalid option "authenticateHost": expected a function, got a string',
   ],
   [
     'a gate without its connector',
@@ -233,6 +233,19 @@ const SENTENCES: [made: string, make: () => unknown, sentence: string][] = [
 ]
 
 describe('an option that cannot have been meant', () => {
+  it('no error shows a text where none is expected: it may be a key, or a URL with a password', () => {
+    const wrong = { auth: 'the-key', inspectors: 'the-key' }
+    for (const [name, value] of Object.entries(wrong)) {
+      const make = () => createDiagnosticsRouter({ inspectors: {}, auth: noopAuth(), [name]: value } as never)
+      expect(make).toThrow(`Invalid option "${name}": expected`)
+      expect(make).not.toThrow('the-key')
+    }
+    expect(() => createDiagnosticsRouter('the-key' as never)).toThrow(/got a string$/)
+    expect(() => createRedisFacilities({ client: 'redis://:the-key@h', deploymentId: 'd' } as never)).toThrow(
+      /got a string$/,
+    )
+  })
+
   it.each(SENTENCES)('%s is refused by name', async (_, make, sentence) => {
     const error = await (async () => make())().then(
       () => expect.unreachable(),

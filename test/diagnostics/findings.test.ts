@@ -245,6 +245,49 @@ describe('counts that disagree', () => {
   })
 })
 
+describe('a client that is recorded at a node which is silent', () => {
+  const silent = [node(), node({ node_id: 'node-2', stale: true, connection_waiters: 1 })]
+  const there = { ...desk, node_id: 'node-2' }
+  const statuses = [
+    command(),
+    command({ command_id: 'cmd-2', client_id: 'tab', attempts: confirmed, recovery: timedOut }),
+  ]
+
+  it('is not said to be connected: only the node is named', async () => {
+    const connections = [there, { ...there, client_id: 'tab', connection_id: 'conn-tab' }]
+    const { items } = await findingsOf({ connections, delivery: { statuses, nodes: silent } })
+    expect(items.map(({ kind }) => kind)).toEqual(['silent_node_holds'])
+  })
+
+  it('is connected if it is so at another node', async () => {
+    const connections = [{ ...desk, client_id: 'tab', connection_id: 'conn-tab', node_id: 'node-1' }]
+    const { items } = await findingsOf({ connections, delivery: { statuses, nodes: silent } })
+    expect(items.map(({ kind }) => kind)).toContain('command_not_acknowledged')
+  })
+})
+
+describe('since when a command is not acknowledged', () => {
+  const failedAt = (number: number, reason: string | null) => ({
+    number,
+    at: at(-60_000 + number),
+    node_id: 'node-1',
+    instance_id: 'inst-1',
+    outcome: 'timed_out' as const,
+    ended_at: at(-55_000 + number),
+    reason,
+  })
+  it.each([
+    [0, at(-54_998)],
+    [1, null],
+  ])('is the first attempt that failed, unless older ones are not listed: %i', async (omitted, since) => {
+    const items = [failedAt(1, 'lease_expired'), failedAt(2, 'ack_timeout'), failedAt(3, 'ack_timeout')]
+    const attempts = { ...confirmed, count: 3 + omitted, items, omitted }
+    const statuses = [command({ attempts, recovery: { ...timedOut, count: 3 } })]
+    const page = await findingsOf({ connections: [desk], delivery: { statuses, nodes: [node()] } })
+    expect(page.items.map((found) => found.since)).toEqual([since])
+  })
+})
+
 describe('since when a client is not connected', () => {
   const ended = connection({
     client_id: 'gone',

@@ -105,13 +105,14 @@ describe('/search', () => {
     expect((await searchFor('missing', { connections })).cut).toEqual(['registry'])
   })
 
-  it('names every source where all failed, as the error hook does', async () => {
+  it('is unavailable where every source failed, and the error hook receives each error', async () => {
     const errors: unknown[] = []
     const refuse = () => Promise.reject(new Refusal('unavailable'))
     const inspectors = { sites: { listSites: refuse, getSite: refuse } }
     const onError = (_: unknown, place: object) => errors.push(place)
-    expect(await searchFor('x', {}, { inspectors, onError })).toEqual({ hits: [], more: [], cut: ['sites'] })
-    expect(errors).toEqual([expect.objectContaining({ route: '/search', source: 'sites' })])
+    const router = createSubject({ inspectors: inspectors as never, onError })
+    expectProblem(await get(router, '/search?q=x'), 503, 'inspector_unavailable')
+    expect(errors).toContainEqual(expect.objectContaining({ route: '/search', source: 'sites' }))
   })
 
   it('does not wait for a source that hangs', async () => {

@@ -4,6 +4,7 @@ import { DeliveryCommand, DeliveryNode, DeliveryTenant, type RecoveryReason } fr
 import { addressOf, HEARTBEAT_MS } from '../../contract/delivery-rules.js'
 import { PAGE_MAX } from '../../contract/limits.js'
 import type { InspectionContext, PageQuery } from '../../contract/page.js'
+import { nameOf } from '../clients.js'
 import { createListDetector, type ScanContext } from './detector.js'
 import { holderEvidence } from './disconnected.js'
 import { type Evidence, type Finding, type FindingKind, fieldsOf, finding, requestOf } from './finding.js'
@@ -93,7 +94,38 @@ async function busyClients(scan: ScanContext): Promise<Set<string> | null> {
   }
   const { records, next } = await scan.pageWith(SOURCE, { entry: DeliveryCommand, list }, PAGE_MAX)
   if (next !== null) scan.cut.add(SOURCE)
-  return next === null ? new Set(records.map((command) => JSON.stringify([command.user_id, command.client_id]))) : null
+  return next === null ? new Set(records.filter(isForClient).map(nameOf)) : null
+}
+
+/** Clients whose connections are looked for while a node is silent: one request each. */
+const LOOKED_MAX = 20
+
+/**
+ * Which of `clients`, who are recorded as connected, are so at a node that reports: what a silent node last said of its own may
+ * be over.
+ */
+async function connectedForSure(
+  clients: readonly ClientOfUser[],
+  scan: ScanContext,
+): Promise<(client: ClientOfUser) => boolean> {
+  const list = (page: PageQuery, ctx: InspectionContext) => scan.inspectors.delivery.listNodes(page, ctx)
+  const { records } = await scan.page(SOURCE, { entry: DeliveryNode, list }, { cursor: null, limit: PAGE_MAX })
+  const silent = new Set(records.flatMap(({ node_id, stale }) => (stale ? [node_id] : [])))
+  if (silent.size === 0) return () => true
+  const distinct = [...new Map(clients.map((client) => [nameOf(client), client])).values()]
+  if (distinct.length > LOOKED_MAX) scan.cut.add('registry')
+  const sure = new Set<string>()
+  const look = async ({ user_id, client_id }: ClientOfUser) => {
+    const connections = {
+      entry: Connection,
+      list: (page: PageQuery, ctx: InspectionContext) =>
+        scan.inspectors.registry.listConnections({ user_id, client_id, status: 'connected' }, page, ctx),
+    }
+    const { records: found } = await scan.pageWith('registry', connections, 1)
+    if (found.some(({ node_id }) => node_id === null || !silent.has(node_id))) sure.add(nameOf({ user_id, client_id }))
+  }
+  await Promise.all(distinct.slice(0, LOOKED_MAX).map(look))
+  return (client) => sure.has(nameOf(client))
 }
 
 export const COMMANDS_WAITING = createListDetector<DeliveryCommand>({
@@ -107,13 +139,16 @@ export const COMMANDS_WAITING = createListDetector<DeliveryCommand>({
     if (commands.length === 0) return []
     const holderOf = await scan.holders(commands)
     const node = await latestOf(scan, ({ mailbox_listener_alive }) => mailbox_listener_alive !== false)
-    const busy = commands.some((command) => holderOf(command) !== null) ? await busyClients(scan) : null
+    const held = commands.filter((command) => holderOf(command) !== null)
+    const busy = held.length > 0 ? await busyClients(scan) : null
+    const isConnected = held.length > 0 ? await connectedForSure(held, scan) : () => false
     return commands.flatMap((command): Finding[] => {
       const { user_id, client_id, admission } = command
       const holder = holderOf(command)
       const evidence = [commandEvidence(scan, command), holderEvidence(scan, command, holder)]
       if (holder === null) return [ofCommand('command_waiting_for_nobody', command, admission.at, evidence)]
-      if (!node || !busy || busy.has(JSON.stringify([user_id, client_id])) || !hasPassed(node, admission.at)) return []
+      if (!node || !busy || busy.has(nameOf({ user_id, client_id })) || !hasPassed(node, admission.at)) return []
+      if (!isConnected(command)) return []
       return [
         ofCommand('command_waiting_though_listened', command, admission.at, [...evidence, nodeEvidence(scan, node)]),
       ]
@@ -137,9 +172,10 @@ export const COMMANDS_UNACKNOWLEDGED = createListDetector<DeliveryCommand>({
     const commands = all.filter(isForClient).filter(isUnanswered)
     if (commands.length === 0) return []
     const holderOf = await scan.holders(commands)
-    return commands.flatMap((command): Finding[] => {
+    const held = commands.filter((command) => holderOf(command) !== null)
+    const isConnected = held.length > 0 ? await connectedForSure(held, scan) : () => false
+    return held.filter(isConnected).map((command): Finding => {
       const holder = holderOf(command)
-      if (holder === null) return []
       const { attempts, acknowledgement, recovery } = command
       const seen = commandEvidence(scan, command)
       const fields = {
@@ -149,10 +185,11 @@ export const COMMANDS_UNACKNOWLEDGED = createListDetector<DeliveryCommand>({
         recoveries: recovery.count,
         recovery_reason: recovery.reason,
       }
-      // Of several timeouts, the record keeps only the latest.
-      const since = recovery.count === 1 ? recovery.last_at : null
+      // Of attempts that are no longer listed, it is not known when the first failed.
+      const failed = attempts.items.find(({ reason }) => UNANSWERED.has(reason))
+      const since = recovery.count === 1 ? recovery.last_at : attempts.omitted === 0 ? (failed?.ended_at ?? null) : null
       const evidence = [{ ...seen, fields }, holderEvidence(scan, command, holder)]
-      return [ofCommand('command_not_acknowledged', command, since, evidence)]
+      return ofCommand('command_not_acknowledged', command, since, evidence)
     })
   },
 })
