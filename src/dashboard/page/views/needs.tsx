@@ -50,6 +50,10 @@ function seenSince(keys: readonly string[], at: number): void {
 
 export const isSettled = (since: number) => clock() - since >= SETTLED_MS
 
+/** One that holds nothing needs nobody: the line below counts it. */
+const isSilentHolder = ({ stale, connection_waiters, active_drainers }: DeliveryNode) =>
+  stale && (connection_waiters !== 0 || active_drainers !== 0)
+
 interface Given {
   findings: AnswerState<FindingSummary>
   nodes: AnswerState<Listed<DeliveryNode>>
@@ -58,7 +62,7 @@ interface Given {
 
 function needsOf({ findings, nodes, sources }: Given): Need[] {
   const groups = findings.isOld ? [] : (findings.value?.kinds.filter(({ count }) => count) ?? [])
-  const silent = nodes.isOld ? [] : (nodes.value?.items.filter(({ stale }) => stale) ?? [])
+  const silent = nodes.isOld ? [] : (nodes.value?.items.filter(isSilentHolder) ?? [])
   const mute = sources.isOld ? [] : (sources.value?.items.filter(({ answered }) => !answered) ?? [])
   const keys = [
     ...groups.map(({ kind }) => kind),
@@ -78,10 +82,10 @@ function needsOf({ findings, nodes, sources }: Given): Need[] {
       detail: code ? problemName(code) : '',
       href: hrefOf('/sources'),
     })),
-    ...silent.map(({ node_id, updated_at }) => ({
+    ...silent.map(({ node_id, updated_at, connection_waiters }) => ({
       ...bySource(`node ${node_id}`, updated_at === null ? null : Date.parse(updated_at)),
       caption: `Node ${node_id} is silent`,
-      detail: 'what it holds may wait',
+      detail: connection_waiters ? `${countOf(connection_waiters)} clients are recorded there` : 'what it has may wait',
       href: hrefOf('/delivery/nodes'),
     })),
     ...groups.map(({ kind, count, exact, oldest_since, sample }) => ({
