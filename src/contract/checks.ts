@@ -66,14 +66,11 @@ export const missingOption = (name: string, expected: string): TypeError =>
   new TypeError(`Missing required ${label(name)} (${expected.replace(/^an? /, '')})`)
 
 /** What is never a text. One that is given all the same may be a key, or a URL with a password. */
-const NO_TEXT = /\(\)|\b(?:object|array|function|client|facility|Queue)\b/
+const NO_TEXT = /\(|object|array|function|client|facility/
 
 /** The error message for an invalid option. `got` is omitted for secrets. */
-export function invalidOption(name: string, expected: string, ...got: [value?: unknown]): string {
-  const isHidden = typeof got[0] === 'string' && NO_TEXT.test(expected)
-  const suffix = got.length === 0 ? '' : `, got ${isHidden ? 'a string' : shown(got[0])}`
-  return `Invalid ${label(name)}: expected ${expected}${suffix}`
-}
+export const invalidOption = (name: string, expected: string, ...got: [value?: unknown]): string =>
+  `Invalid ${label(name)}: expected ${expected}${got.map((value) => `, got ${typeof value === 'string' && NO_TEXT.test(expected) ? 'a string' : shown(value)}`)}`
 
 /** The text for the integers from `least` to `most`. */
 export const integerRange = (most: number, least: number): string =>

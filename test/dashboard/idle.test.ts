@@ -311,4 +311,21 @@ inChromium('findings that come and go', (open) => {
     expect(await page.locator('.found').count()).toBe(8)
     expect(await isShown('gone-1').count()).toBe(0)
   })
+
+  it.each([
+    { width: 1_280, height: 800 },
+    { width: 390, height: 844 },
+  ])('move nothing when the first of them come, at $width px', async (viewport) => {
+    const world = healthyWorld()
+    const contexts = [...(world.contexts ?? [])]
+    const working = contexts.find(({ context_id }) => context_id === 'ctx-4')
+    const host = await startViewedOnce({ ...world, contexts })
+    const page = await open(`${host.page}#${VIEWS.findings}`, { key: KEY, viewport })
+    await page.addInitScript(WATCH_SHIFTS)
+    await page.reload()
+    await page.getByText('every source was read to its end').waitFor()
+    for (const n of [1, 2, 3]) contexts.push({ ...working, context_id: `of-${n}`, client_id: `gone-${n}` } as never)
+    await page.locator('.found', { hasText: 'gone-3' }).waitFor()
+    expect(await page.evaluate<number>('globalThis.shifts')).toBeLessThan(0.02)
+  })
 })

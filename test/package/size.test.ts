@@ -21,7 +21,7 @@ const BOUNDS: Record<string, number> = {
   'relayscope/metrics': 57,
   // Without the SDK of the protocol, which a host installs.
   'relayscope/mcp': 46,
-  'relayscope/express': 4.1,
+  'relayscope/express': 4.2,
   'relayscope/hono': 2.7,
   'relayscope/deno': 2.7,
   'relayscope/ws': 5,

@@ -64,14 +64,25 @@ export function Excerpt<T>({ view, query, isBrief }: ExcerptProps<T>): JSX.Eleme
 
 const SIZES = ['20', '100', '500']
 
-/** Links to the next and first page, and the number of rows per page. */
+/** The page from which each later one was reached: cursors lead forward only. */
+const before = new Map<string, string>()
+
+/** Links to the other pages, and the number of rows per page. */
 export function Pager({ address: { path, query }, page }: { address: Address; page: Listed<unknown> | null }) {
   const turn = (cursor: string | null) => hrefOf(path, { ...Object.fromEntries(query), cursor })
+  const next = turn(page?.next_cursor ?? null)
+  const here = turn(query.get('cursor'))
+  if (!query.has('cursor')) before.clear()
   const size = (limit: string) => hrefOf(path, { ...Object.fromEntries(query), cursor: null, limit })
   return (
     <nav class="pager" aria-label="Pages">
       {query.has('cursor') && <a href={turn(null)}>first page</a>}
-      {page?.has_more && <a href={turn(page.next_cursor)}>next page</a>}
+      {before.has(here) && <a href={before.get(here)}>previous page</a>}
+      {page?.has_more && (
+        <a href={next} onClick={() => before.set(next, here)}>
+          next page
+        </a>
+      )}
       {(page?.has_more || query.has('limit')) && (
         <span class="dim">
           rows a page{' '}

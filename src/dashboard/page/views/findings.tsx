@@ -154,7 +154,7 @@ export function FindingsPage({ address }: { address: Address }): JSX.Element {
         <News {...held} />
       </PageHead>
       {value && (
-        <div class={isOld ? 'old' : ''}>
+        <div class={isOld ? 'place of-groups old' : 'place of-groups'}>
           {shown.length === 0 && <NoFindings {...value} />}
           {value.not_looked_for.length > 0 && (
             <p class="dim">This deployment cannot show: {value.not_looked_for.map(spacedName).join(', ')}.</p>

@@ -50,7 +50,7 @@ function seenSince(keys: readonly string[], at: number): void {
 
 export const isSettled = (since: number) => clock() - since >= SETTLED_MS
 
-/** One that holds nothing needs nobody: the line below counts it. */
+/** One that holds nothing needs no attention: the line below counts it. */
 const isSilentHolder = ({ stale, connection_waiters, active_drainers }: DeliveryNode) =>
   stale && (connection_waiters !== 0 || active_drainers !== 0)
 
