@@ -169,11 +169,17 @@ export const inputObject = <S extends z.core.$ZodShape>(shape: S): z.ZodObject<S
         : undefined,
   })
 
-/** Fields that say who a client is. A call that does not need one ignores it, so that a host can pass its record of a client. */
+/** Fields that say who a client is. */
 export const IDENTITY = ['user_id', 'client_id', 'instance_id', 'client_type', 'connection_id']
+/**
+ * Fields that a call ignores where it does not need them, so that a host can pass its record of a client: also what else the record
+ * has, if the call is about a client.
+ */
+const ignoredWith = (has: (name: string) => boolean) =>
+  has('client_id') ? [...IDENTITY, 'metadata', 'actions'] : IDENTITY
 
 /**
- * Refuses a field of `given` that is not `valid`; those of `IDENTITY` are ignored. For an object that is not copied, or
+ * Refuses a field of `given` that is not `valid`; those of `ignoredWith` are ignored. For an object that is not copied, or
  * whose fields are checked elsewhere.
  *
  * @param path Prefix of the names in errors, with a dot: `outcome.`.
@@ -181,12 +187,13 @@ export const IDENTITY = ['user_id', 'client_id', 'instance_id', 'client_type', '
  */
 export function checkFields(given: unknown, valid: readonly string[], path = ''): void {
   if (!isObject(given)) throw new Refusal('invalid_input', `${path.slice(0, -1) || 'input'}: must be an object`)
+  const ignored = ignoredWith((name) => valid.includes(name))
   for (const name of Object.keys(given as object))
-    if (!valid.includes(name) && !IDENTITY.includes(name))
+    if (!valid.includes(name) && !ignored.includes(name))
       throw new Refusal('invalid_input', unknownName('field', path, name, valid))
 }
 
-/** The fields of `IDENTITY` that a schema does not have, and its fields that are objects with fields of their own. */
+/** The fields of `ignoredWith` that a schema does not have, and its fields that are objects with fields of their own. */
 interface Ignored {
   readonly names: readonly string[]
   readonly nested: readonly (readonly [name: string, schema: z.ZodObject])[]
@@ -206,7 +213,7 @@ function ignoredIn(schema: z.ZodType): Ignored {
   if (known) return known
   const shape: object = schema instanceof z.ZodObject ? schema.shape : {}
   const ignored: Ignored = {
-    names: schema instanceof z.ZodObject ? IDENTITY.filter((name) => !(name in shape)) : [],
+    names: schema instanceof z.ZodObject ? ignoredWith((name) => name in shape).filter((name) => !(name in shape)) : [],
     nested: Object.entries(shape).flatMap(([name, field]) => {
       const own = objectIn(field)
       return own ? [[name, own] as const] : []
@@ -216,7 +223,7 @@ function ignoredIn(schema: z.ZodType): Ignored {
   return ignored
 }
 
-/** Returns `value` without the fields of `IDENTITY` that `schema` does not have. */
+/** Returns `value` without the fields of `ignoredWith` that `schema` does not have. */
 function withoutIdentity(schema: z.ZodType, value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   const { names, nested } = ignoredIn(schema)

@@ -208,7 +208,7 @@ describe('inputs of the facilities', () => {
 
   it('ignores fields that identify a client where a call does not need them', async () => {
     const { sessions } = COMPOSITIONS.memory?.() as never as { sessions: { open: Call } }
-    const connector = { ...ID, instance_id: 'i', client_type: 'web', connection_id: 'c' }
+    const connector = { ...ID, instance_id: 'i', client_type: 'web', connection_id: 'c', metadata: {}, actions: [] }
     expect(await sessions.open({ site_id: 'notes', owner: 'ada', connector })).toMatchObject({ connector: ID })
   })
 
