@@ -138,7 +138,8 @@ function keep(name, result) {
   const path = (file) => new URL(file, import.meta.url)
   const all = { ...JSON.parse(readFileSync(path('results.json'), 'utf8')), [name]: result }
   const ordered = Object.fromEntries(BENCHES.flatMap(({ name }) => (all[name] ? [[name, all[name]]] : [])))
-  writeFileSync(path('results.json'), `${JSON.stringify(ordered, null, 1)}\n`)
+  writeFileSync(path('results.json'), JSON.stringify(ordered, null, 1))
+  spawnSync('npx', ['biome', 'format', '--write', path('results.json')])
   writeFileSync(path('../docs/benchmarks.md'), benchmarksDocument(ordered))
   console.error('written: bench/results.json, docs/benchmarks.md')
 }

@@ -224,14 +224,14 @@ function ignoredIn(schema: z.ZodType): Ignored {
 }
 
 /** Returns `value` without the fields of `ignoredWith` that `schema` does not have. */
-function withoutIdentity(schema: z.ZodType, value: unknown): unknown {
+function withoutIgnored(schema: z.ZodType, value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   const { names, nested } = ignoredIn(schema)
   let given = value as Readonly<Record<string, unknown>>
   if (names.some((name) => name in value))
     given = Object.fromEntries(Object.entries(value).filter(([key]) => !names.includes(key)))
   for (const [name, own] of nested) {
-    const inner = withoutIdentity(own, given[name])
+    const inner = withoutIgnored(own, given[name])
     if (inner !== given[name]) given = { ...given, [name]: inner }
   }
   return given
@@ -253,7 +253,7 @@ function unknownFieldIn(issues: readonly z.core.$ZodIssue[]): string | undefined
  * @throws Refusal `invalid_input`; its detail names the field and the rule, never the value of a field.
  */
 export function parseInput<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
-  const read = schema.safeParse(withoutIdentity(schema, value))
+  const read = schema.safeParse(withoutIgnored(schema, value))
   if (read.success) return read.data
   const { issues } = read.error
   const unknown = unknownFieldIn(issues)

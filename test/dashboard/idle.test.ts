@@ -279,21 +279,34 @@ inChromium('a page on which nothing changes', (open) => {
   })
 })
 
+/** A world whose clients disconnect, each with a worker that has a task. */
+function losingWorld() {
+  const world = healthyWorld()
+  const contexts = [...(world.contexts ?? [])]
+  const working = contexts.find(({ context_id }) => context_id === 'ctx-4')
+  return {
+    world: { ...world, contexts },
+    contexts,
+    lose: (n: number) => void contexts.push({ ...working, context_id: `of-${n}`, client_id: `gone-${n}` } as never),
+  }
+}
+
 inChromium('findings that come and go', (open) => {
+  async function openFindings(world: FakeWorld, viewport: { width: number; height: number }): Promise<Page> {
+    const host = await startViewedOnce(world)
+    const page = await open(`${host.page}#${VIEWS.findings}`, { key: KEY, viewport })
+    await page.addInitScript(WATCH_SHIFTS)
+    await page.reload()
+    return page
+  }
+
   it.each([
     { width: 1_280, height: 800 },
     { width: 390, height: 844 },
   ])('keep their place until the reader asks for the new ones, at $width px', async (viewport) => {
-    const world = healthyWorld()
-    const contexts = [...(world.contexts ?? [])]
-    const working = contexts.find(({ context_id }) => context_id === 'ctx-4')
-    const lose = (n: number) =>
-      void contexts.push({ ...working, context_id: `of-${n}`, client_id: `gone-${n}` } as never)
+    const { world, contexts, lose } = losingWorld()
     for (const n of [1, 2, 3]) lose(n)
-    const host = await startViewedOnce({ ...world, contexts })
-    const page = await open(`${host.page}#${VIEWS.findings}`, { key: KEY, viewport })
-    await page.addInitScript(WATCH_SHIFTS)
-    await page.reload()
+    const page = await openFindings(world, viewport)
     await settle(page)
     const isShown = (text: string) => page.locator('.found', { hasText: text })
     await isShown('gone-3').waitFor()
@@ -316,15 +329,10 @@ inChromium('findings that come and go', (open) => {
     { width: 1_280, height: 800 },
     { width: 390, height: 844 },
   ])('move nothing when the first of them come, at $width px', async (viewport) => {
-    const world = healthyWorld()
-    const contexts = [...(world.contexts ?? [])]
-    const working = contexts.find(({ context_id }) => context_id === 'ctx-4')
-    const host = await startViewedOnce({ ...world, contexts })
-    const page = await open(`${host.page}#${VIEWS.findings}`, { key: KEY, viewport })
-    await page.addInitScript(WATCH_SHIFTS)
-    await page.reload()
+    const { world, lose } = losingWorld()
+    const page = await openFindings(world, viewport)
     await page.getByText('every source was read to its end').waitFor()
-    for (const n of [1, 2, 3]) contexts.push({ ...working, context_id: `of-${n}`, client_id: `gone-${n}` } as never)
+    for (const n of [1, 2, 3]) lose(n)
     await page.locator('.found', { hasText: 'gone-3' }).waitFor()
     expect(await page.evaluate<number>('globalThis.shifts')).toBeLessThan(0.02)
   })

@@ -1,6 +1,7 @@
 -- The state of a run: what it has read and changed so far. A run is one call of the store with several steps.
 -- docs/delivery-design.md lists the keys. A run is atomic, so cached values stay valid until its end, where counters, waiters
 -- and messages are written once each.
+
 -- As locals: the store looks up a global in two tables.
 local next, pairs, ipairs, pcall, tonumber, unpack = next, pairs, ipairs, pcall, tonumber, unpack
 local floor, min, max = math.floor, math.min, math.max

@@ -108,9 +108,19 @@ async function connectedForSure(
   clients: readonly ClientOfUser[],
   scan: ScanContext,
 ): Promise<(client: ClientOfUser) => boolean> {
+  if (clients.length === 0) return () => false
   const list = (page: PageQuery, ctx: InspectionContext) => scan.inspectors.delivery.listNodes(page, ctx)
-  const { records } = await scan.page(SOURCE, { entry: DeliveryNode, list }, { cursor: null, limit: PAGE_MAX })
-  const silent = new Set(records.flatMap(({ node_id, stale }) => (stale ? [node_id] : [])))
+  const silent = new Set<string>()
+  let cursor: string | null = null
+  do {
+    const page: { records: DeliveryNode[]; next: string | null } = await scan.page(
+      SOURCE,
+      { entry: DeliveryNode, list },
+      { cursor, limit: PAGE_MAX },
+    )
+    for (const { node_id, stale } of page.records) if (stale) silent.add(node_id)
+    cursor = page.next
+  } while (cursor !== null)
   if (silent.size === 0) return () => true
   const distinct = [...new Map(clients.map((client) => [nameOf(client), client])).values()]
   if (distinct.length > LOOKED_MAX) scan.cut.add('registry')
@@ -141,7 +151,7 @@ export const COMMANDS_WAITING = createListDetector<DeliveryCommand>({
     const node = await latestOf(scan, ({ mailbox_listener_alive }) => mailbox_listener_alive !== false)
     const held = commands.filter((command) => holderOf(command) !== null)
     const busy = held.length > 0 ? await busyClients(scan) : null
-    const isConnected = held.length > 0 ? await connectedForSure(held, scan) : () => false
+    const isConnected = await connectedForSure(held, scan)
     return commands.flatMap((command): Finding[] => {
       const { user_id, client_id, admission } = command
       const holder = holderOf(command)
@@ -173,7 +183,7 @@ export const COMMANDS_UNACKNOWLEDGED = createListDetector<DeliveryCommand>({
     if (commands.length === 0) return []
     const holderOf = await scan.holders(commands)
     const held = commands.filter((command) => holderOf(command) !== null)
-    const isConnected = held.length > 0 ? await connectedForSure(held, scan) : () => false
+    const isConnected = await connectedForSure(held, scan)
     return held.filter(isConnected).map((command): Finding => {
       const holder = holderOf(command)
       const { attempts, acknowledgement, recovery } = command
@@ -187,7 +197,8 @@ export const COMMANDS_UNACKNOWLEDGED = createListDetector<DeliveryCommand>({
       }
       // Of attempts that are no longer listed, it is not known when the first failed.
       const failed = attempts.items.find(({ reason }) => UNANSWERED.has(reason))
-      const since = recovery.count === 1 ? recovery.last_at : attempts.omitted === 0 ? (failed?.ended_at ?? null) : null
+      const firstAt = attempts.omitted === 0 ? (failed?.ended_at ?? null) : null
+      const since = recovery.count === 1 ? recovery.last_at : firstAt
       const evidence = [{ ...seen, fields }, holderEvidence(scan, command, holder)]
       return ofCommand('command_not_acknowledged', command, since, evidence)
     })
