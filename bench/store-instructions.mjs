@@ -51,6 +51,8 @@ async function instructionsOf(work) {
   const stop = () => server.kill('SIGKILL')
   process.once('exit', stop)
   const connection = new Redis(port, '127.0.0.1', { maxRetriesPerRequest: null }).on('error', () => {})
+  // Under valgrind it takes a while to listen; what `work` connects would report each refused try.
+  await once(connection, 'ready')
   await work(connection)
   connection.disconnect()
   const ended = once(server, 'exit')

@@ -73,10 +73,23 @@ async function* answers({ fetchRoute }: Reader, route: string, isAll: boolean): 
   }
 }
 
-/** The fields that `top` shows first of the same list. */
+/** The ids that name a row, which other routes ask for, and then the fields that `top` shows first of the same list. */
 const firstOf = (route: string): readonly string[] => {
   const pathOf = (each: string) => each.split('?', 1)[0]
-  return TABLES.find((table) => pathOf(table.route) === pathOf(route))?.fields.map(({ path }) => path) ?? []
+  const table = TABLES.find((each) => pathOf(each.route) === pathOf(route))
+  if (!table) return []
+  const fields = table.fields.map(({ path }) => path)
+  return [...table.id.filter((name) => fields.includes(name) && !name.includes('.')), ...fields]
+}
+
+const isTabular = (value: unknown): value is object[] =>
+  Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === 'object' && item !== null)
+
+function printRecord(record: object, out: Output): void {
+  const entries = Object.entries(record)
+  print(out, recordLines(Object.fromEntries(entries.filter(([, value]) => !isTabular(value)))).join('\n'))
+  for (const [name, value] of entries)
+    if (isTabular(value)) print(out, `\n${name}\n${tableOf(value, columnsOf(out)).lines.join('\n')}`)
 }
 
 interface Gotten {
@@ -86,7 +99,10 @@ interface Gotten {
 }
 
 function printAnswer({ route, items, page }: Gotten, out: Output, err: Output): void {
-  if (!Array.isArray(page.items)) return void print(out, recordLines(page).join('\n'))
+  if (!Array.isArray(page.items)) {
+    printRecord(page, out)
+    return
+  }
   const { lines, left } = tableOf(items, columnsOf(out), firstOf(route))
   print(out, items.length === 0 ? 'none' : lines.join('\n'))
   if (left.length > 0) print(err, `relayscope: columns not shown: ${left.join(', ')}. Use --json to see them`)

@@ -15,6 +15,7 @@ import {
   type Latency,
   type LatencyHistograms,
   type LatencyStep,
+  NO_REASON,
   TerminalState,
   type WaitsFor,
 } from './delivery.js'
@@ -118,9 +119,10 @@ export function toDeliveryCommand(
 
 /** Whether `filter` admits `command`. */
 export function admitsCommand(filter: CommandFilter, command: DeliveryCommand): boolean {
-  const { state, overdue, user_id, client_id, command_id, admission, action, trace_id } = command
+  const { state, overdue, user_id, client_id, command_id, admission, action, trace_id, terminal } = command
   const { scope_id } = admission
-  const values = { state, overdue, user_id, client_id, command_id, scope_id, action, trace_id } satisfies {
+  const reason = terminal && (terminal.reason ?? NO_REASON)
+  const values = { state, overdue, user_id, client_id, command_id, scope_id, action, trace_id, reason } satisfies {
     [Name in keyof Required<CommandFilter>]: unknown
   }
   const names = Object.keys(values) as (keyof CommandFilter)[]

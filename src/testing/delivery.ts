@@ -96,7 +96,7 @@ function commandCases(make: MakeInspector<DeliveryInspector>): Promised[] {
       filters: ['state', 'user_id', 'client_id', 'command_id', 'action', 'trace_id', 'overdue'],
     }),
     {
-      name: 'listCommands returns the same evidence as status, matching states, and filters by scope',
+      name: 'listCommands returns the same evidence as status, matching states, and filters by scope and reason',
       run: async () => {
         const delivery = await make()
         const listCommands = delivery?.listCommands
@@ -116,15 +116,17 @@ function commandCases(make: MakeInspector<DeliveryInspector>): Promised[] {
           // The status of an overdue command is `expired`.
           if (!overdue) checkEqual(status, evidence, `status of ${command.command_id}, which is listed`)
         }
-        for (const scope_id of [
-          UNKNOWN_ID,
-          ...new Set(listed.slice(0, IDS_TRIED).map(({ admission }) => admission.scope_id)),
+        const scopes = new Set(listed.slice(0, IDS_TRIED).map(({ admission }) => admission.scope_id))
+        const reasons = new Set(listed.flatMap(({ terminal }) => (terminal ? [terminal.reason ?? NO_REASON] : [])))
+        for (const filter of [
+          ...[UNKNOWN_ID, ...scopes].map((scope_id) => ({ scope_id })),
+          ...['no_such_reason', ...[...reasons].slice(0, IDS_TRIED)].map((reason) => ({ reason })),
         ])
           checkEntries(
-            await under({ scope_id }),
-            listed.filter((command) => admitsCommand({ scope_id }, command)),
+            await under(filter),
+            listed.filter((command) => admitsCommand(filter, command)),
             idOfCommand,
-            `listCommands under the scope ${scope_id}`,
+            `listCommands with ${JSON.stringify(filter)}`,
           )
       },
     },

@@ -16,7 +16,7 @@ import { buildCommand, COMMAND, startCommand } from './process.js'
 
 const KEY = 'k-1'
 
-async function startRouter(users: readonly string[]) {
+async function startRouter(users: readonly string[], commands: readonly string[] = []) {
   const facilities = createMemoryFacilities()
   onTestFinished(async () => void (await facilities.close()))
   for (const user_id of users)
@@ -26,6 +26,13 @@ async function startRouter(users: readonly string[]) {
       instance_id: 'i',
       client_type: 'web',
       metadata: { said: '\u001b[31m \u202e \u009b31m' },
+    })
+  for (const command_id of commands)
+    await facilities.dispatcher.dispatch({
+      user_id: 'ada@example.com',
+      client_id: 'laptop',
+      command_id,
+      action: 'sync',
     })
   const router = createDiagnosticsRouter({ ...memoryComposition(facilities), auth: apiKeyAuth(KEY), prefix: '/ops' })
   const server = await startNodeServer(router, { port: 0 })
@@ -96,6 +103,19 @@ describe('relayscope get', () => {
     expect(head).toMatch(/^connection_id +status +user_id +client_id +client_type$/)
     expect(first).toMatch(/^[\w-]{36} {2}connected {2}ann +c +web$/)
     expect(err).toMatch(/columns not shown: last_seen_at, connected_at, .*instance_id/)
+  })
+
+  it('shows in eighty columns whose a command is and where it stands', async () => {
+    const id = '1cd7aeed-df4d-4570-8d20-5c7e17b7f55e'
+    const { out } = await call([await startRouter([], [id]), '/delivery/commands'], { columns: 80 })
+    expect(out).toMatch(new RegExp(`^user_id +client_id +command_id +state\n.*${id} +waiting\n$`))
+  })
+
+  it('prints the lists of one record as tables', async () => {
+    const { out } = await call([await startRouter([], ['c-1']), '/findings/summary'], { columns: 80 })
+    expect(out).toMatch(/^observed_at +2/m)
+    expect(out).toMatch(/^\nkinds\nkind +count +exact .*\ncommand_overdue +0 +true/m)
+    expect(out).not.toMatch(/^kinds +\[/m)
   })
 
   it('uses the default width for a terminal that reports 0', async () => {

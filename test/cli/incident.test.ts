@@ -65,10 +65,14 @@ describe('relayscope capture and open', () => {
     expect(await command.ended).toMatchObject({ code: 0 })
   })
 
-  it('answers only requests from this machine, under its own names', async () => {
+  it('keep the file of an earlier capture, and answer only requests from this machine, under their own names', async () => {
     const original = await startOriginal()
     const file = join(directory(), 'incident.json')
     await startCommand(['capture', original.prefix, '-o', file], { SERVICE_ADMIN_KEY: KEY }).ended
+    const text = readFileSync(file, 'utf8')
+    const again = await startCommand(['capture', original.prefix, '-o', file], { SERVICE_ADMIN_KEY: KEY }).ended
+    expect([again.code, again.err]).toEqual([2, expect.stringContaining('exists, and an incident is not overwritten')])
+    expect(readFileSync(file, 'utf8')).toBe(text)
     const { router } = await openFile([file])
     expect(router.prefix).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
     const { request } = await import('node:http')

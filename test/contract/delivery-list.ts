@@ -90,6 +90,19 @@ export function listContract({ clock, dispatcher, open, advance, status, command
                 }
     })
 
+    it('filters by the reason of the end', async () => {
+      await live()
+      const of = async (reason: string, filter: CommandFilter = {}) =>
+        (await commands({ ...filter, reason }, 2)).map(({ command_id }) => command_id)
+      expect(await of('no_waiter')).toEqual(['rejected'])
+      expect(await of('no_waiter', { state: 'cancelled' })).toEqual([])
+      // These ended without a reason; open commands have none either, and have not ended.
+      expect(await of('unspecified')).toEqual(['resulted', 'failed', 'cancelled'])
+      await advance(59_700)
+      const expired = ['waiting', 'attempted', 'acknowledged']
+      await eventually(async () => expect(await of('deadline_passed', { user_id: 'ada' })).toEqual(expired))
+    })
+
     it('shows the trace of a command in every state, delivers its action without it, and filters by it', async () => {
       const trace_id = '4bf92f3577b34da6a3ce929d0e0e4736'
       const trace = `00-${trace_id}-00f067aa0ba902b7-01`

@@ -144,6 +144,32 @@ export function findingsBattery(name: string, make: (options?: WorldOptions) => 
       expect((await dispatch('during')).acknowledgement.state).toBe('acknowledged')
     })
 
+    it('name a suspended client after its command has failed, until it acknowledges one', {
+      timeout: 120_000,
+    }, async () => {
+      const world = await create({ dispatcher: { ackTimeoutMs: 100 } })
+      const { connections, dispatcher } = world.facilities
+      const client = { user_id: 'ada', client_id: 'laptop' }
+      const instance = { ...client, instance_id: 'run-1' }
+      let isSuspended = true
+      await connections.connect({ ...instance, client_type: 'console' })
+      await dispatcher.attach(instance, async ({ command_id }) => {
+        if (!isSuspended) await dispatcher.acknowledge({ ...instance, command_id })
+      })
+      const dispatch = (command_id: string) =>
+        dispatcher.dispatch({ ...client, command_id, action: 'sync', deadline_ms: 100_000, max_attempts: 2 })
+      const found = async () =>
+        (await allFindings(world)).filter(({ kind }) => kind === 'client_not_acknowledging').map((one) => one.subject)
+      const wait = { interval: 50, timeout: 30_000 }
+      await dispatch('lost')
+      await expect.poll(async () => (await dispatch('lost')).terminal?.reason, wait).toBe('attempts_exhausted')
+      expect(await found()).toEqual([client])
+      isSuspended = false
+      await dispatch('seen')
+      await expect.poll(async () => (await dispatch('seen')).acknowledgement.state, wait).toBe('acknowledged')
+      expect(await found()).toEqual([])
+    })
+
     it('name a silent node, and the count says how many connected clients are of it', async () => {
       const clock = createClock()
       const world = await create({ nodeId: 'node-1', now: clock.now })

@@ -271,7 +271,9 @@ async function useFilters(
 
 /** What a record says of a filter; some stand deeper in it, or only in those that the row is made of. */
 function wordOf(row: Record<string, unknown>, name: string): unknown {
-  const { admission, stream } = row as { admission?: { scope_id: string }; stream?: string }
+  type Row = { admission?: { scope_id: string }; stream?: string; terminal?: { reason: string | null } | null }
+  const { admission, stream, terminal } = row as Row
+  if (name === 'reason') return terminal ? (terminal.reason ?? 'unspecified') : null
   if (name === 'scope_id' && admission) return admission.scope_id
   if (name === 'stream') return stream
   if (name === 'user_id_prefix') return String(row.user_id).slice(0, 2)

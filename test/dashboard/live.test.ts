@@ -219,13 +219,18 @@ inChromium('the dashboard, live', (open) => {
     const world = createWorld()
     const ended = { resulted: 0, failed: 0, expired: 0, cancelled: 0, rejected: 0 }
     const by_state = { waiting: 1_234, attempted: 56, acknowledged: 7, ...ended }
-    const summary = { ...world.delivery.summary, tracked_commands: 1_297, by_state }
+    const by_reason = { unspecified: 9_000, cancelled: 1, attempts_exhausted: 12, deadline_passed: 3, refused: 2 }
+    const summary = { ...world.delivery.summary, tracked_commands: 1_297, by_state, by_reason }
     const host = await startViewedOnce({ ...world, delivery: { ...world.delivery, summary } })
     const page = await open(`${host.page}#/`, { key: KEY })
     const flow = page.locator('.flow')
     for (const stage of ['waiting 1,234', 'attempted 56', 'acknowledged 7'])
       await flow.getByRole('link', { name: stage, exact: true }).waitFor()
     await page.locator('main').getByText('1,297 in delivery').waitFor()
+    // The most common reasons, each with its commands.
+    const reasons = flow.locator('a[href*="reason="]')
+    expect(await reasons.allInnerTexts()).toEqual(['12 attempts exhausted', '3 deadline passed', '2 refused'])
+    expect(await reasons.first().getAttribute('href')).toBe('#/delivery/commands?reason=attempts_exhausted')
     expect(host.asked.filter((path) => path.includes('state'))).toEqual([])
   })
 

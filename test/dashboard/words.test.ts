@@ -3,9 +3,9 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { DeliveryWhy } from '../../src/views/why-links.js'
 import { KEY } from '../diagnostics/subject.js'
-import { createWorld, node } from '../diagnostics/world.js'
+import { connection, createWorld, node } from '../diagnostics/world.js'
 import { inChromium } from './chromium.js'
-import { startViewed, type ViewedHost } from './host.js'
+import { startViewed, startViewedOnce, type ViewedHost } from './host.js'
 
 const AT = '2026-01-02T03:04:05.000Z'
 const commandAt = (id: string) => `/delivery/status?user_id=alice&client_id=desk&command_id=${id}`
@@ -35,6 +35,44 @@ function failedWorld() {
   return { ...world, delivery: { ...world.delivery, statuses, nodes } }
 }
 
+/** A command with an attempt after 0, 1, 3, 7 and 15 s, while its client connected and disconnected twice. */
+function triedWorld() {
+  const world = createWorld()
+  const [first] = world.delivery.statuses ?? []
+  if (!first) throw new Error('the world has no command')
+  const start = Date.parse(AT) - 60_000
+  const at = (seconds: number) => new Date(start + seconds * 1_000).toISOString()
+  const items = [0, 1, 3, 7, 15].map((seconds, i) => ({
+    number: i + 1,
+    at: at(seconds),
+    node_id: i < 4 ? 'node-1' : 'node-2',
+    instance_id: 'inst-1',
+    outcome: 'timed_out' as const,
+    ended_at: at(seconds + 0.9),
+    reason: 'ack_timeout' as const,
+  }))
+  const last = { last_at: at(15), last_node_id: 'node-2', last_outcome: 'timed_out' } as const
+  const tried = {
+    ...first,
+    command_id: 'cmd-tried',
+    admission: { ...first.admission, at: at(0), deadline_at: at(28) },
+    attempts: { ...first.attempts, count: 5, confirmed: 5, ...last, items, omitted: 0 },
+    acknowledgement: { state: 'none' as const, at: null, instance_id: null },
+    terminal: { state: 'failed' as const, reason: 'attempts_exhausted' as const, at: at(28) },
+  }
+  const ended = (connection_id: string, from: number, to: number) =>
+    connection({
+      connection_id,
+      client_id: 'desk',
+      status: 'disconnected',
+      connected_at: at(from),
+      disconnected_at: at(to),
+      ended_reason: 'heartbeat_lost',
+    })
+  const connections = [ended('conn-a', -9, 2), ended('conn-b', 4, 9)]
+  return { ...world, connections, delivery: { ...world.delivery, statuses: [tried] } }
+}
+
 inChromium('the words of the dashboard', (open) => {
   let host: ViewedHost
   beforeAll(async () => {
@@ -43,6 +81,35 @@ inChromium('the words of the dashboard', (open) => {
   afterAll(() => host.close())
 
   const facts = (page: Page, title: string) => page.locator('.facts', { hasText: title })
+
+  it.each([1_280, 390])('do not overlap on the axis of a command with five attempts, at %i px', async (width) => {
+    const tried = await startViewedOnce(triedWorld())
+    const page = await open(`${tried.page}#${commandAt('cmd-tried')}`, { key: KEY, viewport: { width, height: 844 } })
+    const score = page.locator('.score')
+    await score.locator('.dim', { hasText: 'heartbeat lost' }).waitFor()
+    expect(await score.locator('.lane.try').allInnerTexts()).toEqual(
+      ['node node-1', '', '', '', 'node node-2'].map((node, i) =>
+        expect.stringMatching(`^${node}\\s*▪${i + 1} ack timeout$`),
+      ),
+    )
+    expect(await score.locator('.dim', { hasText: 'connected' }).innerText()).toMatch(
+      /┊ heartbeat lost .* · ┃ connected .* · ┊ heartbeat lost/,
+    )
+    const overlaps = await score.evaluate((all) => {
+      const texts = [...all.querySelectorAll('.event:not(.bare), .tick, .name, .dim, .key')].filter(
+        (text) => text.textContent && text.checkVisibility(),
+      )
+      const frame = all.getBoundingClientRect()
+      const boxes = texts.map((text) => ({ text: text.textContent, box: text.getBoundingClientRect() }))
+      const isOver = (a: DOMRect, b: DOMRect) =>
+        a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1
+      return boxes.flatMap(({ text, box }, i) => [
+        ...(box.right > frame.right + 1 || box.left < frame.left - 1 ? [`${text} is cut`] : []),
+        ...boxes.slice(i + 1).flatMap((other) => (isOver(box, other.box) ? [`${text} over ${other.text}`] : [])),
+      ])
+    })
+    expect(overlaps).toEqual([])
+  })
 
   it('tell the one reason that a command failed for', async () => {
     const page = await open(`${host.page}#/`, { key: KEY })
@@ -139,11 +206,7 @@ inChromium('the words of the dashboard', (open) => {
     await lane('node node-1').getByRole('img').first().waitFor()
     await lane('client said').getByText('nothing: no acknowledgement, no refusal').waitFor()
     // No connection of this client is kept.
-    await lane('client')
-      .getByText('whether it was connected is unknown')
-      .or(lane('client').locator('.unwatched'))
-      .first()
-      .waitFor()
+    await lane('client').getByText('presence unknown').or(lane('client').locator('.unwatched')).first().waitFor()
   })
 
   it('show numbers of the host as it gave them', async () => {

@@ -7,50 +7,24 @@ import type { Inspectors } from '../../src/contract/families.js'
 import type { PageQuery } from '../../src/contract/page.js'
 import { Refusal } from '../../src/refusal.js'
 import { createFakeInspectors, type FakeWorld } from '../../src/testing/kits.js'
-import { type Finding, FindingKind, FindingPage, FindingSummary } from '../../src/views/findings/finding.js'
+import { type Finding, FindingKind, FindingSummary } from '../../src/views/findings/finding.js'
+import {
+  acknowledged,
+  at,
+  attempted,
+  command,
+  confirmed,
+  desk,
+  findingsOf,
+  gone,
+  LONG_AGO,
+  leftUnanswered,
+  overdue,
+  PAST,
+  timedOut,
+} from './finding-worlds.js'
 import { createSubject, createWatched, expectProblem, get, type RouterOptions } from './subject.js'
-import { browserWindow, call, connection, context, NOW, node } from './world.js'
-
-const at = (ms: number) => new Date(NOW + ms).toISOString()
-const desk = connection({ client_id: 'desk', instance_id: 'inst-1' })
-const gone = { user_id: 'alice', client_id: 'gone' }
-
-/** A command as the fakes hold it, `ms` after its admission, without any further record. */
-const command = (over: object = {}, admittedAt = at(-60_000), deadlineAt = at(60_000)) => ({
-  user_id: 'alice',
-  client_id: 'desk',
-  command_id: 'cmd-1',
-  admission: { state: 'admitted' as const, at: admittedAt, scope_id: 'alice', deadline_at: deadlineAt },
-  attempts: {
-    count: 0,
-    confirmed: 0,
-    handed_over_at: null,
-    last_at: null,
-    last_node_id: null,
-    last_outcome: null,
-    items: [],
-    omitted: 0,
-  },
-  acknowledgement: { state: 'none' as const, at: null, instance_id: null },
-  recovery: { count: 0, last_at: null, reason: null },
-  terminal: null,
-  ...over,
-})
-// Fakes go by a time of their own, at which a deadline of last year has passed.
-const PAST = '2025-06-01T00:00:00.000Z'
-const LONG_AGO = '2025-05-31T00:00:00.000Z'
-const overdue = command({}, LONG_AGO, PAST)
-const attempted = { count: 1, confirmed: 0, last_at: at(-59_000), last_node_id: 'node-1', last_outcome: null }
-const confirmed = { ...attempted, count: 2, confirmed: 2, last_outcome: 'handed_over' }
-const timedOut = { count: 1, last_at: at(-54_000), reason: 'ack_timeout' }
-const acknowledged = { state: 'acknowledged', at: at(-50_000), instance_id: 'inst-1' }
-
-async function findingsOf(world: FakeWorld, query = '', options: RouterOptions = {}): Promise<FindingPage> {
-  const router = createSubject({ inspectors: createFakeInspectors(world), ...options })
-  const { status, body } = await get(router, `/findings${query}`)
-  expect(status).toBe(200)
-  return FindingPage.parse(body)
-}
+import { browserWindow, call, connection, context, node } from './world.js'
 
 /** By kind: a world with the finding, the same world without it, and the expected subject. */
 const CASES: Record<Exclude<FindingKind, 'counts_disagree'>, [FakeWorld, FakeWorld, Record<string, string>]> = {
@@ -91,6 +65,43 @@ const CASES: Record<Exclude<FindingKind, 'counts_disagree'>, [FakeWorld, FakeWor
       },
     },
     { user_id: 'alice', client_id: 'desk', command_id: 'cmd-1' },
+  ],
+  client_not_acknowledging: [
+    {
+      connections: [desk],
+      delivery: {
+        statuses: [
+          command({ command_id: 'cmd-0', attempts: confirmed, acknowledgement: acknowledged }),
+          leftUnanswered('cmd-1', 40_000),
+          leftUnanswered('cmd-2', 20_000),
+          // These say nothing of the client.
+          command(
+            { command_id: 'cmd-3', terminal: { state: 'rejected', at: at(-9_000), reason: 'no_waiter' } },
+            at(-9_000),
+          ),
+          leftUnanswered('cmd-4', 5_000, { terminal: { state: 'cancelled', at: at(-4_000), reason: 'cancelled' } }),
+          command({ command_id: 'cmd-5', attempts: attempted }, at(-1_000)),
+        ],
+      },
+    },
+    {
+      connections: [desk, connection({ client_id: 'tab', connection_id: 'conn-2', instance_id: 'inst-2' })],
+      delivery: {
+        statuses: [
+          // Its client is not connected.
+          leftUnanswered('cmd-1', 40_000, gone),
+          // Its client is connected with another instance, which was not asked.
+          leftUnanswered('cmd-2', 30_000, { client_id: 'tab' }),
+          // Its client has acknowledged a later one.
+          leftUnanswered('cmd-3', 20_000),
+          command(
+            { command_id: 'cmd-4', attempts: confirmed, acknowledgement: { ...acknowledged, at: at(-1_000) } },
+            at(-2_000),
+          ),
+        ],
+      },
+    },
+    { user_id: 'alice', client_id: 'desk' },
   ],
   reservation_without_command: [
     {

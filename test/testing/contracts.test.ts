@@ -341,13 +341,22 @@ describe('the contract suite detects an inspector that', () => {
       /state of cmd-1/,
     ],
     [
+      'takes a reason for none',
+      broken('delivery', 'listCommands', (_page, [{ reason: _, ...filter }, page]: [CommandFilter, never]) =>
+        createFakeInspectors(createWorld()).delivery?.listCommands?.(filter, page, {
+          signal: new AbortController().signal,
+        }),
+      ),
+      /listCommands with .*reason/,
+    ],
+    [
       'takes a scope for none',
       broken('delivery', 'listCommands', (_page, [{ scope_id: _, ...filter }, page]: [CommandFilter, never]) =>
         createFakeInspectors(createWorld()).delivery?.listCommands?.(filter, page, {
           signal: new AbortController().signal,
         }),
       ),
-      /listCommands under the scope/,
+      /listCommands with .*scope_id/,
     ],
     [
       'ignores the trace of a filter for commands',

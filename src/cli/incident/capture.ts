@@ -5,7 +5,7 @@ import { CaptureFailed, type Incident } from '../../incident/format.js'
 import { parse, UsageError } from '../arguments.js'
 import { readKey, readTarget } from '../reader/reader.js'
 import { print, visible } from '../text/table.js'
-import { readSince, writeWhole } from './files.js'
+import { isFile, readSince, writeWhole } from './files.js'
 
 const CAPTURE_HELP = `relayscope capture: writes the current state of a relay to a file
 
@@ -103,6 +103,8 @@ export async function capture(
   const url = readTarget(target)
   const { output, user, since, redact } = values
   if (output === undefined) throw new UsageError('Missing required option --output FILE, or -o FILE')
+  if (output !== '-' && (await isFile(output)))
+    throw new UsageError(`${shown(output)} exists, and an incident is not overwritten: choose another name`)
   const maxBytes = readNumber('max-bytes', values['max-bytes'], 67_108_864)
   const key = await readKey(values['key-file'], env)
   try {

@@ -46,6 +46,8 @@ export async function writeWhole(path: string, text: string): Promise<void> {
 export const isDirectory = async (path: string): Promise<boolean> =>
   (await stat(path).catch(() => null))?.isDirectory() === true
 
+export const isFile = async (path: string): Promise<boolean> => (await stat(path).catch(() => null))?.isFile() === true
+
 /** The text of one segment of a recording; empty for one that was deleted, is too large or is no regular file. */
 export function readSegment(path: string): string {
   const stats = statSync(path, { throwIfNoEntry: false })

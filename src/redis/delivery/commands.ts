@@ -1,5 +1,5 @@
 /** Reads the lists of commands of a deployment, shard by shard, in the order of their admission. */
-import type { CommandFilter, DeliveryCommand } from '../../contract/delivery.js'
+import { type CommandFilter, type DeliveryCommand, NO_REASON } from '../../contract/delivery.js'
 import { toDeliveryCommand } from '../../contract/delivery-rules.js'
 import { encodePart } from '../../contract/ids.js'
 import type { InspectionContext, Order, Page, PageQuery } from '../../contract/page.js'
@@ -34,6 +34,7 @@ const COMMANDS = defineReadScript(
       'overdue',
       'action',
       'trace_id',
+      'reason',
       'descending',
       'by_stamp',
     ],
@@ -47,6 +48,7 @@ const COMMANDS = defineReadScript(
       ENTRIES: 50_000,
       BUCKET: BUCKET_MS,
       OPEN: OPEN_LETTERS,
+      NO_REASON,
       ALL: Object.values(STATE_LETTERS).join(''),
     },
     answer: ([cut, last, examined, found]) => ({
@@ -102,6 +104,7 @@ async function readStretch(
     overdue: String(filter.overdue ?? ''),
     action: filter.action ?? '',
     trace_id: filter.trace_id ?? '',
+    reason: filter.reason ?? '',
     descending: order === 'newest' ? '1' : '',
     by_stamp: byStamp ? '1' : '',
   }

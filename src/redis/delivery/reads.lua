@@ -176,6 +176,7 @@ local function is_wanted(c)
   if not find(c.state, class) or (scope ~= '' and c.scope ~= scope) then return false end
   local is_late = c.ended_at == '' and (tonumber(c.deadline_at) or 0) <= now
   if overdue ~= '' and tostring(is_late) ~= overdue then return false end
+  if reason ~= '' and (c.ended_at == '' or (c.reason == '' and {{NO_REASON}} or c.reason) ~= reason) then return false end
   if action ~= '' and match(c.history, '^[^\n]*\n([^\t\n]*)') ~= action then return false end
   return trace_id == '' or match(c.history, '^[^\n]*\n[^\t\n]*\t00%-(%x+)') == trace_id
 end

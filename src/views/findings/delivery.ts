@@ -205,6 +205,80 @@ export const COMMANDS_UNACKNOWLEDGED = createListDetector<DeliveryCommand>({
   },
 })
 
+/** Latest commands of a client that are read to see whether it has acknowledged one. */
+const RECENT = 20
+
+/** Whether its client was asked and never answered: a host that settles it has an answer. */
+const isLeftUnanswered = ({ acknowledgement, attempts, recovery, terminal }: DeliveryCommand) =>
+  (terminal?.reason === 'attempts_exhausted' || terminal?.reason === 'deadline_passed') &&
+  acknowledgement.state === 'none' &&
+  (UNANSWERED.has(recovery.reason) || attempts.items.some(({ reason }) => UNANSWERED.has(reason)))
+
+/** An end that says nothing about the client: it was not asked, or what it did no longer mattered. */
+const saysNothing = ({ attempts, terminal }: DeliveryCommand) =>
+  terminal === null || attempts.count === 0 || terminal.state === 'cancelled'
+
+/**
+ * The latest commands of one client that it left unanswered, the latest first; none if it has answered since, or if too many others
+ * are open.
+ */
+async function leftUnanswered({ user_id, client_id }: ClientOfUser, scan: ScanContext): Promise<DeliveryCommand[]> {
+  const list = async (page: PageQuery, ctx: InspectionContext) =>
+    (await scan.inspectors.delivery.listCommands?.({ user_id, client_id }, { ...page, order: 'newest' }, ctx)) ??
+    NOTHING
+  const { records, next } = await scan.page(SOURCE, { entry: DeliveryCommand, list }, { cursor: null, limit: RECENT })
+  const asked = records.filter((command) => !saysNothing(command))
+  // The latest one may be further back.
+  if (asked.length === 0 && next !== null) scan.cut.add(SOURCE)
+  const answeredAt = asked.findIndex((command) => !isLeftUnanswered(command))
+  const left = answeredAt < 0 ? asked : asked.slice(0, answeredAt)
+  const endedAt = left[0]?.terminal?.at ?? ''
+  const hasAnswered = records.some(
+    ({ acknowledgement: { at } }) => at !== null && Date.parse(at) >= Date.parse(endedAt),
+  )
+  return hasAnswered ? [] : left
+}
+
+/** Looks for clients that stay silent along the commands that ended in `state`, the latest first. */
+const clientsNotAcknowledging = (state: 'failed' | 'expired') =>
+  createListDetector<DeliveryCommand>({
+    kinds: ['client_not_acknowledging'],
+    needs: ['delivery_commands', 'registry'],
+    source: SOURCE,
+    entry: DeliveryCommand,
+    list: ({ delivery }, page, ctx) => delivery.listCommands?.({ state }, { ...page, order: 'newest' }, ctx),
+    async find(all, scan) {
+      const ended = all.filter(isForClient).filter(isLeftUnanswered)
+      if (ended.length === 0) return []
+      const holderOf = await scan.holders(ended)
+      // Another instance of the client has not been asked.
+      const held = ended.filter((command) => {
+        const holder = holderOf(command)
+        return holder !== null && command.attempts.items.at(-1)?.instance_id === holder
+      })
+      const isConnected = await connectedForSure(held, scan)
+      const latest = new Map<string, DeliveryCommand & ClientOfUser>()
+      for (const command of held.filter(isConnected))
+        if (!latest.has(nameOf(command))) latest.set(nameOf(command), command)
+      if (latest.size > LOOKED_MAX) scan.cut.add(SOURCE)
+      const found: Finding[] = []
+      for (const command of [...latest.values()].slice(0, LOOKED_MAX)) {
+        const left = await leftUnanswered(command, scan)
+        // A later one is found where it is listed.
+        if (left[0]?.command_id !== command.command_id) continue
+        const seen = commandEvidence(scan, command)
+        const fields = { ...seen.fields, ended_at: command.terminal?.at ?? null, unacknowledged_in_a_row: left.length }
+        const since = left.at(-1)?.terminal?.at ?? null
+        const evidence = [{ ...seen, fields }, holderEvidence(scan, command, holderOf(command))]
+        const { user_id, client_id } = command
+        found.push(finding('client_not_acknowledging', { user_id, client_id }, since, evidence))
+      }
+      return found
+    },
+  })
+
+export const CLIENTS_NOT_ACKNOWLEDGING = [clientsNotAcknowledging('failed'), clientsNotAcknowledging('expired')]
+
 export const RESERVATIONS_WITHOUT_COMMAND = createListDetector<DeliveryTenant>({
   kinds: ['reservation_without_command'],
   needs: ['delivery', 'delivery_commands'],

@@ -14,6 +14,7 @@ export const FindingKind = z
     'command_waiting_though_listened',
     'command_waiting_for_nobody',
     'command_not_acknowledged',
+    'client_not_acknowledging',
     'reservation_without_command',
     'silent_node_holds',
     'session_without_connector',
@@ -44,6 +45,10 @@ const WORDS: Record<FindingKind, readonly [means: string, doesNotMean: string]> 
   command_not_acknowledged: [
     'The client is connected, at least one delivery attempt was rejected or timed out, and the client has not acknowledged it.',
     'It does not mean that the client did not receive or run it: the acknowledgement may have been lost.',
+  ],
+  client_not_acknowledging: [
+    'The client is connected, its latest attempted command has ended without an acknowledgement, and it has acknowledged none since.',
+    'It does not mean that the client ran none of its commands: acknowledgements may have been lost. Nor that it fails now: it may have had no command since.',
   ],
   reservation_without_command: [
     'The scope holds a reservation whose deadline has passed, and no command of the scope is past its deadline.',

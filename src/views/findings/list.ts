@@ -11,6 +11,7 @@ import { Refusal } from '../../refusal.js'
 import { completenessOf, type SourceReading, type ViewContext } from '../reading.js'
 import { CALLS_COUNTED, COMMANDS_COUNTED } from './counts.js'
 import {
+  CLIENTS_NOT_ACKNOWLEDGING,
   COMMANDS_OVERDUE,
   COMMANDS_UNACKNOWLEDGED,
   COMMANDS_WAITING,
@@ -53,6 +54,7 @@ const DETECTORS: readonly Detector[] = [
   WORKERS_OF_DISCONNECTED,
   CONTEXTS_OF_DISCONNECTED,
   WINDOWS_OF_DISCONNECTED,
+  ...CLIENTS_NOT_ACKNOWLEDGING,
   COMMANDS_COUNTED,
   CALLS_COUNTED,
 ]

@@ -30,22 +30,29 @@ interface MarkProps {
   glyph: string
   caption: string
   tone?: string
+  /** Its text stands elsewhere. */
+  isBare?: boolean
 }
 
 /** An event with its text, which is cut at the end of the lane. */
-export const Mark = ({ axis, time, glyph, caption, tone = '' }: MarkProps): JSX.Element => (
-  <span
-    class={`event ${tone} ${time - axis.from > (axis.to - axis.from) * 0.7 ? 'late-on' : ''}`}
-    role="img"
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: each is read by itself
-    tabIndex={0}
-    aria-label={`${caption}, ${timeOf(time)}`}
-    title={`${caption}, ${timeOf(time)}`}
-    style={{ left: axis.at(time) }}
-  >
-    {glyph} <span aria-hidden="true">{caption}</span>
-  </span>
-)
+export const Mark = ({ axis, time, glyph, caption, tone = '', isBare }: MarkProps): JSX.Element =>
+  isBare ? (
+    <span class={`event bare ${tone}`} aria-hidden="true" style={{ left: axis.at(time) }}>
+      {glyph}
+    </span>
+  ) : (
+    <span
+      class={`event ${tone} ${time - axis.from > (axis.to - axis.from) * 0.5 ? 'late-on' : ''}`}
+      role="img"
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: each is read by itself
+      tabIndex={0}
+      aria-label={`${caption}, ${timeOf(time)}`}
+      title={`${caption}, ${timeOf(time)}`}
+      style={{ left: axis.at(time) }}
+    >
+      {glyph} <span aria-hidden="true">{caption}</span>
+    </span>
+  )
 
 /** A time that something took. */
 export const Span = ({
@@ -68,8 +75,15 @@ export const Span = ({
   />
 )
 
-export const Lane = ({ name, children }: { name: string; children: ComponentChildren }): JSX.Element => (
-  <div class="lane">
+interface LaneProps {
+  name: string
+  /** Classes of how it is drawn. */
+  kind?: string
+  children: ComponentChildren
+}
+
+export const Lane = ({ name, kind = '', children }: LaneProps): JSX.Element => (
+  <div class={`lane ${kind}`}>
     <span class="name">{name}</span>
     <div class="track">{children}</div>
   </div>

@@ -73,31 +73,34 @@ function triesOf({ attempts }: DeliveryStatus): Try[] {
   ]
 }
 
+/** One row for each attempt: their texts cannot overlap, however soon one follows the other. */
 function Nodes({ status, axis }: { status: DeliveryStatus; axis: Axis }): JSX.Element {
   const tries = triesOf(status)
-  const nodes = [...new Set(tries.map(({ node }) => node))]
   if (tries.length === 0)
     return (
       <Lane name="node">
         <span class="dim">no attempt: no node has claimed it for a connection</span>
       </Lane>
     )
+  const nameOf = ({ node }: Try) => (node === null ? 'node unknown' : `node ${node}`)
   return (
     <>
-      {nodes.map((node) => (
-        <Lane key={node} name={node === null ? 'node unknown' : `node ${node}`}>
-          {tries
-            .filter((each) => each.node === node && each.from !== null)
-            .map(({ number, from, to, caption }) => (
-              <>
-                {to !== null && (
-                  <Span axis={axis} from={from as number} to={to} kind="try" caption={`attempt ${number}`} />
-                )}
-                <Mark axis={axis} time={from as number} glyph={`▪${number}`} caption={caption} />
-              </>
-            ))}
-        </Lane>
-      ))}
+      {tries.map((each, i) => {
+        const { number, from, to, caption } = each
+        const isSame = i > 0 && tries[i - 1]?.node === each.node
+        return (
+          <Lane key={number} name={isSame ? '' : nameOf(each)} kind={isSame ? 'try same' : 'try'}>
+            {from !== null && to !== null && (
+              <Span axis={axis} from={from} to={to} kind="try" caption={`attempt ${number}`} />
+            )}
+            {from === null ? (
+              <span class="dim">{`▪${number} ${caption}, when is unknown`}</span>
+            ) : (
+              <Mark axis={axis} time={from} glyph={`▪${number}`} caption={caption} />
+            )}
+          </Lane>
+        )
+      })}
     </>
   )
 }
@@ -107,7 +110,7 @@ function Client({ connections, axis }: { connections: readonly Connection[] | nu
   if (!connections)
     return (
       <Lane name="client">
-        <span class="dim">whether it was connected is unknown</span>
+        <span class="dim">presence unknown</span>
       </Lane>
     )
   const until = Math.min(axis.to, clock())
@@ -121,30 +124,47 @@ function Client({ connections, axis }: { connections: readonly Connection[] | nu
     }))
     .filter(({ from, to }) => to >= axis.from && from <= until)
   const known = Math.min(...connections.map(({ connected_at }) => Date.parse(connected_at)))
+  const marks = lives
+    .flatMap(({ id, from, end, why }) => [
+      ...(from > axis.from ? [{ key: `${id} on`, time: from, glyph: '┃', caption: 'connected', tone: 'ok' }] : []),
+      ...(end !== null && end <= axis.to
+        ? [{ key: `${id} off`, time: end, glyph: '┊', caption: spacedName(why), tone: 'bad' }]
+        : []),
+    ])
+    .sort((a, b) => a.time - b.time)
+  const isLate = ({ time }: { time: number }) => time - axis.from > (axis.to - axis.from) / 2
+  // Two texts in one half of the lane can overlap: they have a line of their own then.
+  const isCrowded = marks.filter(isLate).length > 1 || marks.length - marks.filter(isLate).length > 1
   return (
-    <Lane name="client">
-      {known > axis.from && (
-        <Span
-          axis={axis}
-          from={axis.from}
-          to={Math.min(known, until)}
-          kind="unwatched"
-          caption="no connection of then is kept"
-        />
+    <>
+      <Lane name="client">
+        {known > axis.from && (
+          <Span
+            axis={axis}
+            from={axis.from}
+            to={Math.min(known, until)}
+            kind="unwatched"
+            caption="no connection of then is kept"
+          />
+        )}
+        {lives.map(({ id, from, to }) => (
+          <Span key={id} axis={axis} from={from} to={to} kind="there" caption="connected" />
+        ))}
+        {marks.map((mark) => (
+          <Mark {...mark} axis={axis} isBare={isCrowded} key={mark.key} />
+        ))}
+        {lives.length === 0 && known <= axis.from && <span class="dim">not connected in this time</span>}
+      </Lane>
+      {isCrowded && (
+        <Lane name="" kind="same">
+          <span class="dim">
+            {marks
+              .map(({ glyph, caption, time }) => `${glyph} ${caption} +${durationText(time - axis.from)}`)
+              .join(' · ')}
+          </span>
+        </Lane>
       )}
-      {lives.map(({ id, from, to }) => (
-        <Span key={id} axis={axis} from={from} to={to} kind="there" caption="connected" />
-      ))}
-      {lives.flatMap(({ id, from, end, why }) => [
-        ...(from > axis.from
-          ? [<Mark key={`${id} on`} axis={axis} time={from} glyph="┃" caption="connected" tone="ok" />]
-          : []),
-        ...(end !== null && end <= axis.to
-          ? [<Mark key={`${id} off`} axis={axis} time={end} glyph="┊" caption={spacedName(why)} tone="bad" />]
-          : []),
-      ])}
-      {lives.length === 0 && known <= axis.from && <span class="dim">not connected in this time</span>}
-    </Lane>
+    </>
   )
 }
 

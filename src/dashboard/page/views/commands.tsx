@@ -70,6 +70,7 @@ export const COMMANDS: ListView<DeliveryCommand> = {
     text('command_id'),
     text('scope_id'),
     text('action'),
+    text('reason'),
     text('trace_id'),
     ORDER,
   ],

@@ -5,7 +5,7 @@ import type { ConnectionChurn, ConnectionCounts } from '../../../contract/connec
 import type { DeliveryCommand } from '../../../contract/delivery.js'
 import type { DeliveryChurn, DeliverySummary } from '../../../contract/delivery-summary.js'
 import type { RpcSummary } from '../../../contract/rpc.js'
-import { hrefOf } from '../address.js'
+import { hrefOf, pathWithQuery } from '../address.js'
 import { isIndexKnown, NOT_SCOPABLE, offers } from '../answers.js'
 import { Churn, recentChurn } from '../charts/churn.js'
 import { ENDS, River } from '../charts/river.js'
@@ -52,6 +52,28 @@ function waitsOf({ waits_for }: DeliverySummary): string | false {
   return waits.length > 0 && `, waiting: ${waits.join(', ')}`
 }
 
+/** Reasons that are shown: the most common ones. */
+const REASONS = 3
+
+/** Why commands ended: a client that hangs leaves no more than this once its commands have failed. */
+function Reasons({ by_reason }: DeliverySummary): JSX.Element | null {
+  const reasons = Object.entries(by_reason ?? {}).filter(([reason]) => reason !== 'unspecified')
+  if (reasons.length === 0) return null
+  return (
+    <small>
+      because{' '}
+      {reasons
+        .sort(([, a], [, b]) => b - a)
+        .slice(0, REASONS)
+        .map(([reason, count]) => (
+          <a key={reason} href={hrefOf('/delivery/commands', { reason })}>
+            {countOf(count)} {spacedName(reason)}
+          </a>
+        ))}
+    </small>
+  )
+}
+
 const Numbers = ({ value }: { value: DeliverySummary }): JSX.Element => {
   const { by_state, oldest_open_age_ms, latency, legacy_reason } = value
   return (
@@ -72,6 +94,7 @@ const Numbers = ({ value }: { value: DeliverySummary }): JSX.Element => {
             )
           })}
           <small>ended, still kept</small>
+          <Reasons {...value} />
         </div>
       </div>
       <p>
@@ -123,6 +146,41 @@ function Commands(): JSX.Element {
   )
 }
 
+const EVENTS = '/connections/events'
+/** Lost clients that are named. */
+const LOST = `${EVENTS}?event=disconnected&reason=heartbeat_lost&limit=3`
+
+function LostClient({ user_id, client_id, at }: ClientEvent): JSX.Element {
+  const client = { user_id, client_id }
+  const path = pathWithQuery('/connections', { ...client, status: 'connected', limit: '1' })
+  const { value, isOld } = useAnswer<Listed<unknown>>(path, true)
+  return (
+    <li>
+      <Time at={at} /> heartbeat lost,{' '}
+      {!value || isOld ? <Unknown /> : value.items.length > 0 ? 'back' : <span class="bad">not back</span>}:{' '}
+      <a href={hrefOf('/connections', client)}>
+        <Text value={client_id} />
+      </a>{' '}
+      <span class="dim">
+        <Text value={user_id} />
+      </span>
+    </li>
+  )
+}
+
+/** The last clients whose heartbeat was lost, as long as their connections are retained. */
+function Lost(): JSX.Element {
+  const { value } = useAnswer<Listed<ClientEvent>>(LOST, true)
+  return (
+    <ul class="plain lost">
+      {value?.items.length === 0 && <li class="dim">No lost heartbeat is known.</li>}
+      {value?.items.map((event) => (
+        <LostClient key={event.connection_id} {...event} />
+      ))}
+    </ul>
+  )
+}
+
 function Connections(): JSX.Element {
   const counts = useAnswer<ConnectionCounts & { of_silent_nodes: number | null }>('/connections/count?status=connected')
   const churn = useAnswer<ConnectionChurn>('/connections/churn')
@@ -164,6 +222,7 @@ function Connections(): JSX.Element {
                 </li>
               ))}
             </ul>
+            {offers(EVENTS) && <Lost />}
           </>
         )}
       </Card>
@@ -176,7 +235,6 @@ function Connections(): JSX.Element {
 
 /** Rows of the tail: it is as high with one as with all. */
 const TAIL = 8
-const EVENTS = '/connections/events'
 /** Records of a list whose changes are followed. */
 const FOLLOWED = 30
 
