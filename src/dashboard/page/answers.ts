@@ -38,7 +38,10 @@ const EVERY_MS = 2_000
 const INDEX_MS = 32_000
 /** Of a list that comes by itself: a watch says nothing of a source that fails. */
 const QUIET_MS = 4_000
-const TICK_MS = 250
+/** Interval at which requests that are due are sent; they are due at whole seconds. */
+const TICK_MS = 1_000
+/** A list is requested if the watch has not brought it by then. */
+const WATCH_MS = 250
 /** What has not been confirmed for so long is shown as old. */
 const LATE_MS = 4_500
 /** Whether the router answers at all, whatever the view asks. */
@@ -143,12 +146,13 @@ export function subscribe(path: string, isList: boolean): () => void {
     shown: 0,
     asking: null,
     // The watch brings a list as soon as an answer would, and who drew both would draw it twice.
-    dueAt: isList ? performance.now() + TICK_MS : 0,
+    dueAt: isList ? performance.now() + WATCH_MS : 0,
   }
   entries.set(path, entry)
   entry.shown++
   // Once the whole view has said what it asks.
   queueMicrotask(tick)
+  if (isList) setTimeout(tick, WATCH_MS + 1)
   return () => {
     if (--entry.shown > 0) return
     entry.asking?.abort()
