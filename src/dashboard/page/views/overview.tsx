@@ -56,21 +56,22 @@ function waitsOf({ waits_for }: DeliverySummary): string | false {
 const REASONS = 3
 
 /** Why commands ended: a client that hangs leaves no more than this once its commands have failed. */
-function Reasons({ by_reason }: DeliverySummary): JSX.Element | null {
+function Reasons({ by_reason }: DeliverySummary): JSX.Element {
   const reasons = Object.entries(by_reason ?? {}).filter(([reason]) => reason !== 'unspecified')
-  if (reasons.length === 0) return null
   return (
-    <small>
-      because{' '}
+    <ul class="inline">
+      <li class="dim">ended, still kept{reasons.length > 0 && ', because'}</li>
       {reasons
         .sort(([, a], [, b]) => b - a)
         .slice(0, REASONS)
         .map(([reason, count]) => (
-          <a key={reason} href={hrefOf('/delivery/commands', { reason })}>
-            {countOf(count)} {spacedName(reason)}
-          </a>
+          <li key={reason}>
+            <a href={hrefOf('/delivery/commands', { reason })}>
+              {countOf(count)} {spacedName(reason)}
+            </a>
+          </li>
         ))}
-    </small>
+    </ul>
   )
 }
 
@@ -93,7 +94,6 @@ const Numbers = ({ value }: { value: DeliverySummary }): JSX.Element => {
               </a>
             )
           })}
-          <small>ended, still kept</small>
           <Reasons {...value} />
         </div>
       </div>
