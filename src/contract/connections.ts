@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { Refusal } from '../refusal.js'
 import { unknownName } from './checks.js'
 import { type Family, foldUsers } from './family.js'
-import { filterBy, Id, idField, lastAtOrBefore, Reason, randomUuid, SilentForMs, Timestamp } from './ids.js'
+import { byReason, filterBy, Id, idField, lastAtOrBefore, Reason, randomUuid, SilentForMs, Timestamp } from './ids.js'
 import { JsonRecord } from './json.js'
 import { addNames, type FoldedPart, type UserIndex } from './observation.js'
 import {
@@ -143,7 +143,7 @@ export const ClientEventFilter = z.object({
   client_id: filterBy('client_id'),
   node_id: filterBy('node_id'),
   event: ConnectionEvent.shape.event.optional().describe('Only events of this kind.'),
-  reason: Reason.optional().describe('Only ends for this reason.'),
+  reason: byReason.optional().describe('Only ends for this reason.'),
 })
 export type ClientEventFilter = z.infer<typeof ClientEventFilter>
 
@@ -176,7 +176,7 @@ export const ConnectionFilter = z.object({
   client_type: ClientType.optional().describe('Only of clients of this type.'),
   status: ConnectionStatus.optional().describe('Only with this status.'),
   node_id: filterBy('node_id'),
-  ended_reason: Reason.optional().describe('Only connections that ended for this reason.'),
+  ended_reason: byReason.optional().describe('Only connections that ended for this reason.'),
   last_seen_before: lastAtOrBefore,
 })
 export type ConnectionFilter = z.infer<typeof ConnectionFilter>

@@ -19,7 +19,7 @@ import {
   WaitsFor,
 } from './delivery-summary.js'
 import type { Family } from './family.js'
-import { byTraceId, filterBy, idField, idInput, NAMES, Reason, Timestamp, TRACE_FIELDS } from './ids.js'
+import { byReason, byTraceId, filterBy, idField, idInput, NAMES, Timestamp, TRACE_FIELDS } from './ids.js'
 import { HostMetadata } from './json.js'
 import { METADATA_BYTES } from './limits.js'
 import type { Awaitable, InspectionContext, Page, PageQuery, Pingable, Versioned } from './page.js'
@@ -183,9 +183,9 @@ export const CommandFilter = z.object({
   action: filterBy('action'),
   trace_id: byTraceId,
   overdue: z.boolean().optional().describe('Only overdue commands (`true`), or only others (`false`).'),
-  reason: Reason.optional().describe(
-    `Only commands that ended for this reason; \`${NO_REASON}\` for those that ended without one.`,
-  ),
+  reason: byReason
+    .optional()
+    .describe(`Only commands that ended for this reason; \`${NO_REASON}\` for those that ended without one.`),
 })
 export type CommandFilter = z.infer<typeof CommandFilter>
 

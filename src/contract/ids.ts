@@ -165,6 +165,9 @@ export const Reason = z
   .overwrite((value) => (REASON.test(value) ? value : 'other'))
   .regex(REASON)
 
+/** A reason as a filter: text of another form matches nothing, so it is refused. */
+export const byReason = z.string().regex(REASON, 'must be a reason: lower-case letters, digits and _')
+
 /**
  * Compares ids by their UTF-8 bytes, which is code point order: negative, zero or positive. JavaScript's `<` compares
  * UTF-16 units and puts U+1F600 before U+FFFD.

@@ -12,7 +12,10 @@ export type WhyLinkName = z.infer<typeof WhyLinkName>
 type LinkWords = readonly [means: string, doesNotMean: string]
 
 /** What each link proves and does not prove, by the value of `holds`. */
-const LINK_WORDS: Record<WhyLinkName, Readonly<Record<'true' | 'false' | 'null', LinkWords>>> = {
+const LINK_WORDS: Record<
+  WhyLinkName,
+  Readonly<Record<'true' | 'false' | 'null', LinkWords> & { refused?: LinkWords }>
+> = {
   admitted: {
     true: ['The relay accepted the command.', 'It does not mean that anything was sent to the client.'],
     false: [
@@ -74,9 +77,10 @@ const LINK_WORDS: Record<WhyLinkName, Readonly<Record<'true' | 'false' | 'null',
   acknowledged: {
     true: ['The client acknowledged the command.', 'It does not mean that the client ran it.'],
     false: [
-      'The client has refused the command, or has not acknowledged it.',
-      'It does not mean that the client did not receive or run it: an acknowledgement may have been lost, or sent with another instance id, which does not count. The counters of /delivery/nodes show these as fenced.',
+      'The client has not acknowledged the command in time.',
+      'It does not mean that the client did not receive or run it: an acknowledgement may have been lost, or did not count because it was late or sent with another instance id. The counters of /delivery/nodes show these as late and fenced.',
     ],
+    refused: ['The client refused the command.', 'It does not mean that nothing happened before it refused.'],
     null: ['Whether the client acknowledged the command is unknown.', 'It does not mean that it did not.'],
   },
   ended: {
@@ -147,8 +151,9 @@ export const DeliveryWhy = z
 export type DeliveryWhy = z.infer<typeof DeliveryWhy>
 
 /** A link with its texts. */
-export function whyLink(link: WhyLinkName, holds: boolean | null, evidence: WhyEvidence[]): WhyLink {
-  const [means, does_not_mean] = LINK_WORDS[link][`${holds}`]
+export function whyLink(link: WhyLinkName, holds: boolean | null, evidence: WhyEvidence[], isRefused = false): WhyLink {
+  const words = LINK_WORDS[link]
+  const [means, does_not_mean] = (isRefused && words.refused) || words[`${holds}`]
   return { link, holds, means, does_not_mean, evidence }
 }
 

@@ -175,7 +175,7 @@ async function readNode(
 const isOpen = (status: DeliveryStatus | null | undefined) =>
   !status || (status.terminal === null && status.acknowledgement.state === 'none')
 
-type Judged = Pick<WhyLink, 'holds' | 'evidence'>
+type Judged = Pick<WhyLink, 'holds' | 'evidence'> & { isRefused?: boolean }
 
 /** Evidence from the record of the command. */
 function ofStatus({ key, status }: Facts, fields: Readonly<Record<string, WhyEvidence['value']>>): WhyEvidence[] {
@@ -327,6 +327,7 @@ const acknowledged = (facts: Facts): Judged =>
     const none = terminal?.state === 'resulted' ? null : false
     return {
       holds: state === 'acknowledged' || none,
+      isRefused: state === 'refused',
       evidence: ofStatus(facts, {
         'acknowledgement.state': state,
         'acknowledgement.at': at,
@@ -358,8 +359,8 @@ const JUDGES: Record<WhyLinkName, (facts: Facts) => Judged> = {
 
 function linksOf(facts: Facts): WhyLink[] {
   return WhyLinkName.options.map((link) => {
-    const { holds, evidence } = JUDGES[link](facts)
-    return whyLink(link, holds, evidence)
+    const { holds, evidence, isRefused } = JUDGES[link](facts)
+    return whyLink(link, holds, evidence, isRefused)
   })
 }
 

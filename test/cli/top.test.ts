@@ -169,8 +169,8 @@ describe('the frame of top', () => {
     const value = { items, has_more: true, completeness: { complete: true } }
     const lines = frameOf(withResult(keys(known(), '7'), '/findings?limit=100', { value }, NOW), frame(120, null))
     expect(lines).toContain('3+ findings: 2 command overdue, 1 call overdue')
-    expect(lines.slice(-4)[0]).toMatch(/^kind +command_id +user_id +correlation_id/)
-    expect(lines.slice(-3).join()).toMatch(/call_overdue.*call-1.*command_overdue +c-1 +ann/)
+    expect(lines.slice(-4)[0]).toMatch(/^kind +user_id +command_id +correlation_id/)
+    expect(lines.slice(-3).join()).toMatch(/call_overdue.*call-1.*command_overdue +ann +c-1/)
   })
 
   it('writes states of nodes as words', () => {

@@ -7,9 +7,11 @@ import { KEY } from '../diagnostics/subject.js'
 import { createWorld } from '../diagnostics/world.js'
 import { inChromium } from './chromium.js'
 import { startViewed, type ViewedHost } from './host.js'
+import { triedWorld } from './tried.js'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
+const TRIED = '/delivery/status?user_id=alice&client_id=desk&command_id=cmd-tried'
 const ADDRESSES = [
   '/findings',
   '/users',
@@ -26,6 +28,7 @@ const ADDRESSES = [
   '/actions',
   '/delivery/commands',
   '/delivery/status?user_id=alice&client_id=desk&command_id=cmd-1',
+  TRIED,
   '/delivery/mailboxes',
   '/delivery/nodes',
   '/delivery/tenants',
@@ -58,10 +61,26 @@ const LOOKS = (Object.keys(SIZES) as (keyof typeof SIZES)[]).flatMap((size) =>
 /** Some forty pages, on a machine that has much else to do. */
 const LONG_MS = 400_000
 
+/** With lost clients, attempts and reasons of the end, besides what each family has. */
+function fullWorld() {
+  const [world, tried] = [createWorld(), triedWorld()]
+  const by_reason = { attempts_exhausted: 1, deadline_passed: 2, refused: 3 }
+  const delivery = {
+    ...world.delivery,
+    statuses: [...(world.delivery.statuses ?? []), ...tried.delivery.statuses],
+    summary: { ...world.delivery.summary, by_reason },
+  }
+  const clientEvents = tried.connections.map(({ connection_id, user_id, client_id, disconnected_at }) => ({
+    ...{ connection_id, user_id, client_id, at: disconnected_at as string },
+    ...{ event: 'disconnected' as const, reason: 'heartbeat_lost' },
+  }))
+  return { ...world, connections: [...(world.connections ?? []), ...tried.connections], clientEvents, delivery }
+}
+
 inChromium('the accessibility of the dashboard', (open) => {
   let host: ViewedHost
   beforeAll(async () => {
-    host = await startViewed(createWorld())
+    host = await startViewed(fullWorld())
   })
   afterAll(() => host.close())
 

@@ -337,3 +337,47 @@ inChromium('findings that come and go', (open) => {
     expect(await page.evaluate<number>('globalThis.shifts')).toBeLessThan(0.02)
   })
 })
+
+/** A store that does not answer: of its sources, only sometimes in time. */
+function failWithin(host: ViewedHost): void {
+  const sources = ['registry', 'delivery', 'rpc', 'sessions', 'site_registry', 'history'].map((source) => ({
+    source,
+    answered: false,
+    code: 'inspector_timeout',
+  }))
+  let asked = 0
+  host.break(async (path) => {
+    if (path === '/' || path === '/capabilities') return undefined
+    if (path.startsWith('/watch')) return new Promise<never>(() => {})
+    if (path !== '/sources') return Response.json({ status: 503, code: 'inspector_timeout' }, { status: 503 })
+    // Every other answer comes too late to be believed.
+    await new Promise((resolve) => setTimeout(resolve, asked++ % 2 ? 6_000 : 0))
+    return Response.json({ items: sources, observed_at: new Date().toISOString() })
+  })
+}
+
+inChromium('an overview whose store dies', (open) => {
+  it.each([
+    { width: 1_280, height: 800 },
+    { width: 390, height: 844 },
+  ])('keeps one alarm with its age in its place, at $width px', { timeout: LONG_MS }, async (viewport) => {
+    const host = await startViewedOnce(healthyWorld())
+    const page = await open(host.page, { key: KEY, viewport, refusals: true })
+    await page.getByText('all sources answer').waitFor()
+    const needs = page.locator('.needs')
+    const heightOf = async () => (await needs.boundingBox())?.height
+    const height = await heightOf()
+    failWithin(host)
+    const alarm = needs.locator('li', { hasText: 'No answer from 6 sources' })
+    await alarm.waitFor()
+    expect(await heightOf()).toBe(height)
+    await needs.getByText('1 thing needs you').waitFor()
+    const heights = new Set<number | undefined>()
+    for (let i = 0; i < 40; i++) {
+      heights.add(await heightOf())
+      expect(await alarm.getAttribute('class')).toBe('settled')
+      await page.waitForTimeout(250)
+    }
+    expect([...heights]).toEqual([height])
+  })
+})

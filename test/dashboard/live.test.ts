@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { createFakeInspectors } from '../../src/testing/kits.js'
 import { FindingSummary } from '../../src/views/findings/finding.js'
 import { KEY } from '../diagnostics/subject.js'
-import { connection, createWorld } from '../diagnostics/world.js'
+import { connection, createWorld, NOW } from '../diagnostics/world.js'
 import { inChromium, type OpenOptions } from './chromium.js'
 import { losable, startViewedOnce } from './host.js'
 
@@ -213,6 +213,36 @@ inChromium('the dashboard, live', (open) => {
     expect(await fact.getAttribute('class')).toBe('')
     if (said.endsWith('unknown')) await tab.locator('.top .fresh.late', { hasText: '1 answer missing' }).waitFor()
     else await tab.locator('.top .fresh.live').waitFor()
+  })
+
+  it('names the clients whose heartbeat was lost, the latest first, and whether they are back', async () => {
+    const at = (ms: number) => new Date(NOW + ms).toISOString()
+    const lost = (client_id: string, ms: number, reason = 'heartbeat_lost') => ({
+      connection_id: `lost-${client_id}`,
+      user_id: 'alice',
+      client_id,
+      event: 'disconnected' as const,
+      at: at(ms),
+      reason,
+    })
+    const clientEvents = [
+      lost('first', -9_000),
+      lost('phone', -4_000),
+      lost('tablet', -3_000),
+      lost('closed', -2_000, 'client_left'),
+      lost('tv', -1_000),
+    ]
+    const connections = [connection({ connection_id: 'conn-back', client_id: 'tablet', instance_id: 'inst-9' })]
+    const host = await startViewedOnce({ ...createWorld(), connections, clientEvents })
+    const page = await open(`${host.page}#/`, { key: KEY })
+    const rows = page.locator('.lost li')
+    await expect
+      .poll(async () => (await rows.allInnerTexts()).map((text) => text.replace(/^[\d:]+\s/, '')))
+      .toEqual(
+        ['tv', 'tablet', 'phone'].map((id) => `heartbeat lost, ${id === 'tablet' ? 'back' : 'not back'}: ${id} alice`),
+      )
+    await rows.getByRole('link', { name: 'tablet' }).click()
+    await page.locator('main').getByRole('link', { name: 'conn-back' }).waitFor()
   })
 
   it('shows the stages of commands from one answer, so that they add up', async () => {

@@ -1,8 +1,19 @@
-/** The finding about a client that is connected and acknowledges nothing. */
+/** The finding about a client that is connected and acknowledges nothing, and about commands of one that is not. */
 import { describe, expect, it } from 'vitest'
-import type { FakeWorld } from '../../src/testing/kits.js'
-import type { Finding } from '../../src/views/findings/finding.js'
-import { acknowledged, at, command, confirmed, desk, findingsOf, leftUnanswered } from './finding-worlds.js'
+import { createFakeInspectors, type FakeWorld } from '../../src/testing/kits.js'
+import type { Finding, FindingSummary } from '../../src/views/findings/finding.js'
+import {
+  acknowledged,
+  at,
+  attempted,
+  command,
+  confirmed,
+  desk,
+  findingsOf,
+  leftUnanswered,
+  timedOut,
+} from './finding-worlds.js'
+import { createSubject, get } from './subject.js'
 import { node } from './world.js'
 
 describe('a client that acknowledges nothing', () => {
@@ -48,5 +59,37 @@ describe('a client that acknowledges nothing', () => {
     const late = { ...acknowledged, at: at(-1_000) }
     const earlier = command({ command_id: 'cmd-0', attempts: confirmed, acknowledgement: late }, at(-90_000))
     expect(await of([earlier, leftUnanswered('cmd-1', 9_000)])).toEqual([])
+  })
+
+  it('has an unknown start if more of its commands than are read ended so', async () => {
+    const statuses = Array.from({ length: 60 }, (_, i) => leftUnanswered(`cmd-${i}`, 80_000 - i * 1_000))
+    const [found] = await of(statuses)
+    expect([found?.since, found?.evidence[0]?.fields.unacknowledged_in_a_row]).toEqual([null, 50])
+  })
+
+  it('is counted, however many later commands failed at others that had acknowledged them', async () => {
+    const failed = { acknowledgement: acknowledged, terminal: { state: 'failed', at: at(-1_000), reason: 'x1' } }
+    const others = Array.from({ length: 260 }, (_, i) =>
+      leftUnanswered(`x-${i}`, 2_000, { ...failed, client_id: 'tab' }),
+    )
+    const delivery = { statuses: [leftUnanswered('cmd-1', 9_000), ...others], nodes: [node()] } as FakeWorld['delivery']
+    const router = createSubject({ inspectors: createFakeInspectors({ connections: [desk], delivery } as FakeWorld) })
+    const { kinds } = (await get(router, '/findings/summary')).body as FindingSummary
+    expect(kinds.find(({ kind }) => kind === 'client_not_acknowledging')?.count).toBe(1)
+  })
+})
+
+describe('a command that was attempted', () => {
+  it('waits for nobody once its client is not connected', async () => {
+    const statuses = [
+      command({ command_id: 'cmd-1', client_id: 'gone', attempts: confirmed, recovery: timedOut }),
+      command({ command_id: 'cmd-2', client_id: 'gone', attempts: attempted }),
+      command({ command_id: 'cmd-3', client_id: 'gone', attempts: confirmed, acknowledgement: acknowledged }),
+    ]
+    const { items } = await findingsOf({ connections: [desk], delivery: { statuses, nodes: [node()] } } as FakeWorld)
+    expect(items.map(({ kind, subject }) => [kind, subject.command_id])).toEqual([
+      ['command_waiting_for_nobody', 'cmd-1'],
+      ['command_waiting_for_nobody', 'cmd-2'],
+    ])
   })
 })

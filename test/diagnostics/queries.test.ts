@@ -117,6 +117,16 @@ describe('filters', () => {
     ])
   })
 
+  it.each([
+    '/delivery/commands?reason=',
+    '/connections?ended_reason=',
+    '/connections/events?reason=',
+  ])('refuse %s a text that no reason can be', async (path) => {
+    for (const text of ['attempts%20exhausted', 'Busy', '1', ''])
+      expectProblem(await get(createSubject(), path + text), 422, 'invalid_query')
+    expect((await get(createSubject(), `${path}attempts_exhausted`)).status).not.toBe(422)
+  })
+
   it('count a silence back from now', async () => {
     const { router, calls } = createWatched()
     await get(router, '/connections?silent_for_ms=60000')

@@ -105,6 +105,19 @@ describe('why a command has not arrived', () => {
     expect(links[0]?.evidence).toContainEqual(expect.objectContaining({ field: 'terminal.reason', value: 'no_waiter' }))
   })
 
+  it('says that a command was refused, and not that it was not acknowledged', async () => {
+    const relay = live()
+    await relay.connect()
+    await relay.dispatch()
+    await relay.dispatcher.attach(instance, () => {})
+    const handed = { verdict: { link: 'acknowledged', holds: false } }
+    await eventually(async () => expect(await why(relay.inspectors)).toMatchObject(handed))
+    await relay.dispatcher.acknowledge({ ...key, instance_id: 'i1', state: 'refused' })
+    const { verdict, links } = await why(relay.inspectors)
+    expect({ verdict }).toEqual(handed)
+    expect(links.find(({ link }) => link === 'acknowledged')?.means).toBe('The client refused the command.')
+  })
+
   it('is unknown while an attempt is pending, and broken if every attempt was rejected', async () => {
     const [open, rejected] = [live(), live()]
     for (const relay of [open, rejected]) {

@@ -132,7 +132,7 @@ export const TABLES: readonly TopTable[] = [
     fields: [
       field('kind'),
       field('since', 'since', 'age'),
-      ...['command_id', 'user_id', 'client_id', 'node_id', 'scope_id', 'correlation_id', 'session_id'].map((name) =>
+      ...['user_id', 'client_id', 'command_id', 'node_id', 'scope_id', 'correlation_id', 'session_id'].map((name) =>
         field(`subject.${name}`, name),
       ),
       field('means'),

@@ -169,22 +169,30 @@ export const COMMANDS_WAITING = createListDetector<DeliveryCommand>({
 /** Reasons for another attempt that concern the client or its connection. Others concern a node. */
 const UNANSWERED = new Set<RecoveryReason | null>(['ack_timeout', 'deliver_timed_out', 'deliver_rejected'])
 
-const isUnanswered = ({ state, overdue, acknowledgement, recovery }: DeliveryCommand) =>
-  state === 'attempted' && !overdue && acknowledgement.state === 'none' && UNANSWERED.has(recovery.reason)
+const isUnanswered = ({ recovery }: DeliveryCommand) => UNANSWERED.has(recovery.reason)
 
 export const COMMANDS_UNACKNOWLEDGED = createListDetector<DeliveryCommand>({
-  kinds: ['command_not_acknowledged'],
+  kinds: ['command_not_acknowledged', 'command_waiting_for_nobody'],
   needs: ['delivery_commands', 'registry'],
   source: SOURCE,
   entry: DeliveryCommand,
   list: ({ delivery }, page, ctx) => delivery.listCommands?.({ state: 'attempted' }, page, ctx),
   async find(all, scan) {
-    const commands = all.filter(isForClient).filter(isUnanswered)
+    const commands = all
+      .filter(isForClient)
+      .filter(
+        ({ state, overdue, acknowledgement }) => state === 'attempted' && !overdue && acknowledgement.state === 'none',
+      )
     if (commands.length === 0) return []
     const holderOf = await scan.holders(commands)
-    const held = commands.filter((command) => holderOf(command) !== null)
+    const held = commands.filter((command) => isUnanswered(command) && holderOf(command) !== null)
     const isConnected = await connectedForSure(held, scan)
-    return held.filter(isConnected).map((command): Finding => {
+    const alone = commands.filter((command) => holderOf(command) === null)
+    const ofGone = alone.map((command) => {
+      const evidence = [commandEvidence(scan, command), holderEvidence(scan, command, null)]
+      return ofCommand('command_waiting_for_nobody', command, command.admission.at, evidence)
+    })
+    const ofHeld = held.filter(isConnected).map((command): Finding => {
       const holder = holderOf(command)
       const { attempts, acknowledgement, recovery } = command
       const seen = commandEvidence(scan, command)
@@ -202,11 +210,12 @@ export const COMMANDS_UNACKNOWLEDGED = createListDetector<DeliveryCommand>({
       const evidence = [{ ...seen, fields }, holderEvidence(scan, command, holder)]
       return ofCommand('command_not_acknowledged', command, since, evidence)
     })
+    return [...ofGone, ...ofHeld]
   },
 })
 
 /** Latest commands of a client that are read to see whether it has acknowledged one. */
-const RECENT = 20
+const RECENT = 50
 
 /** Whether its client was asked and never answered: a host that settles it has an answer. */
 const isLeftUnanswered = ({ acknowledgement, attempts, recovery, terminal }: DeliveryCommand) =>
@@ -222,7 +231,10 @@ const saysNothing = ({ attempts, terminal }: DeliveryCommand) =>
  * The latest commands of one client that it left unanswered, the latest first; none if it has answered since, or if too many others
  * are open.
  */
-async function leftUnanswered({ user_id, client_id }: ClientOfUser, scan: ScanContext): Promise<DeliveryCommand[]> {
+async function leftUnanswered(
+  { user_id, client_id }: ClientOfUser,
+  scan: ScanContext,
+): Promise<{ left: DeliveryCommand[]; since: string | null }> {
   const list = async (page: PageQuery, ctx: InspectionContext) =>
     (await scan.inspectors.delivery.listCommands?.({ user_id, client_id }, { ...page, order: 'newest' }, ctx)) ??
     NOTHING
@@ -236,17 +248,19 @@ async function leftUnanswered({ user_id, client_id }: ClientOfUser, scan: ScanCo
   const hasAnswered = records.some(
     ({ acknowledgement: { at } }) => at !== null && Date.parse(at) >= Date.parse(endedAt),
   )
-  return hasAnswered ? [] : left
+  // Where the row continues beyond what was read, its start is unknown.
+  const since = answeredAt < 0 && next !== null ? null : (left.at(-1)?.terminal?.at ?? null)
+  return { left: hasAnswered ? [] : left, since }
 }
 
-/** Looks for clients that stay silent along the commands that ended in `state`, the latest first. */
-const clientsNotAcknowledging = (state: 'failed' | 'expired') =>
+/** Looks for clients that stay silent along the commands that ended in `state` for `reason`, the latest first. */
+const clientsNotAcknowledging = (state: 'failed' | 'expired', reason: 'attempts_exhausted' | 'deadline_passed') =>
   createListDetector<DeliveryCommand>({
     kinds: ['client_not_acknowledging'],
     needs: ['delivery_commands', 'registry'],
     source: SOURCE,
     entry: DeliveryCommand,
-    list: ({ delivery }, page, ctx) => delivery.listCommands?.({ state }, { ...page, order: 'newest' }, ctx),
+    list: ({ delivery }, page, ctx) => delivery.listCommands?.({ state, reason }, { ...page, order: 'newest' }, ctx),
     async find(all, scan) {
       const ended = all.filter(isForClient).filter(isLeftUnanswered)
       if (ended.length === 0) return []
@@ -263,12 +277,11 @@ const clientsNotAcknowledging = (state: 'failed' | 'expired') =>
       if (latest.size > LOOKED_MAX) scan.cut.add(SOURCE)
       const found: Finding[] = []
       for (const command of [...latest.values()].slice(0, LOOKED_MAX)) {
-        const left = await leftUnanswered(command, scan)
+        const { left, since } = await leftUnanswered(command, scan)
         // A later one is found where it is listed.
         if (left[0]?.command_id !== command.command_id) continue
         const seen = commandEvidence(scan, command)
         const fields = { ...seen.fields, ended_at: command.terminal?.at ?? null, unacknowledged_in_a_row: left.length }
-        const since = left.at(-1)?.terminal?.at ?? null
         const evidence = [{ ...seen, fields }, holderEvidence(scan, command, holderOf(command))]
         const { user_id, client_id } = command
         found.push(finding('client_not_acknowledging', { user_id, client_id }, since, evidence))
@@ -277,7 +290,10 @@ const clientsNotAcknowledging = (state: 'failed' | 'expired') =>
     },
   })
 
-export const CLIENTS_NOT_ACKNOWLEDGING = [clientsNotAcknowledging('failed'), clientsNotAcknowledging('expired')]
+export const CLIENTS_NOT_ACKNOWLEDGING = [
+  clientsNotAcknowledging('failed', 'attempts_exhausted'),
+  clientsNotAcknowledging('expired', 'deadline_passed'),
+]
 
 export const RESERVATIONS_WITHOUT_COMMAND = createListDetector<DeliveryTenant>({
   kinds: ['reservation_without_command'],

@@ -39,15 +39,15 @@ const WORDS: Record<FindingKind, readonly [means: string, doesNotMean: string]> 
     'It does not mean that the command is lost or refused: it is delivered if the client attaches before the deadline.',
   ],
   command_waiting_for_nobody: [
-    'The command waits and its client is not connected.',
-    'It does not mean that it is lost: it is delivered if the client attaches before the deadline.',
+    'The command is open, not acknowledged, and its client is not connected.',
+    'It does not mean that it is lost: it is delivered if the client attaches before the deadline. Nor, if there were attempts, that none reached the client.',
   ],
   command_not_acknowledged: [
     'The client is connected, at least one delivery attempt was rejected or timed out, and the client has not acknowledged it.',
     'It does not mean that the client did not receive or run it: the acknowledgement may have been lost.',
   ],
   client_not_acknowledging: [
-    'The client is connected, its latest attempted command has ended without an acknowledgement, and it has acknowledged none since.',
+    'The client is connected, the latest of its attempted commands to end, cancelled ones aside, was not acknowledged in time, and it has acknowledged none since.',
     'It does not mean that the client ran none of its commands: acknowledgements may have been lost. Nor that it fails now: it may have had no command since.',
   ],
   reservation_without_command: [

@@ -35,24 +35,18 @@ interface MarkProps {
 }
 
 /** An event with its text, which is cut at the end of the lane. */
-export const Mark = ({ axis, time, glyph, caption, tone = '', isBare }: MarkProps): JSX.Element =>
-  isBare ? (
-    <span class={`event bare ${tone}`} aria-hidden="true" style={{ left: axis.at(time) }}>
-      {glyph}
-    </span>
-  ) : (
-    <span
-      class={`event ${tone} ${time - axis.from > (axis.to - axis.from) * 0.5 ? 'late-on' : ''}`}
-      role="img"
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: each is read by itself
-      tabIndex={0}
-      aria-label={`${caption}, ${timeOf(time)}`}
-      title={`${caption}, ${timeOf(time)}`}
-      style={{ left: axis.at(time) }}
-    >
-      {glyph} <span aria-hidden="true">{caption}</span>
-    </span>
-  )
+export const Mark = ({ axis, time, glyph, caption, tone = '', isBare }: MarkProps): JSX.Element => (
+  <span
+    class={`event ${tone} ${isBare ? 'bare' : time - axis.from > (axis.to - axis.from) * 0.5 ? 'late-on' : ''}`}
+    role="img"
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: each is read by itself
+    tabIndex={0}
+    title={`${caption}, ${timeOf(time)}`}
+    style={{ left: axis.at(time) }}
+  >
+    <bdi>{glyph}</bdi> <span aria-hidden="true">{caption}</span>
+  </span>
+)
 
 /** A time that something took. */
 export const Span = ({

@@ -132,9 +132,8 @@ function Client({ connections, axis }: { connections: readonly Connection[] | nu
         : []),
     ])
     .sort((a, b) => a.time - b.time)
-  const isLate = ({ time }: { time: number }) => time - axis.from > (axis.to - axis.from) / 2
-  // Two texts in one half of the lane can overlap: they have a line of their own then.
-  const isCrowded = marks.filter(isLate).length > 1 || marks.length - marks.filter(isLate).length > 1
+  // Their texts could overlap: they have a line of their own then.
+  const isCrowded = marks.length > 1
   return (
     <>
       <Lane name="client">
@@ -159,7 +158,7 @@ function Client({ connections, axis }: { connections: readonly Connection[] | nu
         <Lane name="" kind="same">
           <span class="dim">
             {marks
-              .map(({ glyph, caption, time }) => `${glyph} ${caption} +${durationText(time - axis.from)}`)
+              .map(({ glyph, caption, time }) => `${glyph}\u00a0${caption} +${durationText(time - axis.from)}`)
               .join(' · ')}
           </span>
         </Lane>
@@ -173,7 +172,7 @@ function Said({ status: { acknowledgement, terminal }, axis }: { status: Deliver
   return (
     <Lane name="client said">
       {state === 'none' ? (
-        <span class="dim">nothing{terminal ? ': no acknowledgement, no refusal' : ' yet'}</span>
+        <span class="dim">nothing {terminal ? 'in time: no acknowledgement, no refusal' : 'yet'}</span>
       ) : (
         <Mark
           axis={axis}

@@ -58,7 +58,11 @@ function TextField({ name, value, onDone }: FieldProps): JSX.Element {
       spellcheck={false}
       placeholder={name.endsWith('prefix') ? 'begins with' : name.endsWith('_ms') ? 'at least' : 'exact'}
       defaultValue={value}
-      onChange={(event) => onDone(event.currentTarget.value.trim())}
+      // Reasons are shown with spaces.
+      onChange={(event) => {
+        const value = event.currentTarget.value.trim()
+        onDone(name.endsWith('reason') ? value.replaceAll(' ', '_') : value)
+      }}
     />
   )
 }

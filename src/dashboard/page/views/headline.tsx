@@ -105,7 +105,7 @@ export function Headline({
         caption={
           unreachable
             ? unreachable.length > 0
-              ? `no answer from ${unreachable.join(', ')}`
+              ? `no answer from ${unreachable[1] ? `${unreachable.length} sources` : unreachable[0]}`
               : 'all sources answer'
             : null
         }

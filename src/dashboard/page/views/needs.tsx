@@ -42,9 +42,12 @@ export function oldestOf(findings: readonly Finding[]): number | null {
   return times.length > 0 ? Math.min(...times) : null
 }
 
-/** When this tab first saw it; one that was away is new when it comes again. */
-function seenSince(keys: readonly string[], at: number): void {
-  for (const key of firstSeen.keys()) if (!keys.includes(key)) firstSeen.delete(key)
+/**
+ * Remembers when this tab first saw each of `keys`. One that was away is new when it comes again; of what did not answer just
+ * now it is not known whether it is away.
+ */
+function seenSince(keys: readonly string[], isKnown: boolean, at: number): void {
+  if (isKnown) for (const key of firstSeen.keys()) if (!keys.includes(key)) firstSeen.delete(key)
   for (const key of keys) if (!firstSeen.has(key)) firstSeen.set(key, at)
 }
 
@@ -61,25 +64,26 @@ interface Given {
 }
 
 function needsOf({ findings, nodes, sources }: Given): Need[] {
-  const groups = findings.isOld ? [] : (findings.value?.kinds.filter(({ count }) => count) ?? [])
   const silent = nodes.isOld ? [] : (nodes.value?.items.filter(isSilentHolder) ?? [])
-  const mute = sources.isOld ? [] : (sources.value?.items.filter(({ answered }) => !answered) ?? [])
+  const groups = findings.isOld ? [] : (findings.value?.kinds.filter(({ count }) => count) ?? [])
+  // What was last known of the sources stays: that they do not answer is why it is old.
+  const mute = sources.value?.items.filter(({ answered }) => !answered) ?? []
   const keys = [
     ...groups.map(({ kind }) => kind),
     ...silent.map(({ node_id }) => `node ${node_id}`),
-    ...mute.map(({ source }) => `source ${source}`),
+    ...(mute.length > 0 ? ['source'] : []),
   ]
-  seenSince(keys, clock())
+  seenSince(keys, !findings.isOld && !nodes.isOld && !sources.isOld, clock())
   const bySource = (key: string, since: number | null) => ({
     key,
     since: since ?? firstSeen.get(key) ?? clock(),
     isBySource: since !== null,
   })
   return [
-    ...mute.map(({ source, code }) => ({
-      ...bySource(`source ${source}`, null),
-      caption: `No answer from ${spacedName(source)}`,
-      detail: code ? problemName(code) : '',
+    ...mute.slice(0, 1).map(({ source }) => ({
+      ...bySource('source', null),
+      caption: `No answer from ${mute[1] ? `${mute.length} sources` : spacedName(source)}`,
+      detail: mute.map(({ source, code }) => `${spacedName(source)}: ${problemName(code as string)}`).join(', '),
       href: hrefOf('/sources'),
     })),
     ...silent.map(({ node_id, updated_at, connection_waiters }) => ({
@@ -91,7 +95,7 @@ function needsOf({ findings, nodes, sources }: Given): Need[] {
     ...groups.map(({ kind, count, exact, oldest_since, sample }) => ({
       ...bySource(kind, oldest_since === null ? null : Date.parse(oldest_since)),
       caption: `${exact ? '' : 'at least '}${countOf(count)} × ${spacedName(kind)}`,
-      detail: sample ? Object.values(sample.subject).join(' / ') : '',
+      detail: sample ? Object.values(sample.subject).join(' / ') + (count === 1 ? '' : ', and others') : '',
       href: hrefOf('/findings', { kind }),
     })),
   ].sort((a, b) => Number(isSettled(b.since)) - Number(isSettled(a.since)) || a.since - b.since)
@@ -130,7 +134,7 @@ export function Needs(): JSX.Element {
   const isChanging = needs.some(({ since }) => !isSettled(since))
   useTick(isChanging ? 1_000 : needs.length > 0 ? 5_000 : Infinity)
   // A silent node and a mute source speak for themselves in the line below.
-  const groups = needs.filter(({ key }) => !/^(node|source) /.test(key))
+  const groups = needs.filter(({ key }) => !/^(node |source$)/.test(key))
   const settled = needs.filter(({ since }) => isSettled(since)).length
   if (findings.problem?.code === NOT_SCOPABLE) return <ProblemNote problem={findings.problem} />
   // Calm is only what was read to its end, and just now.
@@ -162,14 +166,14 @@ export function Needs(): JSX.Element {
             ) : findings.asOf === null && !findings.problem ? (
               'Loading …'
             ) : (
-              'Unknown: the sources cannot be read.'
+              'Unknown: no answer.'
             )}
           </li>
         )}
       </ul>
       <div class="under">
         <Headline {...given} isAlarm={groups.some(({ since }) => isSettled(since))} />
-        {needs.length > PLACES && <a href={hrefOf('/findings')}>{needs.length - PLACES} more →</a>}
+        {needs[PLACES] && <a href={needs[PLACES].href}>{needs.length - PLACES} more →</a>}
       </div>
     </section>
   )

@@ -58,19 +58,23 @@ const REASONS = 3
 /** Why commands ended: a client that hangs leaves no more than this once its commands have failed. */
 function Reasons({ by_reason }: DeliverySummary): JSX.Element {
   const reasons = Object.entries(by_reason ?? {}).filter(([reason]) => reason !== 'unspecified')
+  const shown = reasons
+    // It counts reasons beyond a bound too, which no filter finds.
+    .filter(([reason]) => reason !== 'other')
+    .sort(([, a], [, b]) => b - a)
+    .slice(0, REASONS)
+  const more = reasons.length - shown.length
   return (
     <ul class="inline">
-      <li class="dim">ended, still kept{reasons.length > 0 && ', because'}</li>
-      {reasons
-        .sort(([, a], [, b]) => b - a)
-        .slice(0, REASONS)
-        .map(([reason, count]) => (
-          <li key={reason}>
-            <a href={hrefOf('/delivery/commands', { reason })}>
-              {countOf(count)} {spacedName(reason)}
-            </a>
-          </li>
-        ))}
+      <li class="dim">ended, still kept{shown[0] && ', because'}</li>
+      {shown.map(([reason, count]) => (
+        <li key={reason}>
+          <a href={hrefOf('/delivery/commands', { reason })}>
+            {countOf(count)} {spacedName(reason)}
+          </a>
+        </li>
+      ))}
+      {more > 0 && <li class="dim">{more} more</li>}
     </ul>
   )
 }
@@ -173,7 +177,6 @@ function Lost(): JSX.Element {
   const { value } = useAnswer<Listed<ClientEvent>>(LOST, true)
   return (
     <ul class="plain lost">
-      {value?.items.length === 0 && <li class="dim">No lost heartbeat is known.</li>}
       {value?.items.map((event) => (
         <LostClient key={event.connection_id} {...event} />
       ))}
@@ -258,7 +261,7 @@ function JustNow(): JSX.Element {
         hold
       </button>
       <ul class="plain">
-        {shown.length === 0 && <li class="dim">Nothing yet.</li>}
+        {shown.length === 0 && <li class="dim">{isOld ? 'Unknown: no answer.' : 'Nothing yet.'}</li>}
         {shown.map((row) => (
           <li key={row.key}>
             <Time at={new Date(row.at).toISOString()} />{' '}
