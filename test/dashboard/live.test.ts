@@ -171,7 +171,8 @@ inChromium('the dashboard, live', (open) => {
     isLost = true
     await headline.getByText(/findings unknown/).waitFor()
     await headline.getByText(/silent nodes unknown since \d/).waitFor()
-    await headline.getByText(/no answer from .*delivery/).waitFor()
+    await headline.getByText(/no answer from \d+ sources/).waitFor()
+    await page.locator('.needs .detail', { hasText: /delivery: .*registry: |registry: .*delivery: / }).waitFor()
     expect(await headline.getByText(/no findings|\d of \d|all sources/).count()).toBe(0)
     expect(await page.locator('.top .fresh.live').count()).toBe(0)
     isLost = false
@@ -237,7 +238,7 @@ inChromium('the dashboard, live', (open) => {
     const page = await open(`${host.page}#/`, { key: KEY })
     const rows = page.locator('.lost li')
     await expect
-      .poll(async () => (await rows.allInnerTexts()).map((text) => text.replace(/^[\d:]+\s/, '')))
+      .poll(async () => (await rows.allInnerTexts()).map((text) => text.replace(/^[\d: -]+/, '')))
       .toEqual(
         ['tv', 'tablet', 'phone'].map((id) => `heartbeat lost, ${id === 'tablet' ? 'back' : 'not back'}: ${id} alice`),
       )

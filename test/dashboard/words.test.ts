@@ -56,7 +56,7 @@ inChromium('the words of the dashboard', (open) => {
       ),
     )
     expect(await score.locator('.dim', { hasText: 'connected' }).innerText()).toMatch(
-      /┊ heartbeat lost .* · ┃ connected .* · ┊ heartbeat lost/,
+      /┊\sheartbeat lost .* · ┃\sconnected .* · ┊\sheartbeat lost/,
     )
     const overlaps = await score.evaluate((all) => {
       const texts = [...all.querySelectorAll('.event:not(.bare), .tick, .name, .dim, .key')].filter(
@@ -167,7 +167,7 @@ inChromium('the words of the dashboard', (open) => {
       .getByRole('img', { name: /^failed, / })
       .waitFor()
     await lane('node node-1').getByRole('img').first().waitFor()
-    await lane('client said').getByText('nothing: no acknowledgement, no refusal').waitFor()
+    await lane('client said').getByText('nothing in time: no acknowledgement, no refusal').waitFor()
     // No connection of this client is kept.
     await lane('client').getByText('presence unknown').or(lane('client').locator('.unwatched')).first().waitFor()
   })

@@ -94,7 +94,7 @@ export function WorkersPage({ address }: { address: Address }): JSX.Element {
           </h2>
           <Table label="Assigned" rows={value.assigned} look={CONTEXTS} />
           <p class="dim">
-            Neither idle nor assigned: <Count value={value.other_count} />
+            Others: <Count value={value.other_count} />
           </p>
         </div>
       )}

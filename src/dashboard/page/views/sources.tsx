@@ -6,6 +6,7 @@ import type { SourceRow } from '../../../diagnostics/sources.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
 import { Fields } from '../parts/field.js'
+import { problemName } from '../parts/state.js'
 import { Table, type TableView } from '../parts/table.js'
 import { spacedName } from '../words.js'
 
@@ -19,7 +20,7 @@ const SOURCES: TableView<SourceRow> = {
     {
       head: 'now',
       cell: ({ answered, code }) =>
-        answered ? <span class="ok">✓ answered</span> : <span class="bad">✕ {spacedName(code ?? 'no answer')}</span>,
+        answered ? <span class="ok">✓ answered</span> : <span class="bad">✕ {problemName(code as string)}</span>,
     },
     'duration_ms',
   ],
