@@ -80,7 +80,7 @@ describe('a client that acknowledges nothing', () => {
 })
 
 describe('a command that was attempted', () => {
-  it('waits for nobody once its client is not connected', async () => {
+  it('is found once its client is not connected', async () => {
     const statuses = [
       command({ command_id: 'cmd-1', client_id: 'gone', attempts: confirmed, recovery: timedOut }),
       command({ command_id: 'cmd-2', client_id: 'gone', attempts: attempted }),
