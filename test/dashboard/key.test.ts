@@ -126,7 +126,9 @@ inChromium('the key of the viewer', (open) => {
   it('is requested if missing, and the page continues at its address', async () => {
     const page = await open(`${host.page}#/sites/notes-1`, { refusals: true })
     await form(page, 'A key is needed')
-    expect(await page.getByLabel('Administrator').getAttribute('type')).toBe('password')
+    const field = page.getByLabel('Administrator')
+    expect(await field.getAttribute('type')).toBe('password')
+    expect(await field.evaluate((element) => element === document.activeElement)).toBe(true)
     // Typing and pressing Enter is enough; letters that are shortcuts elsewhere are part of the key.
     expect(await page.evaluate(() => (document.activeElement as HTMLInputElement).type)).toBe('password')
     await page.keyboard.press('Tab')

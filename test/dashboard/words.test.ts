@@ -74,6 +74,21 @@ inChromium('the words of the dashboard', (open) => {
     expect(overlaps).toEqual([])
   })
 
+  it('include every character of an id once, where it is cut on the screen and selected', async () => {
+    const world = createWorld()
+    const id = '1101fc78-664d-4dd6-8bfb-2e0bb08d056c'
+    const statuses = (world.delivery.statuses ?? []).map((status) => ({ ...status, command_id: id }))
+    const one = await startViewedOnce({ ...world, delivery: { ...world.delivery, statuses: statuses.slice(0, 1) } })
+    const page = await open(`${one.page}#/delivery/commands`, { key: KEY, viewport: { width: 390, height: 844 } })
+    const link = page.getByRole('link', { name: id })
+    await link.waitFor()
+    const selected = await link.evaluate((element) => {
+      getSelection()?.selectAllChildren(element)
+      return String(getSelection())
+    })
+    expect(selected).toBe(id)
+  })
+
   it('tell the one reason that a command failed for', async () => {
     const page = await open(`${host.page}#/`, { key: KEY })
     const proofs = {

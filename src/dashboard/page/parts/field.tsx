@@ -83,10 +83,14 @@ const Id = ({ value, href }: { value: string; href: string }): ComponentChildren
       target={href[0] === '#' ? '' : '_blank'}
       title={value}
       class="long cut"
+      data-tail={value.slice(-TAIL)}
       aria-label={value}
     >
-      <span>{value.slice(0, -TAIL)}</span>
-      <span>{value.slice(-TAIL)}</span>
+      {/* Whole, so that a selection copies it in one piece: its end is drawn apart. */}
+      <span>
+        {value.slice(0, -TAIL)}
+        <i>{value.slice(-TAIL)}</i>
+      </span>
     </a>
   )
 }
