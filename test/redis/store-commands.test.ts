@@ -1,7 +1,7 @@
 /** Commands that wait for their turn at a store that does not reply. */
 import { once } from 'node:events'
-import { stat } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
+import { Worker } from 'node:worker_threads'
 import { Redis } from 'ioredis'
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest'
 import { portOf, type RedisClient } from '../../src/redis/store/client.js'
@@ -34,15 +34,29 @@ it('does not send a command that timed out at the instant at which others made r
 })
 
 it('gets the reply that arrived while the process was suspended', async () => {
+  // Like data in a socket, a message of another thread is processed after due timers.
+  const hasReplied = new Int32Array(new SharedArrayBuffer(4))
+  const text = `const { parentPort, workerData } = require('node:worker_threads')
+    parentPort.once('message', () => {
+      parentPort.postMessage('PONG')
+      Atomics.store(workerData, 0, 1)
+      Atomics.notify(workerData, 0)
+    })`
+  const worker = new Worker(text, { eval: true, workerData: hasReplied })
+  onTestFinished(async () => void (await worker.terminate()))
+  await once(worker, 'online')
   const command = createCommands({
     ready: () => undefined,
     lostLinks: () => 0,
-    // With a file: like data in a socket, its result is processed after due timers.
-    send: () => new Promise((resolve) => stat('.', () => resolve('PONG'))),
+    send: () => {
+      worker.postMessage('PING')
+      return new Promise((resolve) => worker.once('message', resolve))
+    },
   })
-  await new Promise(setImmediate)
+  const end = performance.now() + 150
   const reply = command(['PING'], 'x', undefined, 100)
-  for (const end = performance.now() + 300; performance.now() < end; );
+  Atomics.wait(hasReplied, 0, 0)
+  while (performance.now() < end);
   expect(await reply).toBe('PONG')
 })
 
