@@ -4,6 +4,7 @@ import type { Inspectors } from '../../src/contract/families.js'
 import type { Page, PageQuery } from '../../src/contract/page.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
 import type { Finding } from '../../src/views/findings/finding.js'
+import { command as commandOf } from './finding-worlds.js'
 import { createSubject, get, type RouterOptions } from './subject.js'
 import { connection, context, NOW, node } from './world.js'
 
@@ -69,26 +70,10 @@ it('finds nothing about a client whose state is unknown within the bounds', asyn
 
 /** A command, by the instants of its admission and its deadline. */
 const command = (admitted: number, deadline: number, over: object = {}) => ({
-  user_id: 'alice',
-  client_id: 'desk',
-  command_id: 'cmd-1',
+  ...commandOf({}, at(admitted), at(deadline)),
   state: 'waiting',
   overdue: deadline <= 0,
   waits_for: 'unknown',
-  admission: { state: 'admitted', at: at(admitted), scope_id: 'alice', deadline_at: at(deadline) },
-  attempts: {
-    count: 0,
-    confirmed: 0,
-    handed_over_at: null,
-    last_at: null,
-    last_node_id: null,
-    last_outcome: null,
-    items: [],
-    omitted: 0,
-  },
-  acknowledgement: { state: 'none', at: null, instance_id: null },
-  recovery: { count: 0, last_at: null, reason: null },
-  terminal: null,
   ...over,
 })
 

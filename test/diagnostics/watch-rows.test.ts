@@ -3,6 +3,7 @@ import { expect, it, vi } from 'vitest'
 import { type WatchedRow, watch } from '../../src/browser/watch.js'
 import type { Inspectors } from '../../src/contract/families.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
+import { command } from './finding-worlds.js'
 import { createSubject, get, KEY, ORIGIN, PREFIX } from './subject.js'
 import { connection, NOW } from './world.js'
 
@@ -11,6 +12,7 @@ const TIMEOUT = { timeout: 60_000 }
 const at = new Date(NOW).toISOString()
 /** A command without a user, which differs from another with the same id only in its scope. */
 const ofNobody = (scope_id: string) => ({
+  ...command(),
   user_id: null,
   client_id: null,
   command_id: '1',
@@ -18,19 +20,6 @@ const ofNobody = (scope_id: string) => ({
   overdue: false,
   waits_for: 'unknown',
   admission: { state: 'admitted', at, scope_id, deadline_at: null },
-  attempts: {
-    count: 0,
-    confirmed: 0,
-    handed_over_at: null,
-    last_at: null,
-    last_node_id: null,
-    last_outcome: null,
-    items: [],
-    omitted: 0,
-  },
-  acknowledgement: { state: 'none', at: null, instance_id: null },
-  recovery: { count: 0, last_at: null, reason: null },
-  terminal: null,
 })
 
 it('match a GET, including two commands without a user and with the same id, and are removed one by one', async () => {

@@ -11,7 +11,7 @@ const CAPTURE_HELP = `relayscope capture: writes the current state of a relay to
 
   npx relayscope capture http://127.0.0.1:8080/ops/diagnostics -o incident.json
 
-  -o, --output FILE  output file; - for standard output
+  -o, --output FILE  a file that does not exist yet; - for standard output
   --user ID          only rows of this user
   --since TIME       omit rows that ended before: 30m, 2h, 1d, or an ISO 8601 instant
   --redact           replace every id by a pseudonym; drop metadata, payloads and free text

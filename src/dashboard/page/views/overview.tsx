@@ -55,7 +55,7 @@ function waitsOf({ waits_for }: DeliverySummary): string | false {
 /** Reasons that are shown: the most common ones. */
 const REASONS = 3
 
-/** Why commands ended: a client that hangs leaves no more than this once its commands have failed. */
+/** Why commands ended, the most common reasons first. */
 function Reasons({ by_reason }: DeliverySummary): JSX.Element {
   const reasons = Object.entries(by_reason ?? {}).filter(([reason]) => reason !== 'unspecified')
   const shown = reasons
