@@ -49,10 +49,11 @@ async function checkContents({ router }, place) {
   }
 }
 
-/** Commands of the store for one request: the fewest of some, because nodes report in between. */
+/** Commands of the store for one request: the fewest of some over a while, because nodes report and clean up in between. */
 async function commandsOf({ router, redis }, path) {
   let fewest = Number.POSITIVE_INFINITY
-  for (let i = 0; i < 5; i++) {
+  for (let i = 0; i < 10; i++) {
+    await new Promise((resolve) => setTimeout(resolve, 50))
     const before = await redis.commands()
     await router.reply(request(path))
     fewest = Math.min(fewest, (await redis.commands()) - before)

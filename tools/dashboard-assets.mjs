@@ -34,7 +34,6 @@ const OURS = [
     'etag',
     'follow',
     'glyph',
-    'gone',
     'look',
     'notProven',
     'proven',
@@ -68,7 +67,6 @@ const OURS = [
     'unseen',
     'mark',
     'onDone',
-    'listener',
     // Of Preact.
     'debounceRendering',
     'diffed',

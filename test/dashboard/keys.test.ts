@@ -135,6 +135,19 @@ inChromium('the viewer by keys', (open) => {
     await isAt(page, '/delivery/commands')
   })
 
+  it('does not take the focus from a search that began before the page was there', async () => {
+    const page = await open(`${host.page}#/connections`, { key: KEY })
+    await page.locator('main h1', { hasText: 'Connections' }).waitFor()
+    // The address changes at once, and the page after the event of that.
+    await page.evaluate(() => {
+      location.hash = '#/users'
+      document.querySelector<HTMLElement>('#search')?.focus()
+    })
+    await page.locator('main h1', { hasText: 'Users' }).waitFor()
+    await page.keyboard.type('comma')
+    expect(await page.getByLabel('Search for any id').inputValue()).toBe('comma')
+  })
+
   it('finds its place again on the way back, and begins at the heading on the way there', async () => {
     const page = await open(`${host.page}#/connections?order=oldest`, {
       key: KEY,

@@ -1,7 +1,9 @@
-/** The parts of the overview that a reader moves: the chart of the last hour, and what has just happened. */
+/** The parts of the overview: what needs attention, its charts and numbers, and what has just happened. */
 import { expect, it } from 'vitest'
+import type { ConnectionChurn } from '../../src/contract/connections.js'
+import type { FindingSummary } from '../../src/views/findings/finding.js'
 import { KEY } from '../diagnostics/subject.js'
-import { connection, createWorld, NOW } from '../diagnostics/world.js'
+import { connection, createWorld, NOW, node } from '../diagnostics/world.js'
 import { inChromium } from './chromium.js'
 import { startViewedOnce } from './host.js'
 
@@ -56,6 +58,109 @@ inChromium('the chart of commands', (open) => {
     // One in ten thousand has a hundredth of the height.
     expect((heights[4] as number) / (heights[0] as number)).toBeCloseTo(100, 0)
     await page.locator('.river figcaption', { hasText: /root/ }).waitFor()
+  })
+})
+
+inChromium('the chart of connections', (open) => {
+  it('reads one minute after the other by arrow keys, and has all of them as a table', async () => {
+    const world = createWorld()
+    const ended = { status: 'disconnected', disconnected_at: at(-1_000), ended_reason: 'heartbeat_lost' } as const
+    const connections = [connection(), connection({ connection_id: 'conn-2', client_id: 'tablet', ...ended })]
+    const host = await startViewedOnce({ ...world, connections })
+    const { items } = await host.ask<ConnectionChurn>('/connections/churn')
+    const page = await open(host.page, { key: KEY })
+    const chart = page.getByLabel('Connections of the last hour; arrow keys read one minute')
+    const card = page.locator('.card', { has: chart })
+    const said = card.locator('figcaption [role=status]')
+    await expect.poll(() => said.innerText()).toBe('at most 2 a minute')
+    await chart.focus()
+    for (const _ of items) await page.keyboard.press('ArrowLeft')
+    expect(await said.innerText()).toMatch(/: 2 opened; ended: 1 client closed$/)
+    await page.keyboard.press('ArrowLeft')
+    expect(await said.innerText()).toMatch(/: not observed$/)
+    await page.keyboard.press('Escape')
+    expect(await said.innerText()).toBe('at most 2 a minute')
+    expect(await card.locator('table tr').count()).toBe(items.length)
+  })
+})
+
+inChromium('the numbers of the overview', (open) => {
+  it('explain themselves on focus', async () => {
+    const world = createWorld()
+    const ended = { status: 'disconnected', disconnected_at: at(-1_000), ended_reason: 'heartbeat_lost' } as const
+    const connections = [connection(), connection({ connection_id: 'conn-2', client_id: 'tablet', ...ended })]
+    const host = await startViewedOnce({ ...world, connections })
+    const page = await open(host.page, { key: KEY })
+    await page.getByText('all sources answer').waitFor()
+    const hints = page.locator('main [data-hint]')
+    await page.locator('[data-hint]', { hasText: 'gone' }).waitFor()
+    const explained: string[] = []
+    for (const hint of await hints.all()) {
+      await hint.focus()
+      const [name, shown, description] = await hint.evaluate((element) => [
+        (element as HTMLElement).innerText.split('\n')[0]?.replace(/^[?\d]+ | [?\d]+$/g, ''),
+        getComputedStyle(element, '::after').content,
+        element.getAttribute('aria-description'),
+      ])
+      expect([name, shown]).toEqual([name, `"${description}"`])
+      explained.push(name as string)
+    }
+    expect(explained).toEqual([
+      ...['waiting', 'attempted', 'acknowledged', 'resulted', 'failed', 'expired', 'cancelled', 'rejected'],
+      ...['ended, still kept', 'in delivery', 'due', 'clients', 'clients', 'clients', 'connected', 'in 3 min', 'gone'],
+      ...['pending', 'failed', 'cancelled', 'late', 'foreign'],
+    ])
+  })
+
+  it('explain the heads of tables too, whatever the script is made of', async () => {
+    const host = await startViewedOnce(createWorld())
+    const page = await open(`${host.page}#/delivery/nodes`, { key: KEY })
+    await page.locator('tbody tr').first().waitFor()
+    expect(await page.locator('thead [data-hint]').allInnerTexts()).toEqual([
+      ...['listener', 'loop', 'silent for', 'connection waiters', 'active drainers'],
+    ])
+  })
+})
+
+inChromium('what needs attention', (open) => {
+  it('is grey for ten seconds, in the navigation too, and red then', async () => {
+    const host = await startViewedOnce(createWorld())
+    // A router whose only finding begins when the test says so.
+    let since = 0
+    host.break(async (path) => {
+      if (path !== '/findings/summary') return undefined
+      const oldest_since = new Date(since).toISOString()
+      const kind = { kind: 'call_overdue', count: since ? 1 : 0, exact: true, oldest_since, sample: null }
+      const completeness = { complete: true, truncated_sources: [], examined: {}, limits: {} }
+      return Response.json({ kinds: [kind], not_looked_for: [], completeness, observed_at: new Date().toISOString() })
+    })
+    const page = await open(host.page, { key: KEY, clock: true })
+    await page.getByText('no findings').waitFor()
+    since = await page.evaluate(() => Date.now())
+    await page.clock.runFor(3_000)
+    const row = page.locator('.needs li', { hasText: '1 × call overdue' })
+    const badge = page.locator('nav [data-count]')
+    await row.getByText('just seen').waitFor()
+    const colours = async () => [
+      await row.getByRole('link').getAttribute('class'),
+      await badge.getAttribute('class'),
+      await page.locator('.needs h2').innerText(),
+    ]
+    expect(await colours()).toEqual(['', '', 'Needs you'])
+    await page.clock.runFor(10_000)
+    await expect.poll(colours).toEqual(['bad', 'alarm', '1 thing needs you'])
+  })
+
+  it('names a silent node that holds clients once', async () => {
+    const world = createWorld()
+    const stale = { stale: true, staleness_ms: 60_000, updated_at: at(-60_000), connection_waiters: 3 }
+    world.delivery.nodes = [node({ node_id: 'node-1', ...stale }), node({ node_id: 'node-2' })]
+    const host = await startViewedOnce(world)
+    const { kinds } = await host.ask<FindingSummary>('/findings/summary')
+    expect(kinds.find(({ kind }) => kind === 'silent_node_holds')?.count).toBe(1)
+    const page = await open(host.page, { key: KEY })
+    await page.locator('.needs li', { hasText: 'Node node-1 is silent' }).getByText('recorded there: 3').waitFor()
+    expect(await page.locator('.needs li', { hasText: 'silent node holds' }).count()).toBe(0)
   })
 })
 

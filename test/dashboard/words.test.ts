@@ -89,18 +89,25 @@ inChromium('the words of the dashboard', (open) => {
     expect(selected).toBe(id)
   })
 
-  it('tell the one reason that a command failed for', async () => {
+  it('tell the one reason that a command failed for, and tell it once', async () => {
     const page = await open(`${host.page}#/`, { key: KEY })
     const proofs = {
       'cmd-tried': 'The attempts were used up.',
       'cmd-said': 'An authorized caller reported a failure.',
-      'cmd-refused': 'The client refused it.',
+      'cmd-refused': 'The client refused to run it.',
     }
     for (const [id, proof] of Object.entries(proofs)) {
       await page.goto(`${host.page}#${commandAt(id)}`)
       await page.locator('main', { hasText: id }).waitFor()
       await page.locator('.verdict strong', { hasText: 'failed' }).waitFor()
       await facts(page, 'Proven').getByText(proof).waitFor()
+      expect(
+        await page
+          .locator('.facts')
+          .first()
+          .getByText(/refused|failure|attempts were/)
+          .count(),
+      ).toBe(1)
       await expect.poll(() => page.title()).toContain(`command ${id} failed`)
     }
   })
@@ -189,6 +196,7 @@ inChromium('the words of the dashboard', (open) => {
 
   it('show numbers of the host as it gave them', async () => {
     const page = await open(`${host.page}#/delivery/nodes`, { key: KEY })
+    await page.getByRole('button', { name: /^\+\d+ columns/ }).click()
     const row = page.locator('tbody tr', { hasText: 'node-own' })
     await row.getByText('port 49153').waitFor()
     await row.getByText('pid 8793').waitFor()
@@ -199,6 +207,12 @@ inChromium('the words of the dashboard', (open) => {
     await page.locator('main .absent', { hasText: /No such record.*an hour by default.*never admitted/ }).waitFor()
     expect(await page.getByText('no field proves').count()).toBe(0)
     expect(await page.locator('main .trouble').count()).toBe(0)
+  })
+
+  it('say once that a connection is not there, and why', async () => {
+    const page = await open(`${host.page}#/connections/none`, { key: KEY, refusals: true })
+    await page.locator('main .absent', { hasText: /No such record.*your key does not cover its user/ }).waitFor()
+    expect(await page.locator('main').getByText('No such record').count()).toBe(1)
   })
 
   it('name a scope only where it is not the user’s', async () => {
@@ -219,6 +233,6 @@ inChromium('the words of the dashboard', (open) => {
     await page.goto(`${host.page}#/connections`)
     const heads = page.locator('thead th')
     await heads.first().waitFor()
-    expect((await heads.allTextContents()).slice(0, 2)).toEqual(['connection id', 'status'])
+    expect((await heads.allTextContents()).slice(0, 2)).toEqual(['connection id +4 columns', 'status'])
   })
 })

@@ -54,10 +54,10 @@ export function useAddress(): Address {
   const [address, setAddress] = useState(read)
   useLayoutEffect(() => {
     const follow = () => setAddress(read())
+    // For as long as the page lives.
     addEventListener('hashchange', follow)
     // It may have changed between what was drawn and now.
     follow()
-    return () => removeEventListener('hashchange', follow)
   }, [])
   return address
 }

@@ -11,12 +11,13 @@ import { hasSubmittedKey, setKey } from './key.js'
 import { KeyList, useKeys } from './keys.js'
 import { arrive, focusHeading, startNavigation } from './navigation.js'
 import { GROUPS, PAGES, type Page, pageForPath } from './pages.js'
-import { curlOf, Tools } from './parts/copy.js'
+import { Tools } from './parts/copy.js'
 import { plainText, Text } from './parts/text.js'
 import { currentTheme, isUtc, nextTheme, setUtc, zoneName } from './preferences.js'
 import { forgetRecent, remember, Search } from './search.js'
 import { forgetHappenings } from './tail.js'
 import { countIn } from './views/headline.js'
+import { isAlarming } from './views/needs.js'
 import { countOf, durationText, timeOf } from './words.js'
 
 const MODES: Record<string, string> = { shared_store: 'shared store', direct: 'one process' }
@@ -64,6 +65,7 @@ const isWithin = (to: string, path: string) =>
 function Navigation({ path }: { path: string }): JSX.Element {
   const { value, isOld } = useAnswer<FindingSummary>('/findings/summary')
   const count = !isOld && value && countIn(value)
+  const [isAlarm] = useLook(() => [count && value && isAlarming(value)])
   return (
     <nav class="views" aria-label="Views">
       {GROUPS.map(([name, paths]) => {
@@ -75,8 +77,9 @@ function Navigation({ path }: { path: string }): JSX.Element {
               <a
                 key={to}
                 href={hrefOf(to)}
-                {...(count && to === '/findings' && { 'data-count': count })}
-                {...(isWithin(to, path) && { 'aria-current': 'page' as const })}
+                data-count={(to === '/findings' && count) || undefined}
+                class={isAlarm ? 'alarm' : ''}
+                aria-current={isWithin(to, path) ? 'page' : undefined}
               >
                 {PAGES[to]?.title}
               </a>
@@ -87,15 +90,6 @@ function Navigation({ path }: { path: string }): JSX.Element {
     </nav>
   )
 }
-
-/** The same question for a terminal. */
-const Curl = ({ url }: { url: string }): JSX.Element => (
-  <p class="curl">
-    <code>
-      <Text value={curlOf(url)} />
-    </code>
-  </p>
-)
 
 const focus = (field: HTMLElement | null) => field?.focus()
 
@@ -229,7 +223,7 @@ export function App(): JSX.Element {
         <button
           type="button"
           class="theme"
-          aria-label={`theme: ${theme || 'as the system has it'}, change`}
+          aria-label={`theme: ${theme || 'system'}, change`}
           onClick={choose(nextTheme)}
         >
           {THEMES[theme]}
@@ -268,7 +262,6 @@ export function App(): JSX.Element {
             {url !== null && page && address.path !== '/' && (
               <Tools url={url} value={() => queryState(pathWithQuery(address.path, address.query)).value} />
             )}
-            {url !== null && address.path !== '/' && <Curl url={url} />}
           </main>
         </div>
       )}

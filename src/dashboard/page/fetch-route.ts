@@ -56,20 +56,18 @@ async function problemOf(response: Response): Promise<Problem> {
 export async function fetchRoute(path: string, etag: string | null, signal: AbortSignal): Promise<Reply> {
   const url = urlOf(path)
   if (url === null) return { kind: 'problem', problem: NO_ADDRESS }
-  const timeout = new AbortController()
-  const timer = setTimeout(() => timeout.abort(), TIMEOUT_MS)
-  const leave = () => timeout.abort()
-  signal.addEventListener('abort', leave)
   try {
     const headers = { ...keyHeaders(), ...(etag === null ? {} : { 'if-none-match': etag }) }
-    const response = await fetch(url, { headers, cache: 'no-store', redirect: 'error', signal: timeout.signal })
+    const response = await fetch(url, {
+      headers,
+      cache: 'no-store',
+      redirect: 'error',
+      signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+    })
     if (response.status === 304) return { kind: 'same' }
     if (!response.ok) return { kind: 'problem', problem: await problemOf(response) }
     return { kind: 'answer', value: await response.json(), etag: response.headers.get('etag') }
   } catch {
     return { kind: 'problem', problem: UNREACHABLE }
-  } finally {
-    clearTimeout(timer)
-    signal.removeEventListener('abort', leave)
   }
 }

@@ -8,7 +8,7 @@ import { hrefOf } from '../address.js'
 import { useTick } from '../hooks.js'
 import { plainText, Text } from '../parts/text.js'
 import { TONES } from '../parts/value.js'
-import { clock, countOf, shortDuration, spacedName, timeOf } from '../words.js'
+import { clock, countOf, durationText, spacedName, timeOf } from '../words.js'
 import { type Axis, axisBetween, Span, Ticks, timeIn } from './axis.js'
 
 /** The axis covers at most the last hour, and at least the last minute. */
@@ -138,12 +138,12 @@ export function UserAxis(records: Records): JSX.Element {
   const now = clock()
   const earliest = Math.min(now - LEAST_MS, ...clients.flatMap(({ bars }) => bars.map(({ from }) => from)))
   const axis = axisBetween(Math.max(now - MOST_MS, earliest), now)
-  if (clients.length === 0) return <p class="empty">Nothing that is kept happened in the last hour.</p>
+  if (clients.length === 0) return <p class="empty">Nothing is kept of the last hour.</p>
   return (
     <section class="score user-axis" aria-label="The last hour by client">
       <Ticks
         axis={axis}
-        caption={(ms) => (ms >= axis.to - axis.from ? 'now' : `${shortDuration(axis.to - axis.from - ms)} ago`)}
+        caption={(ms) => (ms >= axis.to - axis.from ? 'now' : `${durationText(axis.to - axis.from - ms, true)} ago`)}
       />
       {clients.slice(0, LANES).map((client) => (
         <Lane key={client.name} client={client} axis={axis} />

@@ -4,8 +4,8 @@ import { useState } from 'preact/hooks'
 
 const SHOWN_MS = 1_500
 
-/** The same question for a terminal. */
-export const curlOf = (url: string) => `curl -H "X-Admin-Key: $KEY" '${url.replaceAll("'", '%27')}'`
+/** The same request for a terminal. */
+const curlOf = (url: string) => `curl -H "X-Admin-Key: $KEY" '${url.replaceAll("'", '%27')}'`
 
 /** Without HTTPS a browser keeps its clipboard to itself; the old way works there too. */
 export async function copyText(text: string): Promise<boolean> {

@@ -40,21 +40,19 @@ const EXCERPT = '20'
 interface ExcerptProps<T> {
   view: ListView<T>
   query: Record<string, string>
-  /** A line is enough where there are none. */
-  isBrief?: boolean
 }
 
 /** The request behind an excerpt: the same for everything on a page that shows these records. */
 export const excerptPath = ({ path }: { path: string }, query: Record<string, string>): string =>
   pathWithQuery(path, { ...query, limit: EXCERPT })
 
-/** What a list says of some of its records, on the page of something else. */
-export function Excerpt<T>({ view, query, isBrief }: ExcerptProps<T>): JSX.Element {
+/** What a list says of some of its records, on the page of something else; in one line where there are none. */
+export function Excerpt<T>({ view, query }: ExcerptProps<T>): JSX.Element {
   const { path, title, columns } = view
   // Made once: rows are drawn again where their columns are others.
   const look = useMemo(() => ({ ...view, columns: columns.filter((column) => !(headOf(column) in query)) }), [view])
   const answer = useAnswer<Listed<T>>(excerptPath(view, query), true)
-  const isNone = isBrief && answer.value?.items.length === 0 && !answer.value.has_more && !answer.isOld
+  const isNone = answer.value?.items.length === 0 && !answer.value.has_more && !answer.isOld
   return (
     <Card title={title} href={hrefOf(path, query)} answer={answer} {...(isNone && { class: 'brief' })}>
       {({ items }) => (isNone ? null : <Table label={title} rows={items} look={look} />)}
@@ -87,11 +85,7 @@ export function Pager({ address: { path, query }, page }: { address: Address; pa
         <span class="dim">
           rows a page{' '}
           {SIZES.map((limit) => (
-            <a
-              key={limit}
-              href={size(limit)}
-              {...(query.get('limit') === limit && { 'aria-current': 'true' as const })}
-            >
+            <a key={limit} href={size(limit)} aria-current={query.get('limit') === limit ? 'true' : undefined}>
               {limit}
             </a>
           ))}

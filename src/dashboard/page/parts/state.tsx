@@ -10,7 +10,7 @@ import { countOf, spacedName, timeOf } from '../words.js'
 
 interface ProblemNoteProps {
   problem: Problem
-  /** Why a record may not be there, and where to look then. */
+  /** Why a record may not be there, and where to look then, if there is more to say than of any record. */
   gone?: ComponentChildren
 }
 
@@ -63,7 +63,8 @@ export function ProblemNote({ problem: { status, code, title, help }, gone }: Pr
   if (status === 404)
     return (
       <p class="absent">
-        <strong>No such record</strong>. {gone}
+        <strong>No such record</strong>.{' '}
+        {gone ?? 'It was removed some time after its end, never existed, or your key does not cover its user.'}
       </p>
     )
   return (

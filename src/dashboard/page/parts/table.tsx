@@ -1,6 +1,6 @@
 /** A real table of records; a row is drawn again only when its record is another one. */
 import { Component, type ComponentChildren, type JSX } from 'preact'
-import { useLayoutEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { zoneName } from '../preferences.js'
 import { labelOf } from '../words.js'
 import { Field } from './field.js'
@@ -62,6 +62,32 @@ class Row extends Component<RowProps> {
 /** More than the window has room for: a row is 24 px high at least. */
 const FIRST = innerHeight / 24
 
+/** Columns that are always shown: which record, where it stands, and why. */
+const LEAST = 3
+
+/** Tables of this tab that show all their columns, however narrow the window is. */
+const whole = new Set<string>()
+
+/** How many columns fit. All are rendered once and measured, before the browser paints. */
+function useFit(isOff: boolean) {
+  const [fit, setFit] = useState(Infinity)
+  const box = useRef<HTMLElement>(null)
+  useLayoutEffect(() => {
+    const part = box.current
+    if (fit !== Infinity || isOff || !part) return
+    const most = part.clientWidth
+    const from = part.getBoundingClientRect().left - part.scrollLeft
+    const ends = [...part.querySelectorAll('th[scope=col]')].map((head) => head.getBoundingClientRect().right - from)
+    setFit(Math.max(LEAST, ends.filter((end) => end < most + 1).length))
+  })
+  useLayoutEffect(() => {
+    const measure = () => setFit(Infinity)
+    addEventListener('resize', measure)
+    return () => removeEventListener('resize', measure)
+  }, [])
+  return { box, fit }
+}
+
 interface TableProps<T> {
   label: string
   rows: readonly T[]
@@ -76,16 +102,25 @@ export function Table<T>({ label, rows, look, isTall, empty }: TableProps<T>): J
   // What is above the fold does not wait for the hundreds below, which follow in the next frame.
   const [most, setMost] = useState(FIRST)
   useLayoutEffect(() => void requestAnimationFrame(() => setTimeout(setMost, 0, Infinity)), [])
+  const redraw = useState({})[1]
+  const isWhole = whole.has(label)
+  const { box, fit } = useFit(isWhole)
+  const all = look.columns as TableView<never>['columns']
+  const columns = useMemo(() => (isWhole ? all : all.slice(0, fit)), [all, fit, isWhole])
   if (rows.length === 0) return <p class="empty">{empty ?? `No ${label.toLowerCase()}.`}</p>
-  const columns = look.columns as TableView<never>['columns']
+  const hidden = all.slice(columns.length)
   const stamp = zoneName() + new Date().getDate()
+  const toggle = () => {
+    if (!whole.delete(label)) whole.add(label)
+    redraw({})
+  }
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys
-    <section class={isTall ? 'scroll tall' : 'scroll'} aria-label={label} tabIndex={0}>
+    <section class={isTall ? 'scroll tall' : 'scroll'} aria-label={label} tabIndex={0} ref={box}>
       <table>
         <thead>
           <tr>
-            {columns.map((column) => (
+            {columns.map((column, i) => (
               <th
                 key={headOf(column)}
                 scope="col"
@@ -93,6 +128,20 @@ export function Table<T>({ label, rows, look, isTall, empty }: TableProps<T>): J
                 style={{ minWidth: typeof column === 'object' ? column.width : undefined }}
               >
                 <Hint name={labelOf(headOf(column))} />
+                {i === 0 && (isWhole || hidden.length > 0) && (
+                  <>
+                    {' '}
+                    <button
+                      type="button"
+                      aria-expanded={isWhole}
+                      title={hidden.map((each) => labelOf(headOf(each))).join(', ')}
+                      onClick={toggle}
+                    >
+                      {isWhole ? '−' : `+${hidden.length}`}
+                      <span class="hidden"> columns</span>
+                    </button>
+                  </>
+                )}
               </th>
             ))}
           </tr>

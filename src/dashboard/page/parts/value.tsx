@@ -1,6 +1,6 @@
 /** Values: times, words that mean good or bad, and whatever else JSON can hold. */
 import type { ComponentChildren } from 'preact'
-import { agoOf, clock, countOf, HINTS, shortDuration, spacedName, timeOf } from '../words.js'
+import { agoOf, clock, countOf, HINTS, spacedName, timeOf } from '../words.js'
 import { Text, Unknown } from './text.js'
 
 interface TimeProps {
@@ -9,7 +9,7 @@ interface TimeProps {
   age?: 'full' | 'short'
 }
 
-const ageText = (at: string, age: string | undefined) => ` ${agoOf(at, age === 'short' ? shortDuration : undefined)}`
+const ageText = (at: string, age: string | undefined) => ` ${agoOf(at, age === 'short')}`
 
 /** Ages are so exact. */
 const AGE_MS = 10_000
@@ -107,15 +107,16 @@ export function Json({ value }: { value: unknown }): ComponentChildren {
   )
 }
 
-/** A name that explains itself when it has the focus or the pointer. */
-export function Hint({ name, label = name }: { name: string; label?: string }): ComponentChildren {
-  const hint = HINTS[name]
-  if (!hint) return label
-  return (
+/** Explains a term when it has the focus or the pointer. */
+export const hintOf = (name: string) => ({ 'data-hint': HINTS[name], 'aria-description': HINTS[name] })
+
+/** A name that explains itself, if there is an explanation. */
+export const Hint = ({ name, label = name }: { name: string; label?: string }): ComponentChildren =>
+  HINTS[name] ? (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: the explanation must be reached by keys
-    <span class="hint" tabIndex={0} data-hint={hint}>
+    <span tabIndex={0} {...hintOf(name)}>
       {label}
-      <span class="hidden">: {hint}</span>
     </span>
+  ) : (
+    label
   )
-}

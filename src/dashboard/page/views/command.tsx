@@ -95,10 +95,7 @@ function Neighbours({ title, status, query }: NeighboursProps): JSX.Element {
           <p>{tallyOf(page)}</p>
           <ul class="inline neighbours">
             {page.items.slice(0, LISTED).map((command) => (
-              <li
-                key={command.command_id}
-                {...(command.command_id === status.command_id && { 'aria-current': 'true' as const })}
-              >
+              <li key={command.command_id} aria-current={command.command_id === status.command_id ? 'true' : undefined}>
                 <span class={TONES.get(command.state)}>{spacedName(command.state)}</span>{' '}
                 <Field name="command_id" record={command} />{' '}
                 <span class="dim">
@@ -135,7 +132,6 @@ export function CommandPage({ address: { path, query } }: { address: Address }):
         isMain
         title="Command"
         answer={answer}
-        class="wide"
         gone="It is kept for an hour by default after its end, or was never admitted, or its ids are spelled otherwise."
       >
         {(status) => {
@@ -177,8 +173,8 @@ export function CommandPage({ address: { path, query } }: { address: Address }):
       {why && <Why answer={why} />}
       {value && client && <Neighbours title="Same client" status={value} query={client} />}
       {value && action && <Neighbours title="Same action" status={value} query={{ action }} />}
-      {client && <Excerpt view={MAILBOXES} query={client} isBrief />}
-      {client && <Excerpt view={CONNECTIONS} query={client} isBrief />}
+      {client && <Excerpt view={MAILBOXES} query={client} />}
+      {client && <Excerpt view={CONNECTIONS} query={client} />}
     </>
   )
 }

@@ -1,22 +1,12 @@
 /** Commands, by where they stand. */
-import type { CommandState, DeliveryCommand, DeliveryMailbox } from '../../../contract/delivery.js'
+import type { DeliveryCommand, DeliveryMailbox } from '../../../contract/delivery.js'
+import { ENDS, OPEN_STATES } from '../charts/river.js'
 import { Field } from '../parts/field.js'
 import { choice, flag, ORDER, text } from '../parts/filters.js'
 import type { ListView } from '../parts/list.js'
 import { Unknown } from '../parts/text.js'
 import { Term, Time } from '../parts/value.js'
 import { spacedName } from '../words.js'
-
-const STATES: CommandState[] = [
-  'waiting',
-  'attempted',
-  'acknowledged',
-  'resulted',
-  'failed',
-  'expired',
-  'cancelled',
-  'rejected',
-]
 
 const stateOf = ({ state, overdue }: DeliveryCommand) => (
   <>
@@ -63,7 +53,7 @@ export const COMMANDS: ListView<DeliveryCommand> = {
   title: 'Commands',
   about: 'Newest first. No state proves that an effect happened.',
   filters: [
-    choice('state', STATES),
+    choice('state', [...OPEN_STATES, ...ENDS]),
     flag('overdue'),
     text('user_id'),
     text('client_id'),
@@ -81,7 +71,7 @@ export const COMMANDS: ListView<DeliveryCommand> = {
   columns: [
     'command_id',
     { head: 'state', width: '13ch', cell: stateOf },
-    { head: 'because', width: '26ch', cell: reasonOf },
+    { head: 'because', width: 'min(26ch, 28vw)', cell: reasonOf },
     'action',
     'user_id',
     'client_id',

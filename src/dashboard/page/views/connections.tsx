@@ -1,7 +1,6 @@
 /** Connections, and one of them with the line of its life and what hangs on it. */
 import type { JSX } from 'preact'
 import type { ActionObservation, Connection, ConnectionEvent, ConnectionStatus } from '../../../contract/connections.js'
-import { hrefOf } from '../address.js'
 import { Lifeline } from '../charts/axis.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
@@ -52,28 +51,20 @@ export function ConnectionPage({ path }: { path: string }): JSX.Element {
   const client = value && { user_id: value.user_id, client_id: value.client_id }
   return (
     <>
-      <Card
-        isMain
-        title="Connection"
-        answer={answer}
-        gone={
-          <>
-            Disconnected connections are kept for a while, and your key may not cover its user. The{' '}
-            <a href={hrefOf('/connections')}>list</a> has those that are known.
-          </>
-        }
-      >
+      <Card isMain title="Connection" answer={answer}>
         {(connection) => <Fields record={connection} />}
       </Card>
-      <Card title="Lifeline" answer={history}>
-        {({ items }) => <Lifeline events={items} connection={value} />}
-      </Card>
+      {answer.problem?.status !== 404 && (
+        <Card title="Lifeline" answer={history}>
+          {({ items }) => <Lifeline events={items} connection={value} />}
+        </Card>
+      )}
       {client && (
         <>
-          <Excerpt view={MAILBOXES} query={client} isBrief />
-          <Excerpt view={CONTEXTS} query={client} isBrief />
-          <Excerpt view={COMMANDS} query={client} isBrief />
-          <Excerpt view={CALLS} query={client} isBrief />
+          <Excerpt view={MAILBOXES} query={client} />
+          <Excerpt view={CONTEXTS} query={client} />
+          <Excerpt view={COMMANDS} query={client} />
+          <Excerpt view={CALLS} query={client} />
         </>
       )}
     </>

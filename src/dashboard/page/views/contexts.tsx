@@ -46,12 +46,7 @@ export const CONTEXTS: ListView<Context> = {
 }
 
 export const ContextPage = ({ path }: { path: string }): JSX.Element => (
-  <Card
-    isMain
-    title="Context"
-    answer={useAnswer<Context>(path)}
-    gone="It was closed long ago, or never reported; or your key does not cover its user."
-  >
+  <Card isMain title="Context" answer={useAnswer<Context>(path)}>
     {(context) => <Fields record={context} />}
   </Card>
 )

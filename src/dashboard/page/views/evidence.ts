@@ -1,5 +1,6 @@
 /** What the record of a command proves, what it does not prove, and what is unknown: one sentence per field. */
 import type { DeliveryStatus } from '../../../contract/delivery.js'
+import { HINTS } from '../words.js'
 
 export interface Fact {
   text: string
@@ -19,13 +20,13 @@ export interface Verdict {
   unknowns: Fact[]
 }
 
-/** Each end: what it proves, and what not. */
-const ENDS: Record<string, readonly [proves: string, not: string]> = {
-  resulted: ['An authorized caller reported a result.', 'That the result is right, or that an effect happened.'],
-  failed: ['An authorized caller reported a failure.', 'That nothing happened outside.'],
-  expired: ['The deadline passed first.', 'That the client did not run it, or will not run it later.'],
-  cancelled: ['It was cancelled before its end.', 'That the client stopped.'],
-  rejected: ['It was rejected at admission and never queued.', 'That a retry would be rejected too.'],
+/** What each end does not prove. */
+const NOT_PROVEN: Record<string, string> = {
+  resulted: 'That the result is right, or that an effect happened.',
+  failed: 'That nothing happened outside.',
+  expired: 'That the client did not run it, or will not run it later.',
+  cancelled: 'That the client stopped.',
+  rejected: 'That a retry would be rejected too.',
 }
 
 /** Failures that no client reported. */
@@ -36,17 +37,13 @@ const FAILURES: Record<string, string> = {
 
 const UNKNOWN: Record<string, string> = {
   resulted: 'It is unknown whether an effect happened outside.',
-  failed: 'It is unknown whether something happened outside before the failure.',
+  failed: 'It is unknown whether something happened outside.',
   cancelled: 'It is unknown whether the client stopped in time.',
-  waiting: 'It may still be delivered before its deadline.',
-  attempted: 'It is unknown whether the client received it.',
-  acknowledged: 'The client received it. What it has done so far is unknown.',
 }
 
 function unknownOf(state: string, { attempts, acknowledgement, terminal }: DeliveryStatus): string {
   if (state === 'rejected') return 'It was never queued, so nothing was run.'
-  if (acknowledgement.state === 'refused')
-    return 'The client refused to run it. It is unknown whether it ran a part before.'
+  if (acknowledgement.state === 'refused') return 'It is unknown whether the client ran a part of it before it refused.'
   const isUntried = attempts.count === 0
   if (terminal && isUntried && state !== 'resulted') return 'No attempt was made: the client never received it.'
   if (state === 'expired' && acknowledgement.state === 'acknowledged')
@@ -55,7 +52,7 @@ function unknownOf(state: string, { attempts, acknowledgement, terminal }: Deliv
     const { count } = attempts
     return `It is unknown whether the client ran it: 0${count === 1 ? ' times or once' : ` to ${count} times`}.`
   }
-  return UNKNOWN[state] ?? 'Nothing more is known.'
+  return UNKNOWN[state] ?? HINTS[state] ?? 'Nothing more is known.'
 }
 
 function attemptsIn(
@@ -111,7 +108,8 @@ export function verdictOf(status: DeliveryStatus): Verdict {
     unknowns: [],
   }
   if (admission.state === 'admitted') {
-    verdict.proven.push({ text: 'Capacity is reserved for it until its end.', at: admission.at, field: 'admission' })
+    const text = terminal ? 'It was admitted.' : 'Capacity is reserved for it until its end.'
+    verdict.proven.push({ text, at: admission.at, field: 'admission' })
     if (attempts.count === 0)
       verdict.notProven.push({ text: 'That a client is connected to receive it.', field: 'admission' })
   }
@@ -119,10 +117,11 @@ export function verdictOf(status: DeliveryStatus): Verdict {
   acknowledgementIn(status, verdict)
   const field = 'terminal'
   if (terminal) {
-    const [proves = 'It has ended.', not = 'What happened outside.'] = ENDS[terminal.state] ?? []
-    const own = acknowledgement.state === 'refused' ? 'The client refused it.' : FAILURES[terminal.reason ?? '']
-    verdict.proven.push({ text: (terminal.state === 'failed' && own) || proves, at: terminal.at, field })
-    verdict.notProven.push({ text: not, field })
+    const failure = FAILURES[terminal.reason ?? ''] ?? 'An authorized caller reported a failure.'
+    const text = terminal.state === 'failed' ? failure : (HINTS[terminal.state] ?? 'It has ended.')
+    // A refusal is its own proof.
+    if (acknowledgement.state !== 'refused') verdict.proven.push({ text, at: terminal.at, field })
+    verdict.notProven.push({ text: NOT_PROVEN[terminal.state] ?? 'What happened outside.', field })
   } else verdict.unknowns.push({ text: 'Whether it makes progress.', field })
   verdict.unknowns.unshift({ text: verdict.unknown, field })
   return verdict

@@ -44,7 +44,7 @@ interface ItemProps {
 const FindingItem = ({ finding, isOpen, isGone }: ItemProps): JSX.Element => (
   <article class={isGone ? 'found old' : 'found'}>
     <Subject subject={finding.subject} />
-    <span class="when">
+    <span>
       {isGone ? (
         'No longer so.'
       ) : finding.since ? (
@@ -78,7 +78,7 @@ function Group({ kind, findings, total, isGone }: GroupProps): JSX.Element {
   const isNew = oldest !== null && !isSettled(oldest)
   useTick(isNew ? 1_000 : Infinity)
   return (
-    <section class={isNew ? 'card group new' : 'card group'}>
+    <section class={isNew || findings.every(isGone) ? 'card group new' : 'card group'}>
       <h2>
         <a href={hrefOf('/findings', { kind })}>{spacedName(kind)}</a> <b>{total}</b>
       </h2>

@@ -53,6 +53,13 @@ function seenSince(keys: readonly string[], isKnown: boolean, at: number): void 
 
 export const isSettled = (since: number) => clock() - since >= SETTLED_MS
 
+/** Whether one of the findings is old enough to be an alarm: by its source, or by what this tab saw of it. */
+export const isAlarming = ({ kinds }: FindingSummary): boolean =>
+  kinds.some(
+    ({ kind, count, oldest_since }) =>
+      count && isSettled(oldest_since === null ? (firstSeen.get(kind) ?? 0) : Date.parse(oldest_since)),
+  )
+
 /** One that holds nothing needs no attention: the line below counts it. */
 const isSilentHolder = ({ stale, connection_waiters, active_drainers }: DeliveryNode) =>
   stale && (connection_waiters !== 0 || active_drainers !== 0)
@@ -65,7 +72,10 @@ interface Given {
 
 function needsOf({ findings, nodes, sources }: Given): Need[] {
   const silent = nodes.isOld ? [] : (nodes.value?.items.filter(isSilentHolder) ?? [])
-  const groups = findings.isOld ? [] : (findings.value?.kinds.filter(({ count }) => count) ?? [])
+  // A silent node that holds something is a finding too, and is named once.
+  const groups = findings.isOld
+    ? []
+    : (findings.value?.kinds.filter(({ kind, count }) => count && !(silent[0] && kind === 'silent_node_holds')) ?? [])
   // What was last known of the sources stays: that they do not answer is why it is old.
   const mute = sources.value?.items.filter(({ answered }) => !answered) ?? []
   const keys = [
@@ -89,7 +99,7 @@ function needsOf({ findings, nodes, sources }: Given): Need[] {
     ...silent.map(({ node_id, updated_at, connection_waiters }) => ({
       ...bySource(`node ${node_id}`, updated_at === null ? null : Date.parse(updated_at)),
       caption: `Node ${node_id} is silent`,
-      detail: connection_waiters ? `${countOf(connection_waiters)} clients are recorded there` : 'what it has may wait',
+      detail: connection_waiters ? `clients recorded there: ${countOf(connection_waiters)}` : 'what it has may wait',
       href: hrefOf('/delivery/nodes'),
     })),
     ...groups.map(({ kind, count, exact, oldest_since, sample }) => ({
@@ -133,8 +143,8 @@ export function Needs(): JSX.Element {
   const needs = needsOf(given)
   const isChanging = needs.some(({ since }) => !isSettled(since))
   useTick(isChanging ? 1_000 : needs.length > 0 ? 5_000 : Infinity)
-  // A silent node and a mute source speak for themselves in the line below.
-  const groups = needs.filter(({ key }) => !/^(node |source$)/.test(key))
+  // Sources are a fact of their own in the line below.
+  const found = needs.filter(({ key }) => key !== 'source')
   const settled = needs.filter(({ since }) => isSettled(since)).length
   if (findings.problem?.code === NOT_SCOPABLE) return <ProblemNote problem={findings.problem} />
   // Calm is only what was read to its end, and just now.
@@ -172,7 +182,7 @@ export function Needs(): JSX.Element {
         )}
       </ul>
       <div class="under">
-        <Headline {...given} isAlarm={groups.some(({ since }) => isSettled(since))} />
+        <Headline {...given} isAlarm={found.some(({ since }) => isSettled(since))} />
         {needs[PLACES] && <a href={needs[PLACES].href}>{needs.length - PLACES} more →</a>}
       </div>
     </section>

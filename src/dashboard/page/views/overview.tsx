@@ -1,5 +1,5 @@
 /** The overview: what needs attention, the last hour of commands as a chart, and who is connected. */
-import type { ComponentChildren, JSX } from 'preact'
+import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { ConnectionChurn, ConnectionCounts } from '../../../contract/connections.js'
 import type { DeliveryCommand } from '../../../contract/delivery.js'
@@ -8,14 +8,14 @@ import type { RpcSummary } from '../../../contract/rpc.js'
 import { hrefOf, pathWithQuery } from '../address.js'
 import { isIndexKnown, NOT_SCOPABLE, offers } from '../answers.js'
 import { Churn, recentChurn } from '../charts/churn.js'
-import { ENDS, River } from '../charts/river.js'
+import { ENDS, OPEN_STATES, River } from '../charts/river.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
 import { Field } from '../parts/field.js'
 import { Excerpt, type Listed } from '../parts/list.js'
 import { Absent } from '../parts/state.js'
 import { Text, Unknown } from '../parts/text.js'
-import { Hint, Term, Time, TONES } from '../parts/value.js'
+import { Hint, hintOf, Term, Time, TONES } from '../parts/value.js'
 import { type ClientEvent, commandNotice, eventNotice, happenings, notice } from '../tail.js'
 import { countOf, durationText, spacedName } from '../words.js'
 import { CALLS } from './calls.js'
@@ -30,16 +30,15 @@ interface StandProps {
   state: string
   /** `null`: unknown. */
   count: number | null | undefined
-  children?: ComponentChildren
 }
 
-/** How many commands stand somewhere, and what is worth knowing of these. */
-const Stand = ({ state, count, children }: StandProps): JSX.Element => (
+/** How many commands are in one state. */
+const Stand = ({ state, count }: StandProps): JSX.Element => (
   <div>
-    <a href={listOf(state)} class={`stand ${state}`}>
+    <a href={listOf(state)} class={`stand ${state}`} {...hintOf(state)}>
       {state} <b>{count == null ? '?' : countOf(count)}</b>
     </a>
-    {children && <small>{children}</small>}
+    {state === 'acknowledged' && <small>what they did is unknown</small>}
   </div>
 )
 
@@ -66,7 +65,10 @@ function Reasons({ by_reason }: DeliverySummary): JSX.Element {
   const more = reasons.length - shown.length
   return (
     <ul class="inline">
-      <li class="dim">ended, still kept{shown[0] && ', because'}</li>
+      <li class="dim">
+        <Hint name="ended, still kept" />
+        {shown[0] && ', because'}
+      </li>
       {shown.map(([reason, count]) => (
         <li key={reason}>
           <a href={hrefOf('/delivery/commands', { reason })}>
@@ -84,16 +86,14 @@ const Numbers = ({ value }: { value: DeliverySummary }): JSX.Element => {
   return (
     <>
       <div class="flow">
-        <Stand state="waiting" count={by_state?.waiting} />
-        <Stand state="attempted" count={by_state?.attempted} />
-        <Stand state="acknowledged" count={by_state?.acknowledged}>
-          what they did is unknown
-        </Stand>
+        {OPEN_STATES.map((state) => (
+          <Stand key={state} state={state} count={by_state?.[state]} />
+        ))}
         <div class="ends">
           {ENDS.map((state) => {
             const count = by_state?.[state]
             return (
-              <a key={state} href={listOf(state)}>
+              <a key={state} href={listOf(state)} {...hintOf(state)}>
                 <b class={count ? TONES.get(state) : 'dim'}>{count === undefined ? '?' : countOf(count)}</b> {state}
               </a>
             )
@@ -106,8 +106,8 @@ const Numbers = ({ value }: { value: DeliverySummary }): JSX.Element => {
         {waitsOf(value)}, <b>{countOf(value.due_commands)}</b> <Hint name="due" />
         {latency && latency.total.p95_ms !== null && (
           <>
-            ; the last {countOf(latency.total.sample_size)} took {durationText(latency.total.p50_ms ?? 0)}, 95 % at most{' '}
-            {durationText(latency.total.p95_ms)}
+            ; the last {countOf(latency.total.sample_size)} took {durationText(latency.total.p50_ms ?? 0)},{' '}
+            <Hint name="95 %" /> at most {durationText(latency.total.p95_ms)}
           </>
         )}
         {legacy_reason !== 'not_configured' && (
@@ -133,13 +133,13 @@ function Commands(): JSX.Element {
       title="Commands"
       href={hrefOf('/delivery/commands')}
       answer={summary}
-      class={hasRiver ? 'wide commands with-river' : 'wide commands'}
+      class={hasRiver ? 'commands with-river' : 'commands'}
       note="the last hour"
     >
       {(value) => (
         <>
           {hasRiver && (
-            <div class={churn.isOld && !summary.isOld ? 'river-place old' : 'river-place'}>
+            <div class={churn.isOld && !summary.isOld ? 'river old' : 'river'}>
               {churn.value && <River items={churn.value.items} until={churn.value.observed_at} />}
             </div>
           )}
@@ -194,17 +194,19 @@ function Connections(): JSX.Element {
         {({ total, by_client_type, of_silent_nodes }) => (
           <>
             <p>
-              <b class="figure">{countOf(total)}</b>{' '}
+              <b class="figure">{countOf(total)}</b> <Hint name="connected" />{' '}
               {recent && (
                 <small class={recent.change < 0 ? 'bad' : ''}>
                   {recent.change > 0 && '+'}
-                  {countOf(recent.change)} in 3 min
+                  {countOf(recent.change)} <Hint name="in 3 min" />
                 </small>
               )}
             </p>
             {recent && recent.gone.length > 0 && (
               <ul class="inline">
-                <li class="dim">gone</li>
+                <li class="dim">
+                  <Hint name="gone" />
+                </li>
                 {recent.gone.map(([reason, count]) => (
                   <li key={reason}>
                     <a href={hrefOf('/connections', { ended_reason: reason })}>
@@ -229,7 +231,7 @@ function Connections(): JSX.Element {
           </>
         )}
       </Card>
-      <Card title="Connects and disconnects" answer={churn} note="per minute, the last hour">
+      <Card title="Connects and disconnects" answer={churn} note="per minute">
         {({ items, observed_at }) => <Churn items={items} until={observed_at} />}
       </Card>
     </>
@@ -318,7 +320,7 @@ const Nodes = (): JSX.Element => (
                 ) : (
                   <>
                     <meter min={0} max={most} value={node.connection_waiters} aria-label="clients that wait" />{' '}
-                    {countOf(node.connection_waiters)} clients
+                    <Hint name="connection waiters" label="clients" /> {countOf(node.connection_waiters)}
                   </>
                 )}
               </span>
@@ -336,7 +338,10 @@ const Calls = (): JSX.Element => (
       <>
         <p>
           <b class="figure">{countOf(pending)}</b>{' '}
-          <small>pending{oldest_age_ms !== null && `, the oldest for ${durationText(oldest_age_ms)}`}</small>
+          <small>
+            <Hint name="pending" />
+            {oldest_age_ms !== null && `, the oldest for ${durationText(oldest_age_ms)}`}
+          </small>
         </p>
         {overdue > 0 && <p class="bad">{countOf(overdue)} past their deadline</p>}
         <p class="dim">

@@ -47,7 +47,7 @@ export const SESSIONS: ListView<SessionRow> = {
 export const SUBSCRIPTIONS: ListView<SubscriptionRow> = {
   path: '/subscriptions',
   title: 'Viewers',
-  about: 'Open event streams of people who watch a site, and how far behind each is.',
+  about: 'Open event streams, and how far behind each is.',
   filters: [text('session_id'), text('site_id'), text('user_id'), text('node_id'), choice('order', ['slowest'])],
   keyOf: ({ subscription_id }) => subscription_id,
   markOf: ({ dropped }) => (dropped > 0 ? 'bad' : ''),

@@ -6,7 +6,6 @@ import type { Context } from '../../../contract/contexts.js'
 import type { DeliveryCommand } from '../../../contract/delivery.js'
 import type { EndedCall, PendingCall } from '../../../contract/rpc.js'
 import type { UserObservation, UserSummary } from '../../../views/user-observation.js'
-import { hrefOf } from '../address.js'
 import { UserAxis } from '../charts/user-axis.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
@@ -88,17 +87,7 @@ export function UserPage({ path }: { path: string }): JSX.Element {
   const user_id = answer.value?.user_id
   return (
     <>
-      <Card
-        isMain
-        title="User"
-        answer={answer}
-        gone={
-          <>
-            No source knows this user, or your key does not cover them. The <a href={hrefOf('/users')}>list</a> has
-            those that are known.
-          </>
-        }
-      >
+      <Card isMain title="User" answer={answer}>
         {(user) => (
           <>
             <p class="dim">{truncationsOf(user).join(' · ') || 'Every source was read to its end.'}</p>
@@ -109,7 +98,7 @@ export function UserPage({ path }: { path: string }): JSX.Element {
       {user_id !== undefined && <Hour user_id={user_id} />}
       {user_id !== undefined &&
         PARTS.map((view) => (
-          <Excerpt key={view.path} view={view} isBrief query={{ [view === SESSIONS ? 'owner' : 'user_id']: user_id }} />
+          <Excerpt key={view.path} view={view} query={{ [view === SESSIONS ? 'owner' : 'user_id']: user_id }} />
         ))}
       <Absent views={PARTS} />
     </>

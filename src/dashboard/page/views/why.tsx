@@ -71,7 +71,7 @@ function Link({ link, isFirst }: { link: WhyLink; isFirst: boolean }): JSX.Eleme
 }
 
 export const Why = ({ answer }: { answer: AnswerState<DeliveryWhy> }): JSX.Element => (
-  <Card title="Why" answer={answer} note="from admission to end; the first link that does not hold is open">
+  <Card title="Why" answer={answer} note="the first link that does not hold is open">
     {({ links, verdict, not_looked_at }) => (
       <>
         <ol class="plain chain">

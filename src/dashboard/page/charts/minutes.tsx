@@ -1,0 +1,137 @@
+/** The last hour minute by minute: drawn as a chart, read by a cursor, and as a table for screen readers. */
+import type { ComponentChildren, JSX } from 'preact'
+import { useMemo, useState } from 'preact/hooks'
+import { zoneName } from '../preferences.js'
+import { countOf, timeOf } from '../words.js'
+
+/** A value so many times the median would press all others to a hairline. */
+const FAR = 20
+
+export interface Scale {
+  /** From 0 to 1. */
+  share(value: number): number
+  /** What the chart says about its scale. */
+  readonly caption: string
+}
+
+/** Linear, or the square root where one value is far above the others. */
+export function scaleOf(values: readonly number[], unit: string): Scale {
+  const most = Math.max(1, ...values)
+  const sorted = values.filter((value) => value > 0).sort((a, b) => a - b)
+  const median = sorted[Math.floor(sorted.length / 2)] ?? 0
+  const isRoot = median > 0 && most / median > FAR
+  return {
+    share: (value) => (isRoot ? Math.sqrt(value / most) : value / most),
+    caption: `at most ${countOf(Math.max(0, ...values))} ${unit}${isRoot ? ', square-root scale' : ''}`,
+  }
+}
+
+export const sum = (counts: Readonly<Record<string, number>>) =>
+  Object.values(counts).reduce((total, count) => total + count, 0)
+
+export const MINUTE_MS = 60_000
+const MINUTES = 60
+/** Width of one minute. */
+export const STEP = 10
+
+interface MinutesProps<T> {
+  /** What it shows. */
+  label: string
+  items: readonly T[]
+  /** The instant of the answer. */
+  until: string
+  height: number
+  /** Heights at which a line is drawn. */
+  lines: readonly number[]
+  draw(item: T, x: number): ComponentChildren
+  /** The numbers of one minute. */
+  saidOf(item: T): string
+  /** What is said while no minute is chosen. */
+  caption: string
+  legend: readonly string[]
+}
+
+export function Minutes<T extends { readonly minute: string }>(props: MinutesProps<T>): JSX.Element {
+  const { label, items, until, height, lines, draw, saidOf, caption, legend } = props
+  const [cursor, setCursor] = useState<number | null>(null)
+  const last = Math.floor(Date.parse(until) / MINUTE_MS)
+  const timeAt = (i: number) => timeOf((last - MINUTES + 1 + i) * MINUTE_MS)
+  const slots = useMemo(() => {
+    const byMinute = new Map(items.map((item) => [Math.floor(Date.parse(item.minute) / MINUTE_MS), item]))
+    return Array.from({ length: MINUTES }, (_, i) => byMinute.get(last - MINUTES + 1 + i))
+  }, [items, last])
+  // The same nodes until the data is another.
+  const bars = useMemo(
+    () =>
+      slots.map((item, i) =>
+        item ? (
+          <g key={i}>{draw(item, i * STEP)}</g>
+        ) : (
+          <rect key={i} class="unwatched" x={i * STEP} y="0" width={STEP} height={height} />
+        ),
+      ),
+    [slots],
+  )
+  const rows = useMemo(
+    () =>
+      items.map((item) => (
+        <tr key={item.minute}>
+          <th scope="row">{timeOf(item.minute)}</th>
+          <td>{saidOf(item)}</td>
+        </tr>
+      )),
+    [items, zoneName()],
+  )
+  const go = (to: number) => setCursor(Math.min(MINUTES - 1, Math.max(0, to)))
+  const move = (event: KeyboardEvent) => {
+    const by = event.key === 'ArrowLeft' ? -1 : event.key === 'ArrowRight' ? 1 : 0
+    if (event.key === 'Escape') setCursor(null)
+    else if (by === 0) return
+    else go((cursor ?? MINUTES) + by)
+    event.preventDefault()
+  }
+  const follow = ({ offsetX, currentTarget }: MouseEvent) =>
+    go(Math.floor((offsetX / (currentTarget as Element).clientWidth) * MINUTES))
+  const item = slots[cursor ?? -1]
+  return (
+    <figure>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys move along its minutes */}
+      <section aria-label={`${label}; arrow keys read one minute`} tabIndex={0} onKeyDown={move}>
+        <svg
+          viewBox={`0 0 ${MINUTES * STEP} ${height}`}
+          preserveAspectRatio="none"
+          aria-hidden="true"
+          onMouseMove={follow}
+          onMouseLeave={() => setCursor(null)}
+        >
+          {bars}
+          {cursor !== null && <rect class="cursor" x={cursor * STEP} y="0" width={STEP} height={height} />}
+          {lines.map((y) => (
+            <line key={y} class="axis" x1="0" x2={MINUTES * STEP} y1={y} y2={y} />
+          ))}
+        </svg>
+      </section>
+      <figcaption>
+        <span class="dim">{timeAt(0)}</span>
+        <span role="status">
+          {cursor === null ? caption : `${timeAt(cursor)}: ${item ? saidOf(item) : 'not observed'}`}
+        </span>
+        <span class="dim">now</span>
+      </figcaption>
+      <p class="legend">
+        {[...legend, ...(items.length < MINUTES ? ['unwatched'] : [])].map((name) => (
+          <span key={name} class={`key ${name}`}>
+            {name === 'unwatched' ? 'not observed' : name}
+          </span>
+        ))}
+      </p>
+      {/* A table would be as wide as its text, however it is hidden. */}
+      <div class="hidden">
+        <table>
+          <caption>{label}</caption>
+          <tbody>{rows}</tbody>
+        </table>
+      </div>
+    </figure>
+  )
+}

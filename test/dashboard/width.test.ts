@@ -1,0 +1,107 @@
+/** What a table and the header show in the width that there is. */
+import type { Page } from 'playwright-core'
+import { expect, it } from 'vitest'
+import { KEY } from '../diagnostics/subject.js'
+import { createWorld, mailbox } from '../diagnostics/world.js'
+import { inChromium } from './chromium.js'
+import { startViewedOnce } from './host.js'
+import { triedWorld } from './tried.js'
+
+const COLUMNS = [
+  ...['command id', 'state', 'because', 'action', 'user id', 'client id', 'admitted', 'ended', 'attempts'],
+  ...['client said', 'scope id'],
+]
+
+/** A command whose id is as long as that of most. */
+function longWorld() {
+  const world = triedWorld()
+  const [tried] = world.delivery.statuses
+  const command_id = 'count-109a2f00-5b6c-4d1e-8f7a-0c3e49a481ba'
+  return {
+    ...world,
+    delivery: { ...world.delivery, statuses: [{ ...(tried as NonNullable<typeof tried>), command_id }] },
+  }
+}
+
+const headsOf = async (page: Page) =>
+  (await page.locator('main thead th').allInnerTexts()).map((text) => text.split('\n')[0]?.replace(/ [+−]\d*.*/, ''))
+
+/** How much of the table is beyond its place, to the side. */
+const overflowOf = (page: Page) =>
+  page
+    .locator('main .scroll')
+    .first()
+    .evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)
+
+inChromium('the columns of a list', (open) => {
+  it.each([
+    [1_800, 11],
+    [1_280, 8],
+    [390, 3],
+  ])('are those that fit into a window of %i px, and the reason is one of them', async (width, count) => {
+    const host = await startViewedOnce(longWorld())
+    const viewport = { width, height: 800 }
+    const page = await open(`${host.page}#/delivery/commands`, { key: KEY, viewport })
+    await page.locator('tbody tr').first().waitFor()
+    await expect.poll(async () => (await headsOf(page)).length).toBe(count)
+    expect(await headsOf(page)).toEqual(COLUMNS.slice(0, count))
+    expect(await overflowOf(page)).toBe(0)
+    // The whole reason can be read.
+    const reason = page.locator('tbody td').nth(1)
+    expect(await reason.innerText()).toBe('attempts exhausted')
+    expect(await reason.evaluate(({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth)).toBe(true)
+  })
+
+  it('follow the width of the window, and all are shown on request', async () => {
+    const host = await startViewedOnce(longWorld())
+    const page = await open(`${host.page}#/delivery/commands`, { key: KEY, viewport: { width: 1_280, height: 800 } })
+    const others = page.getByRole('button', { name: '+3 columns' })
+    expect(await others.getAttribute('title')).toBe('attempts, client said, scope id')
+    await page.setViewportSize({ width: 1_800, height: 800 })
+    await expect.poll(() => headsOf(page)).toEqual(COLUMNS)
+    expect(await others.count()).toBe(0)
+    await page.setViewportSize({ width: 1_280, height: 800 })
+    await others.click()
+    expect(await headsOf(page)).toEqual(COLUMNS)
+    expect(await overflowOf(page)).toBeGreaterThan(0)
+    // The tab remembers it.
+    await page.goto(`${host.page}#/findings`)
+    await page.locator('main h1', { hasText: 'Findings' }).waitFor()
+    await page.goto(`${host.page}#/delivery/commands`)
+    await page.getByRole('button', { name: '− columns' }).click()
+    await others.waitFor()
+    expect(await overflowOf(page)).toBe(0)
+  })
+
+  it('give a long id of any column the room that there is', async () => {
+    const world = createWorld()
+    const instance_id = '109a2f00-5b6c-4d1e-8f7a-0c3e49a481ba'
+    world.delivery.mailboxes = [mailbox({ instance_id })]
+    const host = await startViewedOnce(world)
+    const page = await open(`${host.page}#/delivery/mailboxes`, { key: KEY, viewport: { width: 1_280, height: 800 } })
+    const id = page.getByRole('link', { name: instance_id })
+    const isWhole = () => id.locator('span').evaluate(({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth)
+    expect(await isWhole()).toBe(true)
+    await page.setViewportSize({ width: 390, height: 800 })
+    await page.getByRole('button', { name: /^\+\d columns/ }).click()
+    expect(await isWhole()).toBe(false)
+  })
+})
+
+inChromium('the header on a phone', (open) => {
+  it('names the deployment and its whole state', async () => {
+    const host = await startViewedOnce(createWorld())
+    const page = await open(host.page, { key: KEY, viewport: { width: 390, height: 844 }, refusals: true })
+    const isWhole = (selector: string) =>
+      page.locator(selector).evaluate((element) => {
+        const { right, width } = element.getBoundingClientRect()
+        return width > 0 && right <= innerWidth && element.scrollWidth <= element.clientWidth
+      })
+    await page.locator('.top > b', { hasText: 'relayscope' }).waitFor()
+    expect(await isWhole('.top > b')).toBe(true)
+    host.break((path) => (/^\/(capabilities)?$/.test(path) ? undefined : new Response('{}', { status: 503 })))
+    await page.locator('.top .fresh', { hasText: /answers missing or old/ }).waitFor()
+    expect(await isWhole('.top .fresh')).toBe(true)
+    expect((await page.locator('.top').boundingBox())?.height).toBeLessThan(80)
+  })
+})
