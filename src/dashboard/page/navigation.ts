@@ -94,7 +94,7 @@ export function arrive(to: string): void {
   places.set(id, { y: 0, inner: 0, link: null })
   if (!isElsewhere) return
   scrollTo(0, 0)
-  // Whoever is typing already is not interrupted.
+  // A search that is being typed is not interrupted.
   if (!document.activeElement?.matches('input')) focusHeading()
 }
 
