@@ -2,7 +2,7 @@
 import type { DeliveryWhy } from '../views/why-links.js'
 import { parse, UsageError } from './arguments.js'
 import { createReader, type Reader, readKey, readTarget } from './reader/reader.js'
-import { cellOf, print, safeJson } from './text/table.js'
+import { cellOf, columnsOf, print, safeJson, wrap } from './text/table.js'
 
 export const WHY_HELP = `relayscope why: why a command has not arrived, link by link
 
@@ -30,6 +30,7 @@ const PAGES = 20
 
 interface Output {
   readonly isTTY?: boolean
+  readonly columns?: number
   write(text: string): unknown
 }
 
@@ -84,6 +85,9 @@ async function keyOf(reader: Reader, command_id: string, given: Partial<Key>): P
   throw new Error(`${found.length} commands have the id ${command_id}; use one of\n${owners.join('\n')}`)
 }
 
+/** Where the text of a link begins. */
+const INDENT = 24
+
 const MARKS = { true: 'yes', false: 'NO', null: '?' } as const
 
 function linesOf({
@@ -99,9 +103,9 @@ function linesOf({
   for (const { link, holds, means, does_not_mean, evidence } of links) {
     const isVerdict = link === verdict?.link
     lines.push(`${isVerdict ? '>' : ' '} ${MARKS[`${holds}`].padEnd(4)}${link.replaceAll('_', ' ').padEnd(18)}${means}`)
-    if (isVerdict) lines.push(`${' '.repeat(24)}${does_not_mean}`)
+    if (isVerdict) lines.push(`${' '.repeat(INDENT)}${does_not_mean}`)
     const fields = evidence.map(({ field, value }) => `${field} ${cellOf(value)}`)
-    if (fields.length > 0) lines.push(`${' '.repeat(24)}${fields.join(', ')}`)
+    if (fields.length > 0) lines.push(`${' '.repeat(INDENT)}${fields.join(', ')}`)
   }
   for (const { link, source, reason } of not_looked_at)
     lines.push(`not read for ${link.replaceAll('_', ' ')}: ${source} (${reason.replaceAll('_', ' ')})`)
@@ -138,8 +142,15 @@ export async function why(
     const given = { ...(user !== undefined && { user_id: user }), ...(client !== undefined && { client_id: client }) }
     const key = await keyOf(reader, command_id, given)
     const answer = await read<DeliveryWhy>(reader, `/delivery/why?${new URLSearchParams({ ...key })}`)
-    if (out.isTTY === true && !values.json) print(out, linesOf(answer).join('\n'))
-    else out.write(`${safeJson(answer)}\n`)
+    if (out.isTTY === true && !values.json) {
+      const width = columnsOf(out)
+      print(
+        out,
+        linesOf(answer)
+          .map((line) => wrap(line, width, INDENT))
+          .join('\n'),
+      )
+    } else out.write(`${safeJson(answer)}\n`)
     return 0
   } catch (error) {
     print(err, `relayscope: ${error instanceof Error ? error.message : String(error)}`)

@@ -78,7 +78,7 @@ describe('the frame of top', () => {
   it('marks each part without an answer as stale or unknown', () => {
     const headers = {
       '/delivery/summary': { tracked_commands: 3, due_commands: 0, waiting_for_client: 2 },
-      '/delivery/nodes?limit=200': { items: [{ node_id: 'n', counters: { outcome: { resulted: 5 } } }] },
+      '/delivery/nodes?limit=200': { items: [{ node_id: 'n', stale: false, counters: { outcome: { resulted: 5 } } }] },
     }
     const whole = Object.entries(headers).reduce(
       (state, [route, value]) => withResult(state, route, { value }, NOW),
@@ -86,7 +86,7 @@ describe('the frame of top', () => {
     )
     const parts = (state: TopState, at: number) => frameOf(state, frame(200, 24, PLAIN, at)).slice(1, 5)
     const [findings, sources, flow, ended] = parts(whole, NOW)
-    expect([sources, findings]).toEqual(['all 1 sources answer', 'no findings'])
+    expect([sources, findings]).toEqual(['all 1 sources answer   0 of 1 nodes silent', 'no findings'])
     expect(flow).toMatch(/ 3 in delivery, 0 due, 2 waiting for client$/)
     // After a restart of nodes their counters differ from the table of commands.
     expect(ended).toMatch(/^ended since the nodes started {2}5 resulted, /)
@@ -114,14 +114,16 @@ describe('the frame of top', () => {
       whole,
     )
     const [oldFindings, oldSources, unknownFlow, unknownEnded] = parts(lost, NOW + 2_000)
-    expect(oldSources).toMatch(/^as of [\d:]{8} {2}all 1 sources answer {2}504 inspector_timeout$/)
+    expect(oldSources).toMatch(
+      /^as of [\d:]{8} {2}all 1 sources answer {2}504 inspector_timeout {3}silent nodes unknown$/,
+    )
     expect(unknownFlow).toMatch(/ \? in delivery, \? due, \? waiting for client$/)
     expect(unknownEnded).toMatch(/ \? resulted, /)
     expect(oldFindings).toMatch(/^as of [\d:]{8} {2}no findings {2}504 inspector_timeout$/)
 
     // There is no error either.
     const hanging = withResult(whole, '/capabilities', { value: answers['/capabilities'] }, NOW + 9_000)
-    expect(parts(hanging, NOW + 9_000)[1]).toMatch(/^as of [\d:]{8} {2}all 1 sources answer$/)
+    expect(parts(hanging, NOW + 9_000)[1]).toMatch(/^as of [\d:]{8} {2}all 1 sources answer {3}0 of 1 nodes silent$/)
   })
 
   it('never shows a sample as a total, nor unknown values as 0', () => {
@@ -152,11 +154,40 @@ describe('the frame of top', () => {
     ]
     const state = withResult(keys(known(), '3'), route, { value: { items, has_more: false } }, NOW)
     const [head = '', newest = '', oldest = ''] = frameOf(state, frame(120, null)).slice(-3)
-    expect(head).toMatch(/^command_id +state +because +waits for +admitted +user_id/)
-    expect(newest).toMatch(/^c-2 +waiting +- +client_not_attached +4 s +ann/)
-    expect(oldest).toMatch(/^c-1 +expired +deadline_passed +- +3 min +ann.* in 1 min/)
+    expect(head).toMatch(/^command_id +state +because +admitted +user_id/)
+    expect(newest).toMatch(/^c-2 +waiting +waits for client not attached +4 s +ann/)
+    expect(oldest).toMatch(/^c-1 +expired +deadline passed +3 min +ann.* in 1 min/)
     const coloured = frameOf(state, frame(120, null, COLOURS)).slice(-1)
     expect(coloured[0]).toMatch(/^\u001b\[1;31mc-1/)
+  })
+
+  it('shows the age of a command in 80 columns, with the ends of its id', () => {
+    const command_id = 'count-109a2f00-5b6c-4d1e-8f7a-0c3e49a481ba'
+    const item = {
+      command_id,
+      state: 'acknowledged',
+      waits_for: 'outcome',
+      admission: { at: new Date(NOW - 4_000).toISOString() },
+      attempts: { count: 2 },
+      action: 'count_words',
+    }
+    const value = { items: [item], has_more: false }
+    const state = withResult(keys(known(), '3'), '/delivery/commands?limit=200', { value }, NOW)
+    expect(frameOf(state, frame(80, null)).at(-1)).toMatch(
+      /^count-109a2…49a481ba +acknowledged +waits for outcome +4 s +2/,
+    )
+    expect(frameOf(state, frame(200, null)).at(-1)).toContain(command_id.slice(0, 39))
+    expect(frameOf(keys(state, 'return'), frame(80, null)).join('\n')).toContain(command_id)
+  })
+
+  it('says how many nodes are silent, and that it is unknown where it is', () => {
+    const seen = (...items: object[]) =>
+      frameOf(withResult(known(), '/delivery/nodes?limit=200', { value: { items } }, NOW), frame(120, null))[2]
+    const node = (node_id: string, stale: boolean | null) => ({ node_id, stale, counters: {} })
+    expect(seen(node('a', false), node('b', true))).toBe('all 1 sources answer   1 of 2 nodes silent')
+    expect(seen(node('a', false), node('b', null))).toBe('all 1 sources answer   silent nodes unknown')
+    expect(seen(node('a', true), node('b', null))).toBe('all 1 sources answer   1+ of 2 nodes silent')
+    expect(frameOf(known(), frame(120, null))[2]).toBe('all 1 sources answer   silent nodes unknown')
   })
 
   it('lists findings by kind in its header, and each of them in a table', () => {
@@ -170,7 +201,7 @@ describe('the frame of top', () => {
     const lines = frameOf(withResult(keys(known(), '7'), '/findings?limit=100', { value }, NOW), frame(120, null))
     expect(lines).toContain('3+ findings: 2 command overdue, 1 call overdue')
     expect(lines.slice(-4)[0]).toMatch(/^kind +user_id +command_id +correlation_id/)
-    expect(lines.slice(-3).join()).toMatch(/call_overdue.*call-1.*command_overdue +ann +c-1/)
+    expect(lines.slice(-3).join()).toMatch(/call overdue.*call-1.*command overdue +ann +c-1/)
   })
 
   it('writes states of nodes as words', () => {

@@ -18,12 +18,12 @@ async function startRouter(commands: readonly { user_id: string; client_id: stri
   return `${server.url}/ops`
 }
 
-async function call(args: readonly string[], isTTY = false) {
+async function call(args: readonly string[], isTTY = false, columns = 80) {
   let [out, err] = ['', '']
   const code = await why(
     args,
     { SERVICE_ADMIN_KEY: KEY },
-    { isTTY, write: (text: string) => (out += text) },
+    { isTTY, columns, write: (text: string) => (out += text) },
     { write: (text: string) => (err += text) },
   )
   return { code, out, err }
@@ -40,6 +40,16 @@ describe('relayscope why', () => {
     expect(out).toContain('command c1 for client tab of user ada')
     expect(out).toMatch(/^> NO {2}client known /m)
     expect(out.trimEnd().split('\n').at(-1)).toBe('broken at: client known')
+  })
+
+  it('breaks its lines at spaces where the terminal ends', async () => {
+    const url = await startRouter([{ user_id: 'ada', client_id: 'tab', command_id: 'c1' }])
+    const linesIn = async (columns: number) => (await call([url, 'c1'], true, columns)).out.trimEnd().split('\n')
+    const narrow = await linesIn(80)
+    expect(Math.max(...narrow.map((line) => line.length))).toBeLessThanOrEqual(80)
+    const words = (lines: string[]) => lines.join(' ').split(/ +/)
+    expect(words(narrow)).toEqual(words(await linesIn(10_000)))
+    expect(narrow.some((line) => /^ {24}\S/.test(line))).toBe(true)
   })
 
   it('prints JSON if the output is not a terminal, and with --json', async () => {

@@ -55,6 +55,21 @@ export function padTo(text: string, width: number, atEnd = false): string {
   return `${cut}…${' '.repeat(Math.max(0, width - used - 1))}`.slice(0, width === 0 ? 0 : undefined)
 }
 
+/** `text` in lines of at most `width` columns, broken at its spaces; all but the first begin with `indent` spaces. */
+export function wrap(text: string, width: number, indent: number): string {
+  const lines: string[] = []
+  const [first = '', ...words] = text.split(' ')
+  let line = first
+  for (const word of words) {
+    const longer = `${line} ${word}`
+    if (line.trim() !== '' && widthOf(visible(longer)) > width) {
+      lines.push(line)
+      line = ' '.repeat(indent) + word
+    } else line = longer
+  }
+  return [...lines, line].join('\n')
+}
+
 /** Most columns of one cell. */
 const CELL = 40
 const GAP = '  '

@@ -100,6 +100,18 @@ interface SourceRow {
   code: string | null
 }
 
+/** How many nodes are silent; unknown ones may be. */
+function silentNodes(state: TopState, { paint }: Frame): Span {
+  const page = current(state, NODES_ROUTE) as { items: { stale: boolean | null }[]; has_more: boolean } | null
+  if (!page) return ['silent nodes unknown', paint.dim]
+  const { items, has_more } = page
+  const silent = items.filter(({ stale }) => stale).length
+  const isAll = !has_more && items.every(({ stale }) => stale !== null)
+  if (!isAll && silent === 0) return ['silent nodes unknown', paint.dim]
+  const count = `${silent}${isAll ? '' : '+'} of ${items.length}${has_more ? '+' : ''} nodes silent`
+  return [count, silent > 0 ? paint.bad : paint.dim]
+}
+
 function sources(state: TopState, frame: Frame): string {
   const { width, paint } = frame
   const answer = lastKnown(state, '/sources')
@@ -111,7 +123,7 @@ function sources(state: TopState, frame: Frame): string {
     unreachable.length === 0
       ? [`all ${items.length} sources answer`, paint.dim]
       : [`no answer from ${unreachable.map(({ source, code }) => `${source} (${code})`).join(', ')}`, paint.bad]
-  return line(width, dated(answer, span, frame))
+  return line(width, [...dated(answer, span, frame), ['   '], silentNodes(state, frame)])
 }
 
 /** What is answered now: a number of before would be read as one of now. */
@@ -214,8 +226,22 @@ function ageOf(value: unknown, now: number): string {
   return ms < 0 ? `in ${durationOf(-ms)}` : durationOf(ms)
 }
 
-const WRITTEN: Record<Format, (value: unknown, now: number) => unknown> = {
-  age: ageOf,
+/** Below so many columns a long id is shortened in its middle: what comes after it says more. Enter shows all of it. */
+const WIDE = 120
+const [HEAD, TAIL] = [11, 8]
+
+function idOf(value: unknown, width: number): string {
+  const text = visible(String(value))
+  const characters = [...text]
+  return width >= WIDE || characters.length <= HEAD + TAIL + 1
+    ? text
+    : [...characters.slice(0, HEAD), '…', ...characters.slice(-TAIL)].join('')
+}
+
+const WRITTEN: Record<Format, (value: unknown, frame: Frame) => unknown> = {
+  id: (value, { width }) => idOf(value, width),
+  words: (value) => String(value).replaceAll('_', ' '),
+  age: (value, { now }) => ageOf(value, now),
   ms: (value) => durationOf(Number(value)),
   alive: (value) => (value ? 'alive' : 'not alive'),
   silent: (value) => (value ? 'SILENT' : 'active'),
@@ -225,10 +251,13 @@ const valueAt = (row: object, path: string): unknown =>
   path.split('.').reduce<unknown>((value, name) => (value as Record<string, unknown> | null | undefined)?.[name], row)
 
 /** A row with the fields of its table in their order; whatever else it has is for its own page. `null` stays unknown. */
-function shownOf(row: object, fields: readonly TopField[], now: number): object {
-  const written = ({ path, format }: TopField) => {
+function shownOf(row: object, fields: readonly TopField[], frame: Frame): object {
+  const written = ({ path, format, instead }: TopField): unknown => {
     const value = valueAt(row, path) ?? null
-    return value === null || !format ? value : WRITTEN[format](value, now)
+    if (value !== null) return format ? WRITTEN[format](value, frame) : value
+    if (!instead) return null
+    const other = valueAt(row, instead[0])
+    return other == null ? null : instead[1] + WRITTEN.words(other, frame)
   }
   return Object.fromEntries(fields.map((field) => [field.head, written(field)]))
 }
@@ -284,7 +313,7 @@ function body(state: TopState, frame: Frame, height: number | null): string[] {
   }
   const table = tableOfState(state)
   const { lines } = tableOf(
-    rows.map((row) => shownOf(row, table.fields, frame.now)),
+    rows.map((row) => shownOf(row, table.fields, frame)),
     width,
   )
   const [head = '', ...drawn] = rows.length === 0 ? [] : lines

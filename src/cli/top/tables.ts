@@ -1,7 +1,7 @@
 /** The tables of `top`: which list each fetches, and which fields it shows first. */
 
-/** How a value is written: an age, a duration, a state instead of yes or no. */
-export type Format = 'age' | 'ms' | 'alive' | 'silent'
+/** How a value is written: an id, words without underscores, an age, a duration, a state instead of yes or no. */
+export type Format = 'id' | 'words' | 'age' | 'ms' | 'alive' | 'silent'
 
 export interface TopField {
   /** Heading of the column. */
@@ -9,6 +9,8 @@ export interface TopField {
   /** Where the value is in the row; with a dot for one of an object in it. */
   readonly path: string
   readonly format?: Format
+  /** Where the value is if that one is not there, and what is written before it. */
+  readonly instead?: readonly [path: string, prefix: string]
 }
 
 export interface TopTable {
@@ -33,7 +35,7 @@ export const TABLES: readonly TopTable[] = [
     route: NODES_ROUTE,
     id: ['node_id'],
     fields: [
-      field('node_id'),
+      field('node_id', 'node_id', 'id'),
       field('stale', 'state', 'silent'),
       field('staleness_ms', 'silent for', 'ms'),
       field('connection_waiters', 'waiters'),
@@ -60,16 +62,15 @@ export const TABLES: readonly TopTable[] = [
     route: '/delivery/commands?limit=200',
     id: ['user_id', 'client_id', 'command_id', 'admission.scope_id'],
     fields: [
-      field('command_id'),
-      field('state'),
-      field('terminal.reason', 'because'),
-      field('waits_for', 'waits for'),
+      field('command_id', 'command_id', 'id'),
+      field('state', 'state', 'words'),
+      { ...field('terminal.reason', 'because', 'words'), instead: ['waits_for', 'waits for '] },
       field('admission.at', 'admitted', 'age'),
       field('attempts.count', 'attempts'),
       field('action'),
       field('user_id'),
       field('client_id'),
-      field('attempts.last_outcome', 'last outcome'),
+      field('attempts.last_outcome', 'last outcome', 'words'),
       field('overdue'),
       field('admission.deadline_at', 'deadline', 'age'),
       field('admission.scope_id', 'scope_id'),
@@ -81,9 +82,9 @@ export const TABLES: readonly TopTable[] = [
     route: '/connections?limit=200',
     id: ['connection_id'],
     fields: [
-      field('connection_id'),
-      field('status'),
-      field('ended_reason', 'because'),
+      field('connection_id', 'connection_id', 'id'),
+      field('status', 'status', 'words'),
+      field('ended_reason', 'because', 'words'),
       field('user_id'),
       field('client_id'),
       field('client_type', 'type'),
@@ -98,7 +99,7 @@ export const TABLES: readonly TopTable[] = [
     route: '/rpc/pending?limit=200',
     id: ['correlation_id'],
     fields: [
-      field('correlation_id'),
+      field('correlation_id', 'correlation_id', 'id'),
       field('age_ms', 'age', 'ms'),
       field('overdue'),
       field('action'),
@@ -114,7 +115,7 @@ export const TABLES: readonly TopTable[] = [
     route: '/subscriptions?order=slowest&limit=200',
     id: ['subscription_id'],
     fields: [
-      field('subscription_id'),
+      field('subscription_id', 'subscription_id', 'id'),
       field('pending'),
       field('dropped'),
       field('user_id'),
@@ -130,7 +131,7 @@ export const TABLES: readonly TopTable[] = [
     route: FINDINGS_ROUTE,
     id: ['finding_id'],
     fields: [
-      field('kind'),
+      field('kind', 'kind', 'words'),
       field('since', 'since', 'age'),
       ...['user_id', 'client_id', 'command_id', 'node_id', 'scope_id', 'correlation_id', 'session_id'].map((name) =>
         field(`subject.${name}`, name),
@@ -141,4 +142,4 @@ export const TABLES: readonly TopTable[] = [
 ]
 
 /** Fetched together with the table, each time. */
-export const HEADER_ROUTES = ['/capabilities', '/sources', '/delivery/summary', FINDINGS_ROUTE] as const
+export const HEADER_ROUTES = ['/capabilities', '/sources', '/delivery/summary', FINDINGS_ROUTE, NODES_ROUTE] as const

@@ -5,7 +5,7 @@ import { createReader, type Reader, readKey, readTarget } from '../reader/reader
 import { columnsOf, print, rowsOf } from '../text/table.js'
 import { COLOURS, type Frame, frameOf, NO_COLOURS, PLAIN } from './frame.js'
 import { handleKey, initialState, type Key, type TopState, tableOfState, withResult } from './state.js'
-import { HEADER_ROUTES, NODES_ROUTE } from './tables.js'
+import { HEADER_ROUTES } from './tables.js'
 
 // The terminal while `top` has it: another screen, one write per frame, and as it was before on every way out.
 
@@ -65,8 +65,8 @@ const OPTIONS = {
   help: { type: 'boolean', short: 'h' },
 } as const
 
-/** What is asked for a frame. Nodes always: their counters are in the header. */
-const routesOf = (state: TopState) => [...new Set([...HEADER_ROUTES, NODES_ROUTE, tableOfState(state).route])]
+/** What is asked for a frame. */
+const routesOf = (state: TopState) => [...new Set([...HEADER_ROUTES, tableOfState(state).route])]
 
 interface Io {
   readonly env: Record<string, string | undefined>
