@@ -65,12 +65,23 @@ inChromium('the columns of a list', (open) => {
     expect(await headsOf(page)).toEqual(COLUMNS)
     expect(await overflowOf(page)).toBeGreaterThan(0)
     // The tab remembers it.
-    await page.goto(`${host.page}#/findings`)
-    await page.locator('main h1', { hasText: 'Findings' }).waitFor()
+    await page.goto(`${host.page}#/delivery/tenants`)
+    await page.locator('main h1', { hasText: 'Tenants' }).waitFor()
     await page.goto(`${host.page}#/delivery/commands`)
     await page.getByRole('button', { name: '− columns' }).click()
     await others.waitFor()
     expect(await overflowOf(page)).toBe(0)
+  })
+
+  it('are measured for each list, whichever was shown before', async () => {
+    const host = await startViewedOnce(longWorld())
+    const page = await open(`${host.page}#/delivery/tenants`, { key: KEY, viewport: { width: 390, height: 800 } })
+    const heads = page.locator('main thead th')
+    await expect.poll(() => heads.count()).toBe(4)
+    await page.setViewportSize({ width: 1_280, height: 800 })
+    await expect.poll(() => heads.count()).toBe(5)
+    await page.goto(`${host.page}#/delivery/commands`)
+    await expect.poll(() => headsOf(page)).toEqual(COLUMNS.slice(0, 8))
   })
 
   it('give a long id of any column the room that there is', async () => {
