@@ -18,7 +18,7 @@ inChromium('the dashboard of some users', (open) => {
     const refused: string[] = []
     page.on('response', (response) => void (response.status() === 403 && refused.push(response.url())))
     const main = page.locator('main')
-    await main.getByText('Your key is for some users').waitFor()
+    await main.getByText('Your key is for some users, such as alice.').waitFor()
     await main.getByRole('link', { name: 'cmd-2' }).waitFor()
     await main.locator('section', { hasText: 'Connected clients' }).locator('.figure').waitFor()
     expect(await main.locator('.trouble, .bad, .unknown').allTextContents()).toEqual([])

@@ -5,8 +5,9 @@ import type { Completeness } from '../../../contract/capabilities.js'
 import { hrefOf } from '../address.js'
 import { isOld, NOT_SCOPABLE, pulse, queryState, unavailableReason } from '../answers.js'
 import type { Problem } from '../fetch-route.js'
-import { type useAnswer, useLook } from '../hooks.js'
+import { useAnswer, useLook } from '../hooks.js'
 import { countOf, spacedName, timeOf } from '../words.js'
+import { Text } from './text.js'
 
 interface ProblemNoteProps {
   problem: Problem
@@ -40,24 +41,28 @@ export const Help = ({ file }: { file: string }): JSX.Element => (
   </>
 )
 
+/** Some of the users that the key is for, as far as a source knows them. */
+function OwnUsers(): JSX.Element {
+  const { value } = useAnswer<{ items: { user_id: string }[] }>('/users?limit=3')
+  return (
+    <a href={hrefOf('/users')}>
+      {value?.items[0] ? Text({ value: value.items.map(({ user_id }) => user_id).join(', ') }) : 'these'}
+    </a>
+  )
+}
+
 /** Explains why there is no answer. Only faults look like alarms. */
 export function ProblemNote({ problem: { status, code, title, help }, gone }: ProblemNoteProps): JSX.Element {
   if (status === 501)
     return (
       <p class="absent">
-        Not part of this deployment.{' '}
-        {title && (
-          <>
-            It needs the source <b>{spacedName(title)}</b>; <a href={hrefOf('/sources')}>Sources</a> lists what is
-            there.
-          </>
-        )}
+        Not part of this deployment{title && `. Give the router the source ${spacedName(title)} to see it here`}.
       </p>
     )
   if (code === NOT_SCOPABLE)
     return (
       <p class="absent">
-        Your key is for some users, <a href={hrefOf('/users')}>these</a>. What covers all users is not shown.
+        Your key is for some users, such as <OwnUsers />. What covers all users is not shown.
       </p>
     )
   if (status === 404)

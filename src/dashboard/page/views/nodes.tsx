@@ -31,7 +31,7 @@ const NODE_COLUMNS: ListView<DeliveryNode>['columns'] = [
 export const NODES: ListView<DeliveryNode> = {
   path: '/delivery/nodes',
   title: 'Nodes',
-  about: 'Of a silent node you see what it last reported; the rest is unknown.',
+  about: 'A silent node is shown as it last reported.',
   filters: [],
   keyOf: ({ node_id }) => node_id,
   markOf: ({ stale }) => (stale ? 'past' : ''),

@@ -46,7 +46,7 @@ export const SourcesPage = (): JSX.Element => (
     <Card
       title="Capabilities"
       answer={useAnswer<Capabilities>('/capabilities')}
-      note="what can be asked; not a readiness check"
+      note="what can be asked"
     >
       {({ extensions, ...offered }) => (
         <Fields

@@ -8,7 +8,7 @@ import { Json } from '../parts/value.js'
 export const STREAMS: ListView<HistoryStream> = {
   path: '/history/streams',
   title: 'History',
-  about: 'Retained messages. What was removed by age or number is in no answer.',
+  about: 'Retained messages, by stream.',
   filters: [text('user_id'), ORDER],
   keyOf: ({ stream }) => stream,
   columns: ['stream', 'user_id', 'message_count', 'first_recorded_at', 'last_recorded_at'],
