@@ -48,9 +48,9 @@ export const TONES = new Map(
   Object.entries({
     ok: 'connected active open resulted succeeded',
     dim: 'disconnected idle closed cancelled',
-    warn: 'stale silent superseded',
+    warn: 'stale superseded',
     run: 'waiting attempted acknowledged',
-    bad: 'failed expired rejected refused overdue deadline_passed timed_out',
+    bad: 'silent failed expired rejected refused overdue deadline_passed timed_out',
   }).flatMap(([tone, words]) => words.split(' ').map((word): [string, string] => [word, tone])),
 )
 
