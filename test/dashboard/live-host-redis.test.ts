@@ -67,7 +67,7 @@ describeRedis('over a store', () => {
       await headline(tab, /of 2 nodes silent/)
       tell('redis-server', 'SIGSTOP')
       await headline(tab, /no answer from (\d+ sources|\w+)/)
-      await tab.locator('.needs .detail', { hasText: 'registry: ' }).waitFor()
+      await tab.locator('.needs .detail', { hasText: /: .*registry/ }).waitFor()
       await tab.locator('main .trouble').first().waitFor()
       await tab.locator('main .old').first().waitFor()
       // The observer itself answers, so the page is not late as a whole; but nothing of it is calm.

@@ -172,7 +172,7 @@ inChromium('the dashboard, live', (open) => {
     await headline.getByText(/findings unknown/).waitFor()
     await headline.getByText(/silent nodes unknown since \d/).waitFor()
     await headline.getByText(/no answer from \d+ sources/).waitFor()
-    await page.locator('.needs .detail', { hasText: /delivery: .*registry: |registry: .*delivery: / }).waitFor()
+    await page.locator('.needs .detail', { hasText: /: .*(delivery.*registry|registry.*delivery)/ }).waitFor()
     expect(await headline.getByText(/no findings|\d of \d|all sources/).count()).toBe(0)
     expect(await page.locator('.top .fresh.live').count()).toBe(0)
     isLost = false

@@ -5,7 +5,7 @@ interface Place {
   /** Of the list, which scrolls in a place of its own. */
   inner: number
   /** Which of the links of this address had the focus. */
-  link: { href: string; index: number } | null
+  link: { href: string; index: number; top: number } | null
 }
 
 /** Entries of the history that are remembered. */
@@ -23,6 +23,9 @@ const innerOf = () => document.querySelector<HTMLElement>('main .tall')
 const linksOf = (href: string) =>
   [...document.querySelectorAll<HTMLAnchorElement>('main a')].filter((link) => link.getAttribute('href') === href)
 
+/** Where in the window it is. */
+const topOf = (element: Element | null | undefined) => element?.getBoundingClientRect().top ?? 0
+
 /** The number of this entry of the history; a new one for an entry that has none. */
 function entryOf(): { id: number; isNew: boolean } {
   const id = (history.state as { entry?: number } | null)?.entry
@@ -36,8 +39,14 @@ function remember(): void {
   if (restoring !== undefined) return
   const element = document.activeElement
   const href = element?.matches('main a') ? element.getAttribute('href') : null
-  const link = href === null ? null : { href, index: linksOf(href).indexOf(element as HTMLAnchorElement) }
-  places.set(current, { y: scrollY, inner: innerOf()?.scrollTop ?? 0, link: link ?? places.get(current)?.link ?? null })
+  const before = places.get(current)?.link
+  const link =
+    href !== null
+      ? { href, index: linksOf(href).indexOf(element as HTMLAnchorElement), top: topOf(element) }
+      : before
+        ? { ...before, top: topOf(linksOf(before.href)[before.index]) }
+        : null
+  places.set(current, { y: scrollY, inner: innerOf()?.scrollTop ?? 0, link })
   if (places.size > KEPT) places.delete(places.keys().next().value as number)
 }
 
@@ -65,14 +74,19 @@ function restore({ y, inner, link }: Place): void {
     scrollTo(0, y)
     const list = innerOf()
     if (list) list.scrollTop = inner
-    if (!isFocused && link) {
-      const target = linksOf(link.href)[link.index]
-      target?.focus({ preventScroll: true })
+    const target = link && linksOf(link.href)[link.index]
+    if (target) {
+      // Rows have come above it since.
+      for (const part of [target.closest('.tall'), document.scrollingElement])
+        if (part) part.scrollTop += topOf(target) - link.top
+      if (!isFocused) target.focus({ preventScroll: true })
       // A part that is not shown yet cannot have it.
-      isFocused = target !== undefined && document.activeElement === target
+      isFocused = document.activeElement === target
     }
-    const isThere = isFocused && Math.abs(scrollY - y) < 2 && Math.abs((list?.scrollTop ?? 0) - inner) < 2
-    if (isThere || Date.now() > until) stop()
+    const isPlaced = target
+      ? Math.abs(topOf(target) - link.top) < 2
+      : Math.abs(scrollY - y) < 2 && Math.abs((list?.scrollTop ?? 0) - inner) < 2
+    if ((isFocused && isPlaced) || Date.now() > until) stop()
   }, EVERY_MS)
 }
 

@@ -92,7 +92,7 @@ export const HINTS: Readonly<Record<string, string>> = {
   'in 3 min': 'Connects less disconnects.',
   gone: 'In the last 3 minutes, by reason.',
   connected: 'Connections that have not ended.',
-  pending: 'Calls that wait for their reply.',
+  'pending calls': 'Calls that wait for their reply.',
   foreign: 'Replies of another client than the one that was called.',
   late: 'Replies after the call had ended.',
   'active drainers': 'Mailboxes that are being delivered.',

@@ -53,7 +53,8 @@ interface MinutesProps<T> {
 
 export function Minutes<T extends { readonly minute: string }>(props: MinutesProps<T>): JSX.Element {
   const { label, items, until, height, lines, draw, saidOf, caption, legend } = props
-  const [cursor, setCursor] = useState<number | null>(null)
+  /** The chosen minute since the epoch, which does not move as time passes. */
+  const [chosen, setChosen] = useState<number | null>(null)
   const last = Math.floor(Date.parse(until) / MINUTE_MS)
   const timeAt = (i: number) => timeOf((last - MINUTES + 1 + i) * MINUTE_MS)
   const slots = useMemo(() => {
@@ -82,10 +83,13 @@ export function Minutes<T extends { readonly minute: string }>(props: MinutesPro
       )),
     [items, zoneName()],
   )
-  const go = (to: number) => setCursor(Math.min(MINUTES - 1, Math.max(0, to)))
+  const first = last - MINUTES + 1
+  const cursor = chosen === null ? null : Math.max(0, chosen - first)
+  const go = (to: number) => setChosen(first + Math.min(MINUTES - 1, Math.max(0, to)))
+  const leave = () => setChosen(null)
   const move = (event: KeyboardEvent) => {
     const by = event.key === 'ArrowLeft' ? -1 : event.key === 'ArrowRight' ? 1 : 0
-    if (event.key === 'Escape') setCursor(null)
+    if (event.key === 'Escape') leave()
     else if (by === 0) return
     else go((cursor ?? MINUTES) + by)
     event.preventDefault()
@@ -96,13 +100,13 @@ export function Minutes<T extends { readonly minute: string }>(props: MinutesPro
   return (
     <figure>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys move along its minutes */}
-      <section aria-label={`${label}; arrow keys read one minute`} tabIndex={0} onKeyDown={move}>
+      <section aria-label={`${label}; arrow keys read one minute`} tabIndex={0} onKeyDown={move} onBlur={leave}>
         <svg
           viewBox={`0 0 ${MINUTES * STEP} ${height}`}
           preserveAspectRatio="none"
           aria-hidden="true"
           onMouseMove={follow}
-          onMouseLeave={() => setCursor(null)}
+          onMouseLeave={leave}
         >
           {bars}
           {cursor !== null && <rect class="cursor" x={cursor * STEP} y="0" width={STEP} height={height} />}

@@ -35,7 +35,7 @@ export interface ListView<T> extends TableView<T> {
 }
 
 /** Records that an excerpt shows. */
-const EXCERPT = '20'
+export const EXCERPT = '20'
 
 interface ExcerptProps<T> {
   view: ListView<T>

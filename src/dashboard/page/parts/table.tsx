@@ -74,7 +74,9 @@ function useFit(isOff: boolean) {
   const box = useRef<HTMLElement>(null)
   useLayoutEffect(() => {
     const part = box.current
-    if (fit !== Infinity || isOff || !part) return
+    if (isOff || !part) return
+    // Rows that came since are wider.
+    if (fit !== Infinity) return part.scrollWidth > part.clientWidth && fit > LEAST ? setFit(fit - 1) : undefined
     const most = part.clientWidth
     const from = part.getBoundingClientRect().left - part.scrollLeft
     const ends = [...part.querySelectorAll('th[scope=col]')].map((head) => head.getBoundingClientRect().right - from)

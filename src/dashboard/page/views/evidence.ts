@@ -45,7 +45,7 @@ function unknownOf(state: string, { attempts, acknowledgement, terminal }: Deliv
   if (state === 'rejected') return 'It was never queued, so nothing was run.'
   if (acknowledgement.state === 'refused') return 'It is unknown whether the client ran a part of it before it refused.'
   const isUntried = attempts.count === 0
-  if (terminal && isUntried && state !== 'resulted') return 'No attempt was made: the client never received it.'
+  if (terminal && isUntried && state !== 'resulted') return 'It was never delivered, so the client ran none of it.'
   if (state === 'expired' && acknowledgement.state === 'acknowledged')
     return 'The client received it. It is unknown whether it ran it, or still will.'
   if (state === 'expired' || terminal?.reason === 'attempts_exhausted') {
@@ -62,7 +62,7 @@ function attemptsIn(
   const { count, confirmed, last_at } = attempts
   const field = 'attempts'
   if (count === 0) {
-    if (terminal) proven.push({ text: 'No node claimed it for a connection.', field })
+    if (terminal) proven.push({ text: 'No attempt was made: no node claimed it for a connection.', field })
     return
   }
   const times = `${count} attempt${count === 1 ? '' : 's'}`
@@ -77,12 +77,14 @@ function attemptsIn(
 }
 
 function acknowledgementIn(
-  { acknowledgement, terminal }: DeliveryStatus,
+  { acknowledgement, attempts, terminal }: DeliveryStatus,
   { proven, notProven, unknowns }: Verdict,
 ): void {
   const { state, at } = acknowledgement
   const field = 'acknowledgement'
   if (state === 'none') {
+    // What was never sent cannot have been run.
+    if (terminal && attempts.count === 0) return
     notProven.push({ text: `That the client has not run it: its reply may have been lost.`, field })
     if (!terminal) unknowns.push({ text: 'Whether the client will reply.', field })
   } else if (state === 'refused') {
@@ -99,6 +101,7 @@ export function verdictOf(status: DeliveryStatus): Verdict {
   const { admission, attempts, acknowledgement, terminal } = status
   const open = acknowledgement.state !== 'none' ? 'acknowledged' : attempts.count > 0 ? 'attempted' : 'waiting'
   const state = terminal?.state ?? open
+  const isUntried = attempts.count === 0
   const verdict: Verdict = {
     state,
     reason: terminal?.reason ?? null,
@@ -110,7 +113,7 @@ export function verdictOf(status: DeliveryStatus): Verdict {
   if (admission.state === 'admitted') {
     const text = terminal ? 'It was admitted.' : 'Capacity is reserved for it until its end.'
     verdict.proven.push({ text, at: admission.at, field: 'admission' })
-    if (attempts.count === 0)
+    if (isUntried && !terminal)
       verdict.notProven.push({ text: 'That a client is connected to receive it.', field: 'admission' })
   }
   attemptsIn(status, verdict)
@@ -121,8 +124,9 @@ export function verdictOf(status: DeliveryStatus): Verdict {
     const text = terminal.state === 'failed' ? failure : (HINTS[terminal.state] ?? 'It has ended.')
     // A refusal is its own proof.
     if (acknowledgement.state !== 'refused') verdict.proven.push({ text, at: terminal.at, field })
-    verdict.notProven.push({ text: NOT_PROVEN[terminal.state] ?? 'What happened outside.', field })
+    if (!isUntried || /resulted|rejected/.test(terminal.state))
+      verdict.notProven.push({ text: NOT_PROVEN[terminal.state] ?? 'What happened outside.', field })
   } else verdict.unknowns.push({ text: 'Whether it makes progress.', field })
-  verdict.unknowns.unshift({ text: verdict.unknown, field })
+  if (/unknown|may/.test(verdict.unknown)) verdict.unknowns.unshift({ text: verdict.unknown, field })
   return verdict
 }

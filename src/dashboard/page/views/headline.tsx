@@ -1,5 +1,5 @@
 /** The line above the overview: what is wrong, as far as known. */
-import type { JSX } from 'preact'
+import type { ComponentChildren, JSX } from 'preact'
 import type { DeliveryNode } from '../../../contract/delivery.js'
 import type { SourceRow } from '../../../diagnostics/sources.js'
 import type { FindingSummary } from '../../../views/findings/finding.js'
@@ -23,18 +23,24 @@ interface FactProps {
   caption: string | null
 }
 
+/** When each fact was last known. */
+const knownAt = new Map<string, number | null>()
+
 /** One fact with where to look. Of what is not so now it says since when, and never what it was. */
 function Fact({ name, href, answer: { asOf, problem, isOld }, isBad, caption }: FactProps): JSX.Element {
+  const isKnown = caption !== null && !isOld
+  if (isKnown) knownAt.set(name, asOf)
+  const since = knownAt.get(name)
   return (
-    <a class={isBad || (isOld && asOf !== null) ? 'bad' : ''} href={hrefOf(href)}>
-      {caption !== null && !isOld ? (
+    <a class={isBad || (since && !isKnown) ? 'bad' : ''} href={hrefOf(href)}>
+      {isKnown ? (
         caption
       ) : asOf === null && !problem ? (
         `${name}: loading`
       ) : (
         <>
           {name} <Unknown />
-          {isOld && asOf !== null && ` since ${timeOf(asOf)}`}
+          {since && ` since ${timeOf(since)}`}
         </>
       )}
     </a>
@@ -73,7 +79,9 @@ export function Headline({
   nodes,
   sources,
   isAlarm,
+  children,
 }: {
+  children: ComponentChildren
   /** Whether a contradiction is old enough to be one. */
   isAlarm: boolean
   findings: AnswerState<FindingSummary>
@@ -110,6 +118,7 @@ export function Headline({
             : null
         }
       />
+      {children}
     </p>
   )
 }

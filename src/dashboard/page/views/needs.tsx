@@ -1,10 +1,12 @@
 /** What needs attention: findings, silent nodes and sources that do not answer, each with its age. */
 import type { JSX } from 'preact'
+import type { ConnectionChurn } from '../../../contract/connections.js'
 import type { DeliveryNode } from '../../../contract/delivery.js'
 import type { SourceRow } from '../../../diagnostics/sources.js'
 import type { Finding, FindingSummary } from '../../../views/findings/finding.js'
 import { hrefOf } from '../address.js'
 import { NOT_SCOPABLE } from '../answers.js'
+import { recentChurn } from '../charts/churn.js'
 import { useAnswer, useTick } from '../hooks.js'
 import type { Listed } from '../parts/list.js'
 import { AsOf, ProblemNote, problemName } from '../parts/state.js'
@@ -17,6 +19,11 @@ import { type AnswerState, Headline } from './headline.js'
 const SETTLED_MS = 10_000
 
 const firstSeen = new Map<string, number>()
+
+/** What comes and goes so often in this time is an alarm each time. */
+const [OFTEN, WITHIN_MS] = [3, 600_000]
+/** When each began to be seen, of the last minutes. */
+const begun = new Map<string, number[]>()
 
 export interface Need {
   key: string
@@ -48,16 +55,22 @@ export function oldestOf(findings: readonly Finding[]): number | null {
  */
 function seenSince(keys: readonly string[], isKnown: boolean, at: number): void {
   if (isKnown) for (const key of firstSeen.keys()) if (!keys.includes(key)) firstSeen.delete(key)
-  for (const key of keys) if (!firstSeen.has(key)) firstSeen.set(key, at)
+  for (const key of keys)
+    if (!firstSeen.has(key)) {
+      firstSeen.set(key, at)
+      begun.set(key, [...(begun.get(key) ?? []).filter((before) => at - before < WITHIN_MS), at])
+    }
 }
 
-export const isSettled = (since: number) => clock() - since >= SETTLED_MS
+const timesOf = (key: string) => begun.get(key)?.length ?? 0
+
+export const isSettled = (since: number, key = '') => clock() - since >= SETTLED_MS || timesOf(key) >= OFTEN
 
 /** Whether one of the findings is old enough to be an alarm: by its source, or by what this tab saw of it. */
 export const isAlarming = ({ kinds }: FindingSummary): boolean =>
   kinds.some(
     ({ kind, count, oldest_since }) =>
-      count && isSettled(oldest_since === null ? (firstSeen.get(kind) ?? 0) : Date.parse(oldest_since)),
+      count && isSettled(oldest_since === null ? (firstSeen.get(kind) ?? 0) : Date.parse(oldest_since), kind),
   )
 
 /** One that holds nothing needs no attention: the line below counts it. */
@@ -93,7 +106,12 @@ function needsOf({ findings, nodes, sources }: Given): Need[] {
     ...mute.slice(0, 1).map(({ source }) => ({
       ...bySource('source', null),
       caption: `No answer from ${mute[1] ? `${mute.length} sources` : spacedName(source)}`,
-      detail: mute.map(({ source, code }) => `${spacedName(source)}: ${problemName(code as string)}`).join(', '),
+      detail: [...new Set(mute.map(({ code }) => code as string))]
+        .map((code) => {
+          const sources = mute.filter((one) => one.code === code).map(({ source }) => spacedName(source))
+          return `${problemName(code)}: ${sources.join(', ')}`
+        })
+        .join('; '),
       href: hrefOf('/sources'),
     })),
     ...silent.map(({ node_id, updated_at, connection_waiters }) => ({
@@ -108,11 +126,12 @@ function needsOf({ findings, nodes, sources }: Given): Need[] {
       detail: sample ? Object.values(sample.subject).join(' / ') + (count === 1 ? '' : ', and others') : '',
       href: hrefOf('/findings', { kind }),
     })),
-  ].sort((a, b) => Number(isSettled(b.since)) - Number(isSettled(a.since)) || a.since - b.since)
+  ].sort((a, b) => Number(isSettled(b.since, b.key)) - Number(isSettled(a.since, a.key)) || a.since - b.since)
 }
 
-const Row = ({ caption, detail, since, isBySource, href }: Need): JSX.Element => {
-  const isRed = isSettled(since)
+const Row = ({ id, caption, detail, since, isBySource, href }: Need & { id: string }): JSX.Element => {
+  const isRed = isSettled(since, id)
+  const times = timesOf(id)
   return (
     <li class={isRed ? 'settled' : 'new'}>
       <a class={isRed ? 'bad' : ''} href={href}>
@@ -124,7 +143,7 @@ const Row = ({ caption, detail, since, isBySource, href }: Need): JSX.Element =>
       <span>
         {isBySource ? 'since' : 'seen since'} <Time at={new Date(since).toISOString()} />
       </span>
-      <span>{isRed ? durationText(clock() - since) : 'just seen'}</span>
+      <span>{times >= OFTEN ? `${times} times` : isRed ? durationText(clock() - since) : 'just seen'}</span>
     </li>
   )
 }
@@ -135,17 +154,27 @@ const PLACES = 3
 export const useNodes = () => useAnswer<Listed<DeliveryNode>>('/delivery/nodes', true)
 const useSources = () => useAnswer<{ items: SourceRow[] }>('/sources')
 
+const LOST = 'heartbeat_lost'
+
+/** How many connections were lost in the last minutes; nothing for none, and where it is unknown. */
+function useLost(): number | undefined {
+  const { value, isOld } = useAnswer<ConnectionChurn>('/connections/churn')
+  const recent = value && !isOld ? recentChurn(value.items, value.observed_at) : null
+  return recent?.gone.find(([reason]) => reason === LOST)?.[1]
+}
+
 export function Needs(): JSX.Element {
+  const lost = useLost()
   const findings = useAnswer<FindingSummary>('/findings/summary')
   const nodes = useNodes()
   const sources = useSources()
   const given = { findings, nodes, sources }
   const needs = needsOf(given)
-  const isChanging = needs.some(({ since }) => !isSettled(since))
+  const isChanging = needs.some(({ since, key }) => !isSettled(since, key))
   useTick(isChanging ? 1_000 : needs.length > 0 ? 5_000 : Infinity)
   // Sources are a fact of their own in the line below.
   const found = needs.filter(({ key }) => key !== 'source')
-  const settled = needs.filter(({ since }) => isSettled(since)).length
+  const settled = needs.filter(({ since, key }) => isSettled(since, key)).length
   if (findings.problem?.code === NOT_SCOPABLE) return <ProblemNote problem={findings.problem} />
   // Calm is only what was read to its end, and just now.
   const isRead =
@@ -163,7 +192,7 @@ export function Needs(): JSX.Element {
       </h2>
       <ul class="plain">
         {needs.slice(0, PLACES).map((need) => (
-          <Row {...need} key={need.key} />
+          <Row {...need} key={need.key} id={need.key} />
         ))}
         {needs.length === 0 && (
           <li class="dim">
@@ -182,7 +211,13 @@ export function Needs(): JSX.Element {
         )}
       </ul>
       <div class="under">
-        <Headline {...given} isAlarm={found.some(({ since }) => isSettled(since))} />
+        <Headline {...given} isAlarm={found.some(({ since, key }) => isSettled(since, key))}>
+          {lost && (
+            <a class="warn" href={hrefOf('/connections', { ended_reason: LOST })}>
+              {countOf(lost)} {spacedName(LOST)} in 3 min
+            </a>
+          )}
+        </Headline>
         {needs[PLACES] && <a href={needs[PLACES].href}>{needs.length - PLACES} more →</a>}
       </div>
     </section>

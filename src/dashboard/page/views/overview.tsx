@@ -11,7 +11,7 @@ import { Churn, recentChurn } from '../charts/churn.js'
 import { ENDS, OPEN_STATES, River } from '../charts/river.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
-import { Field } from '../parts/field.js'
+import { Field, Id } from '../parts/field.js'
 import { Excerpt, type Listed } from '../parts/list.js'
 import { Absent } from '../parts/state.js'
 import { Text, Unknown } from '../parts/text.js'
@@ -106,8 +106,8 @@ const Numbers = ({ value }: { value: DeliverySummary }): JSX.Element => {
         {waitsOf(value)}, <b>{countOf(value.due_commands)}</b> <Hint name="due" />
         {latency && latency.total.p95_ms !== null && (
           <>
-            ; the last {countOf(latency.total.sample_size)} took {durationText(latency.total.p50_ms ?? 0)},{' '}
-            <Hint name="95 %" /> at most {durationText(latency.total.p95_ms)}
+            ; of the last {countOf(latency.total.sample_size)} half took at most{' '}
+            {durationText(latency.total.p50_ms ?? 0)}, <Hint name="95 %" /> at most {durationText(latency.total.p95_ms)}
           </>
         )}
         {legacy_reason !== 'not_configured' && (
@@ -271,10 +271,7 @@ function JustNow(): JSX.Element {
               <span class="dim">more changed than could be followed</span>
             ) : (
               <>
-                <Term value={row.what} />{' '}
-                <a href={row.href}>
-                  <Text value={row.id} />
-                </a>{' '}
+                <Term value={row.what} /> <Id value={row.id} href={row.href} />{' '}
                 <span class="dim">
                   <Text value={row.who} /> {row.why !== null && <Text value={`· ${spacedName(row.why)}`} />}
                 </span>
@@ -308,10 +305,11 @@ const Nodes = (): JSX.Element => (
                 {node.stale && <Term value="silent" />}{' '}
                 {node.staleness_ms === null ? (
                   <Unknown />
-                ) : node.staleness_ms < STEADY_MS ? (
-                  '< 10 s'
                 ) : (
-                  durationText(node.staleness_ms)
+                  <Hint
+                    name="silent for"
+                    label={node.staleness_ms < STEADY_MS ? '< 10 s' : durationText(node.staleness_ms)}
+                  />
                 )}
               </span>
               <span class="more">
@@ -339,7 +337,7 @@ const Calls = (): JSX.Element => (
         <p>
           <b class="figure">{countOf(pending)}</b>{' '}
           <small>
-            <Hint name="pending" />
+            <Hint name="pending calls" label="pending" />
             {oldest_age_ms !== null && `, the oldest for ${durationText(oldest_age_ms)}`}
           </small>
         </p>
@@ -348,7 +346,7 @@ const Calls = (): JSX.Element => (
           {Object.entries(counters).map(([name, value], i) => (
             <span key={name}>
               {i > 0 && ' · '}
-              {countOf(value)} <Hint name={name} label={spacedName(name)} />
+              {countOf(value)} {/late|foreign/.test(name) ? <Hint name={name} /> : spacedName(name)}
             </span>
           ))}
         </p>

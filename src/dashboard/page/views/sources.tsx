@@ -43,11 +43,7 @@ export const SourcesPage = (): JSX.Element => (
     >
       {(summary) => <Fields record={summary} />}
     </Card>
-    <Card
-      title="Capabilities"
-      answer={useAnswer<Capabilities>('/capabilities')}
-      note="what can be asked"
-    >
+    <Card title="Capabilities" answer={useAnswer<Capabilities>('/capabilities')} note="what can be asked">
       {({ extensions, ...offered }) => (
         <Fields
           record={{ ...offered, ...extensions }}

@@ -11,7 +11,7 @@ import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
 import { Fields } from '../parts/field.js'
 import { text } from '../parts/filters.js'
-import { Excerpt, excerptPath, type Listed, type ListView } from '../parts/list.js'
+import { EXCERPT, Excerpt, excerptPath, type Listed, type ListView } from '../parts/list.js'
 import { Absent, State, truncationsOf } from '../parts/state.js'
 import { CALLS, ENDED_CALLS } from './calls.js'
 import { COMMANDS } from './commands.js'
@@ -61,6 +61,7 @@ function Hour({ user_id }: { user_id: string }): JSX.Element | null {
   const contexts = of<Context>(CONTEXTS)
   const all = [connections, commands, calls, ended, contexts]
   const loading = all.find(({ value, problem }) => !value && !problem)
+  const cut = all.filter(({ value }) => value?.has_more)
   const missing = all.filter(({ value, problem }) => value === null && problem?.status !== 501)
   return (
     <section class={all.some(({ isOld }) => isOld) ? 'card old' : 'card'}>
@@ -69,6 +70,11 @@ function Hour({ user_id }: { user_id: string }): JSX.Element | null {
         <State answer={loading as never} />
       ) : (
         <>
+          {cut.length > 0 && (
+            <p class="dim">
+              Only the newest {EXCERPT}: {cut.map(({ view }) => view.title).join(', ')}.
+            </p>
+          )}
           {missing.length > 0 && <p class="dim">Not read: {missing.map(({ view }) => view.title).join(', ')}.</p>}
           <UserAxis
             connections={connections.value?.items ?? []}
