@@ -73,6 +73,9 @@ async function find(reader: Reader, command_id: string, given: Partial<Key>): Pr
   return found
 }
 
+/** One word for a shell: ids are written by clients. */
+const quoted = (text: string) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
+
 async function keyOf(reader: Reader, command_id: string, given: Partial<Key>): Promise<Key> {
   const { user_id, client_id } = given
   if (user_id !== undefined && client_id !== undefined) return { user_id, client_id, command_id }
@@ -81,7 +84,7 @@ async function keyOf(reader: Reader, command_id: string, given: Partial<Key>): P
   if (!only)
     throw new Error(`no retained command has the id ${command_id}. Use --user and --client to explain it anyway`)
   if (others.length === 0) return only
-  const owners = found.slice(0, 10).map((key) => `--user ${key.user_id} --client ${key.client_id}`)
+  const owners = found.slice(0, 10).map((key) => `--user ${quoted(key.user_id)} --client ${quoted(key.client_id)}`)
   throw new Error(`${found.length} commands have the id ${command_id}; use one of\n${owners.join('\n')}`)
 }
 

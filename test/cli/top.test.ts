@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { startNodeServer } from '../../src/adapters/node.js'
-import { columnsOf, rowsOf, widthOf } from '../../src/cli/text/table.js'
+import { columnsOf, rowsOf as heightOf, shorten, widthOf } from '../../src/cli/text/table.js'
 import { COLOURS, type Frame, frameOf, NO_COLOURS, PLAIN } from '../../src/cli/top/frame.js'
-import { handleKey, initialState, type Key, type TopState, withResult } from '../../src/cli/top/state.js'
+import { handleKey, initialState, type Key, rowsOf, type TopState, withResult } from '../../src/cli/top/state.js'
 import { top } from '../../src/cli/top/top.js'
 import { apiKeyAuth, createDiagnosticsRouter } from '../../src/index.js'
 import { createMemoryFacilities, memoryComposition } from '../../src/memory/index.js'
@@ -176,8 +176,21 @@ describe('the frame of top', () => {
     expect(frameOf(state, frame(80, null)).at(-1)).toMatch(
       /^count-109a2…49a481ba +acknowledged +waits for outcome +4 s +2/,
     )
-    expect(frameOf(state, frame(200, null)).at(-1)).toContain(command_id.slice(0, 39))
+    expect(frameOf(state, frame(200, null)).at(-1)).toContain('count-109a2f00-5b6c-4d1e-8f7a-0…49a481ba')
     expect(frameOf(keys(state, 'return'), frame(80, null)).join('\n')).toContain(command_id)
+    const narrow = frameOf(keys(state, 'return'), frame(30, null)).map((line) => line.trim())
+    expect(narrow.join('')).toContain(command_id)
+    // What is typed or copied from the screen is found.
+    for (const text of ['waits for out', 'outcome', 'count-109a2…49a481ba', '5b6c', 'count_words'])
+      expect([text, rowsOf(keys(state, '/', ...text))]).toEqual([text, [item]])
+    expect(rowsOf(keys(state, '/', ...'delivered'))).toEqual([])
+    expect(frameOf(keys(state, 's', 's', 's'), frame(120, null)).join('\n')).toContain(', by because')
+  })
+
+  it('shortens an id between whole characters, and counts their columns', () => {
+    expect(shorten('👍🏽'.repeat(20), 20)).toBe(`${'👍🏽'.repeat(5)}…${'👍🏽'.repeat(4)}`)
+    expect(widthOf(shorten('日本語'.repeat(9), 20))).toBeLessThanOrEqual(20)
+    expect(shorten('conn-07', 20)).toBe('conn-07')
   })
 
   it('says how many nodes are silent, and that it is unknown where it is', () => {
@@ -186,6 +199,9 @@ describe('the frame of top', () => {
     const node = (node_id: string, stale: boolean | null) => ({ node_id, stale, counters: {} })
     expect(seen(node('a', false), node('b', true))).toBe('all 1 sources answer   1 of 2 nodes silent')
     expect(seen(node('a', false), node('b', null))).toBe('all 1 sources answer   silent nodes unknown')
+    const value = { items: [node('b', null)] }
+    const listed = withResult(keys(known(), '1'), '/delivery/nodes?limit=200', { value }, NOW)
+    expect(frameOf(listed, frame(80, null)).at(-1)).toMatch(/^b +unknown/)
     expect(seen(node('a', true), node('b', null))).toBe('all 1 sources answer   1+ of 2 nodes silent')
     expect(frameOf(known(), frame(120, null))[2]).toBe('all 1 sources answer   silent nodes unknown')
   })
@@ -239,7 +255,7 @@ it('uses the default width in a terminal that reports 0', async () => {
   await top([server.url, '--once'], { env: { SERVICE_ADMIN_KEY: KEY }, stdout } as never)
   expect(out).toMatch(/sources answer/)
   expect(columnsOf(stdout)).toBe(80)
-  expect(rowsOf({ rows: 0 })).toBe(24)
+  expect(heightOf({ rows: 0 })).toBe(24)
 })
 
 describe('the keys of top', () => {

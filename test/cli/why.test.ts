@@ -69,6 +69,16 @@ describe('relayscope why', () => {
     expect([chosen.code, JSON.parse(chosen.out).user_id]).toEqual([0, 'bob'])
   })
 
+  it('quotes for a shell what a client has written', async () => {
+    const url = await startRouter([
+      { user_id: 'x; touch pwned #', client_id: "it's", command_id: 'c1' },
+      { user_id: 'ada', client_id: 'tab', command_id: 'c1' },
+    ])
+    const { err } = await call([url, 'c1'])
+    expect(err).toContain(`--user 'x; touch pwned #' --client 'it'\\''s'`)
+    expect(err).toContain('--user ada --client tab')
+  })
+
   it('fails if no retained command has the id, but not with --user and --client', async () => {
     const url = await startRouter([])
     const { code, err } = await call([url, 'c1'])

@@ -55,23 +55,59 @@ export function padTo(text: string, width: number, atEnd = false): string {
   return `${cut}…${' '.repeat(Math.max(0, width - used - 1))}`.slice(0, width === 0 ? 0 : undefined)
 }
 
-/** `text` in lines of at most `width` columns, broken at its spaces; all but the first begin with `indent` spaces. */
+const graphemesOf = (text: string): string[] => [...segmenter.segment(text)].map(({ segment }) => segment)
+
+/** As many of `graphemes` as fit into `width` columns, one at least. */
+function taken(graphemes: readonly string[], width: number): string[] {
+  let used = 0
+  const end = graphemes.findIndex((grapheme) => {
+    used += widthOfOne(grapheme)
+    return used > width
+  })
+  return graphemes.slice(0, end < 0 ? graphemes.length : Math.max(1, end))
+}
+
+/** Columns of the end of a shortened id, where similar ids often differ. */
+const TAIL = 8
+
+/** An id in at most `width` columns: what is left out is in its middle. */
+export function shorten(text: string, width: number): string {
+  if (widthOf(text) <= width) return text
+  const graphemes = graphemesOf(text)
+  const tail = taken(graphemes.slice().reverse(), TAIL).reverse()
+  return [...taken(graphemes, Math.max(1, width - TAIL - 1)), '…', ...tail].join('')
+}
+
+/**
+ * `text` in lines of at most `width` columns, broken at its spaces, and within a word that is longer than a line. All lines but the
+ * first begin with `indent` spaces.
+ */
 export function wrap(text: string, width: number, indent: number): string {
   const lines: string[] = []
+  const margin = ' '.repeat(Math.min(indent, Math.floor(width / 2)))
   const [first = '', ...words] = text.split(' ')
   let line = first
+  const cut = () => {
+    while (widthOf(line) > width) {
+      const head = taken(graphemesOf(line), width)
+      lines.push(head.join(''))
+      line = margin + line.slice(head.join('').length)
+    }
+  }
   for (const word of words) {
     const longer = `${line} ${word}`
-    if (line.trim() !== '' && widthOf(visible(longer)) > width) {
+    if (line.trim() !== '' && widthOf(longer) > width) {
       lines.push(line)
-      line = ' '.repeat(indent) + word
+      line = margin + word
     } else line = longer
+    cut()
   }
+  cut()
   return [...lines, line].join('\n')
 }
 
 /** Most columns of one cell. */
-const CELL = 40
+export const CELL = 40
 const GAP = '  '
 
 /** A value on one line. `null` is `-`, and never 0. */

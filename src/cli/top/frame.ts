@@ -1,5 +1,5 @@
 /** What `top` shows of a state, line by line: as many as there are rows, none wider than the terminal. */
-import { padTo, recordLines, tableOf, visible, widthOf } from '../text/table.js'
+import { CELL, padTo, recordLines, shorten, tableOf, visible, widthOf, wrap } from '../text/table.js'
 import { type Known, lastKnown, rowsOf, type TopState, tableOfState } from './state.js'
 import { FINDINGS_ROUTE, type Format, NODES_ROUTE, TABLES, type TopField, type TopTable } from './tables.js'
 
@@ -203,10 +203,7 @@ const headerOf = (state: TopState, frame: Frame): string[] => [
 function tabs(state: TopState, { width, paint }: Frame): string {
   return line(
     width,
-    TABLES.flatMap(({ name }, i) => [
-      [` ${i + 1}:${name} `, i === state.table ? paint.chosen : paint.dim] as const,
-      [' '] as const,
-    ]),
+    TABLES.map(({ name }, i) => [` ${i + 1}:${name} `, i === state.table ? paint.chosen : paint.dim] as const),
   )
 }
 
@@ -226,20 +223,11 @@ function ageOf(value: unknown, now: number): string {
   return ms < 0 ? `in ${durationOf(-ms)}` : durationOf(ms)
 }
 
-/** Below so many columns a long id is shortened in its middle: what comes after it says more. Enter shows all of it. */
-const WIDE = 120
-const [HEAD, TAIL] = [11, 8]
-
-function idOf(value: unknown, width: number): string {
-  const text = visible(String(value))
-  const characters = [...text]
-  return width >= WIDE || characters.length <= HEAD + TAIL + 1
-    ? text
-    : [...characters.slice(0, HEAD), '…', ...characters.slice(-TAIL)].join('')
-}
+/** Columns of an id: a quarter of the terminal, so that what comes after it fits. Enter shows all of it. */
+const idWidth = (width: number) => Math.max(20, Math.min(CELL, Math.floor(width / 4)))
 
 const WRITTEN: Record<Format, (value: unknown, frame: Frame) => unknown> = {
-  id: (value, { width }) => idOf(value, width),
+  id: (value, { width }) => shorten(visible(String(value)), idWidth(width)),
   words: (value) => String(value).replaceAll('_', ' '),
   age: (value, { now }) => ageOf(value, now),
   ms: (value) => durationOf(Number(value)),
@@ -255,6 +243,7 @@ function shownOf(row: object, fields: readonly TopField[], frame: Frame): object
   const written = ({ path, format, instead }: TopField): unknown => {
     const value = valueAt(row, path) ?? null
     if (value !== null) return format ? WRITTEN[format](value, frame) : value
+    if (format === 'silent') return 'unknown'
     if (!instead) return null
     const other = valueAt(row, instead[0])
     return other == null ? null : instead[1] + WRITTEN.words(other, frame)
@@ -265,6 +254,8 @@ function shownOf(row: object, fields: readonly TopField[], frame: Frame): object
 const isMarked = (row: object, { marks = {} }: TopTable) =>
   Object.entries(marks).some(([path, pattern]) => pattern.test(String(valueAt(row, path))))
 
+const headOf = (state: TopState) => tableOfState(state).fields.find(({ path }) => path === state.sort)?.head
+
 function extent(state: TopState, rows: number, { paint, width }: Frame): string {
   const { value, at, problem } = lastKnown(state, tableOfState(state).route)
   const { has_more, completeness } = (value ?? {}) as { has_more?: boolean; completeness?: { complete?: boolean } }
@@ -274,11 +265,14 @@ function extent(state: TopState, rows: number, { paint, width }: Frame): string 
     [has_more ? ', and more follow' : '', paint.warn],
     [completeness?.complete === false ? ', a sample' : '', paint.warn],
     [at === null ? '' : `, as of ${clock(at)}`, paint.dim],
-    [state.sort === null ? '' : `, by ${state.sort}${state.isDescending ? ' down' : ''}`, paint.dim],
+    [state.sort === null ? '' : `, by ${headOf(state)}${state.isDescending ? ' down' : ''}`, paint.dim],
     [state.filter === '' && !state.isTyping ? '' : `, with "${state.filter}${state.isTyping ? '_' : ''}"`, paint.warn],
     [problem === null ? '' : `  ${problem}`, paint.bad],
   ])
 }
+
+/** Where a long value of an open record continues. */
+const RECORD_INDENT = 4
 
 const HELP = [
   `1-${TABLES.length}, Tab, < >   switch table`,
@@ -307,7 +301,7 @@ function body(state: TopState, frame: Frame, height: number | null): string[] {
   const rows = rowsOf(state)
   const selected = Math.min(state.selected, rows.length - 1)
   if (state.open) {
-    const lines = recordLines(state.open.row)
+    const lines = recordLines(state.open.row).flatMap((text) => wrap(text, width, RECORD_INDENT).split('\n'))
     // Scrolling stops when the last line is at the bottom.
     return lines.slice(Math.min(state.scrolled, Math.max(0, lines.length - (height ?? lines.length))))
   }

@@ -83,14 +83,23 @@ function openOf(state: TopState): TopState['open'] {
 const compare = (a: unknown, b: unknown): number =>
   typeof a === 'number' && typeof b === 'number' ? a - b : cellOf(a) < cellOf(b) ? -1 : Number(cellOf(a) > cellOf(b))
 
+/** What a row says, as the router wrote it and as it is shown. */
+const textsOf = (row: object): string[] =>
+  [...flatten(row)].flatMap(([name, value]) => {
+    const text = cellOf(value).toLowerCase()
+    const words = text.replaceAll('_', ' ')
+    return name === 'waits_for' ? [text, `waits for ${words}`] : [text, words]
+  })
+
 /** The rows of the current table, as they are filtered and sorted. */
 export function rowsOf(state: TopState): object[] {
   const items = itemsOf(state).slice()
-  const wanted = state.filter.toLowerCase()
+  // A shortened id is found by both of its ends.
+  const wanted = state.filter.toLowerCase().split('…')
   const found =
-    wanted === ''
+    state.filter === ''
       ? items
-      : items.filter((row) => [...flatten(row).values()].some((cell) => cellOf(cell).toLowerCase().includes(wanted)))
+      : items.filter((row) => textsOf(row).some((text) => wanted.every((part) => text.includes(part))))
   const { sort, isDescending } = state
   if (sort === null) return found
   const sorted = found.map((row) => ({ row, by: flatten(row).get(sort) })).sort((a, b) => compare(a.by, b.by))

@@ -9,8 +9,9 @@ import { HEADER_ROUTES } from './tables.js'
 
 // The terminal while `top` has it: another screen, one write per frame, and as it was before on every way out.
 
-const ENTER = '\x1b[?1049h\x1b[?25l\x1b[2J'
-const LEAVE = '\x1b[?25h\x1b[?1049l'
+// Lines do not wrap: a terminal may draw what clients wrote wider than it is counted here.
+const ENTER = '\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J'
+const LEAVE = '\x1b[?7h\x1b[?25h\x1b[?1049l'
 // A terminal that knows it shows a frame as a whole.
 const [BEGIN, END] = ['\x1b[?2026h', '\x1b[?2026l']
 
@@ -75,6 +76,9 @@ interface Io {
   readonly stderr: NodeJS.WriteStream
 }
 
+/** Columns of a frame that goes into a file or a pipe. */
+const FILE_COLUMNS = 200
+
 async function once(reader: Reader, { stdout, stderr }: Io): Promise<number> {
   let state = initialState()
   await Promise.all(
@@ -88,7 +92,13 @@ async function once(reader: Reader, { stdout, stderr }: Io): Promise<number> {
     print(stderr, `relayscope: ${problem}`)
     return 1
   }
-  const frame = { width: columnsOf(stdout), height: null, paint: PLAIN, url: reader.url, now: Date.now() }
+  const frame = {
+    width: stdout.columns === undefined ? FILE_COLUMNS : columnsOf(stdout),
+    height: null,
+    paint: PLAIN,
+    url: reader.url,
+    now: Date.now(),
+  }
   print(stdout, frameOf(state, frame).join('\n'))
   return 0
 }
