@@ -2,9 +2,9 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { KEY } from '../diagnostics/subject.js'
-import { createWorld } from '../diagnostics/world.js'
+import { connection, createWorld, NOW } from '../diagnostics/world.js'
 import { inChromium } from './chromium.js'
-import { startViewed, type ViewedHost } from './host.js'
+import { startViewed, startViewedOnce, type ViewedHost } from './host.js'
 
 inChromium('the viewer by keys', (open) => {
   let host: ViewedHost
@@ -166,6 +166,26 @@ inChromium('the viewer by keys', (open) => {
     await page.goBack()
     await expect.poll(() => focused(page)).toBe('conn-6')
     await expect.poll(placeOf).toEqual(place)
+  })
+
+  it('finds a row where it was in the window, though others have come above it since', async () => {
+    const world = createWorld()
+    const add = (name: string, ms: number) =>
+      world.connections.push(connection({ connection_id: name, connected_at: new Date(NOW + ms).toISOString() }))
+    for (let i = 0; i < 60; i++) add(`many-${i}`, i * 1_000 - 600_000)
+    const own = await startViewedOnce(world)
+    const page = await open(`${own.page}#/connections`, { key: KEY, viewport: { width: 1_280, height: 600 } })
+    const row = page.getByRole('link', { name: 'many-20', exact: true })
+    await row.scrollIntoViewIfNeeded()
+    await row.focus()
+    const topOf = async () => Math.round((await row.boundingBox())?.y ?? -1)
+    const top = await topOf()
+    await press(page, 'Enter')
+    await page.locator('main h1', { hasText: /^Connection$/ }).waitFor()
+    for (let i = 0; i < 20; i++) add(`new-${i}`, i)
+    await page.goBack()
+    await expect.poll(() => focused(page)).toBe('many-20')
+    await expect.poll(async () => Math.abs((await topOf()) - top)).toBeLessThan(2)
   })
 
   it('skips to the content', async () => {

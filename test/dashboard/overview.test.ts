@@ -151,6 +151,64 @@ inChromium('what needs attention', (open) => {
     await expect.poll(colours).toEqual(['bad', 'alarm', '1 thing needs you'])
   })
 
+  it('is red at once where it has come and gone three times', async () => {
+    const host = await startViewedOnce(createWorld())
+    let count = 0
+    host.break(async (path) => {
+      if (path !== '/findings/summary') return undefined
+      const kind = { kind: 'call_overdue', count, exact: true, oldest_since: null, sample: null }
+      const completeness = { complete: true, truncated_sources: [], examined: {}, limits: {} }
+      return Response.json({ kinds: [kind], not_looked_for: [], completeness, observed_at: new Date().toISOString() })
+    })
+    const page = await open(host.page, { key: KEY, clock: true })
+    const row = page.locator('.needs li', { hasText: '1 × call overdue' })
+    for (const state of ['just seen', 'just seen', '3 times']) {
+      await page.getByText('no findings').waitFor()
+      count = 1
+      await page.clock.runFor(3_000)
+      await row.getByText(state).waitFor()
+      count = 0
+      if (state === '3 times') break
+      await page.clock.runFor(3_000)
+    }
+    expect(await row.getByRole('link').getAttribute('class')).toBe('bad')
+    expect(await page.locator('nav [data-count]').getAttribute('class')).toBe('alarm')
+  })
+
+  it('says since when the findings are unknown, and the time stands still', async () => {
+    const host = await startViewedOnce(createWorld())
+    const page = await open(host.page, { key: KEY, clock: true })
+    const fact = page.locator('.headline a').first()
+    await fact.getByText(/finding/).waitFor()
+    host.break(async (path) => {
+      if (path !== '/findings/summary') return undefined
+      const completeness = { complete: false, truncated_sources: ['delivery'], examined: {}, limits: {} }
+      return Response.json({ kinds: [], not_looked_for: [], completeness, observed_at: new Date().toISOString() })
+    })
+    await page.clock.runFor(3_000)
+    await fact.getByText(/findings unknown since/).waitFor()
+    const said = await fact.innerText()
+    await page.clock.runFor(8_000)
+    expect([await fact.innerText(), await fact.getAttribute('class')]).toEqual([said, 'bad'])
+  })
+
+  it('counts clients that were lost just now, without an alarm', async () => {
+    const world = createWorld()
+    const minute = new Date(Math.floor(NOW / MINUTE_MS) * MINUTE_MS).toISOString()
+    const host = await startViewedOnce(world)
+    host.break((path) =>
+      path === '/connections/churn'
+        ? Response.json({ items: [{ minute, opened: 0, ended: { heartbeat_lost: 2 } }], observed_at: at(0) })
+        : undefined,
+    )
+    const page = await open(host.page, { key: KEY })
+    const lost = page.locator('.headline').getByRole('link', { name: '2 heartbeat lost in 3 min' })
+    await lost.waitFor()
+    expect(await lost.getAttribute('class')).toBe('warn')
+    await lost.click()
+    expect(await page.getByLabel('ended reason').inputValue()).toBe('heartbeat_lost')
+  })
+
   it('names a silent node that holds clients once', async () => {
     const world = createWorld()
     const stale = { stale: true, staleness_ms: 60_000, updated_at: at(-60_000), connection_waiters: 3 }

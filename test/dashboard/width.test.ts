@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { KEY } from '../diagnostics/subject.js'
-import { createWorld, mailbox } from '../diagnostics/world.js'
+import { connection, createWorld, mailbox, NOW } from '../diagnostics/world.js'
 import { inChromium } from './chromium.js'
 import { startViewedOnce } from './host.js'
 import { triedWorld } from './tried.js'
@@ -82,6 +82,34 @@ inChromium('the columns of a list', (open) => {
     await expect.poll(() => heads.count()).toBe(5)
     await page.goto(`${host.page}#/delivery/commands`)
     await expect.poll(() => headsOf(page)).toEqual(COLUMNS.slice(0, 8))
+  })
+
+  it('become fewer when wider rows come, and those below the window count too', async () => {
+    const world = createWorld()
+    for (let i = 0; i < 80; i++)
+      world.connections.push(connection({ connection_id: `many-${i}`, client_id: `c-${i}`, user_id: 'u' }))
+    const host = await startViewedOnce(world)
+    const page = await open(`${host.page}#/connections?order=oldest&limit=500`, {
+      key: KEY,
+      viewport: { width: 1_000, height: 400 },
+    })
+    await expect.poll(() => page.locator('tbody tr').count()).toBeGreaterThan(80)
+    const heads = page.locator('main thead th')
+    const before = await heads.count()
+    expect(await overflowOf(page)).toBe(0)
+    world.connections.push(
+      connection({
+        connection_id: 'wide',
+        connected_at: new Date(NOW).toISOString(),
+        disconnected_at: new Date(NOW).toISOString(),
+        status: 'disconnected',
+        ended_reason: 'closed_because_the_moon_was_full',
+      }),
+    )
+    await page.getByText('closed because the moon').waitFor({ state: 'attached' })
+    await expect.poll(() => overflowOf(page)).toBe(0)
+    expect(await heads.count()).toBeLessThan(before)
+    expect(await heads.first().innerText()).toContain(`+${9 - (await heads.count())}`)
   })
 
   it('give a long id of any column the room that there is', async () => {

@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { DeliveryWhy } from '../../src/views/why-links.js'
 import { KEY } from '../diagnostics/subject.js'
-import { createWorld, node } from '../diagnostics/world.js'
+import { createWorld, NOW, node } from '../diagnostics/world.js'
 import { inChromium } from './chromium.js'
 import { startViewed, startViewedOnce, type ViewedHost } from './host.js'
 import { triedWorld } from './tried.js'
@@ -110,6 +110,31 @@ inChromium('the words of the dashboard', (open) => {
       ).toBe(1)
       await expect.poll(() => page.title()).toContain(`command ${id} failed`)
     }
+  })
+
+  it('say of a command that expired before any attempt that it was not delivered, and nothing of lost replies', async () => {
+    const world = createWorld()
+    const [first] = world.delivery.statuses ?? []
+    if (!first) throw new Error('the world has no command')
+    const never = {
+      ...first,
+      command_id: 'cmd-never',
+      attempts: { count: 0, confirmed: 0, last_at: null, last_node_id: null, last_outcome: null },
+      acknowledgement: { state: 'none' as const, at: null, instance_id: null },
+      terminal: { state: 'expired' as const, reason: 'deadline_passed' as const, at: new Date(NOW).toISOString() },
+    }
+    world.delivery.statuses = [never as typeof first]
+    const own = await startViewedOnce(world)
+    const page = await open(`${own.page}#${commandAt('cmd-never')}`, { key: KEY })
+    await page.locator('.verdict', { hasText: 'It was never delivered, so the client ran none of it.' }).waitFor()
+    const columns = await page.locator('.facts').allInnerTexts()
+    expect(columns.map((text) => text.replace(/\s+/g, ' ').replace(/\d{4}-\d\d-\d\d /g, ''))).toEqual([
+      expect.stringMatching(
+        /PROVEN ● It was admitted\. [\d:]+ ● No attempt was made: no node claimed it .* ● The deadline/,
+      ),
+      'NOT PROVEN –',
+      'UNKNOWN –',
+    ])
   })
 
   it('lead from the reasons of the last disconnects to their connections', async () => {
