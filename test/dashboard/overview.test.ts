@@ -61,12 +61,16 @@ inChromium('the chart of commands', (open) => {
   })
 })
 
+/** Of two clients one has disconnected. */
+function leftWorld() {
+  const ended = { status: 'disconnected', disconnected_at: at(-1_000), ended_reason: 'heartbeat_lost' } as const
+  const connections = [connection(), connection({ connection_id: 'conn-2', client_id: 'tablet', ...ended })]
+  return { ...createWorld(), connections }
+}
+
 inChromium('the chart of connections', (open) => {
   it('reads one minute after the other by arrow keys, and has all of them as a table', async () => {
-    const world = createWorld()
-    const ended = { status: 'disconnected', disconnected_at: at(-1_000), ended_reason: 'heartbeat_lost' } as const
-    const connections = [connection(), connection({ connection_id: 'conn-2', client_id: 'tablet', ...ended })]
-    const host = await startViewedOnce({ ...world, connections })
+    const host = await startViewedOnce(leftWorld())
     const { items } = await host.ask<ConnectionChurn>('/connections/churn')
     const page = await open(host.page, { key: KEY })
     const chart = page.getByLabel('Connections of the last hour; arrow keys read one minute')
@@ -86,10 +90,7 @@ inChromium('the chart of connections', (open) => {
 
 inChromium('the numbers of the overview', (open) => {
   it('explain themselves on focus', async () => {
-    const world = createWorld()
-    const ended = { status: 'disconnected', disconnected_at: at(-1_000), ended_reason: 'heartbeat_lost' } as const
-    const connections = [connection(), connection({ connection_id: 'conn-2', client_id: 'tablet', ...ended })]
-    const host = await startViewedOnce({ ...world, connections })
+    const host = await startViewedOnce(leftWorld())
     const page = await open(host.page, { key: KEY })
     await page.getByText('all sources answer').waitFor()
     const hints = page.locator('main [data-hint]')

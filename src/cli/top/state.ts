@@ -1,7 +1,7 @@
 /** What `top` knows and shows, and how keys and answers change it. Nothing here draws or asks. */
 import type { FetchResult } from '../reader/reader.js'
 import { cellOf, flatten } from '../text/table.js'
-import { TABLES } from './tables.js'
+import { TABLES, type TopTable } from './tables.js'
 
 /** What was last answered to one route, and what has gone wrong since. */
 export interface Known {
@@ -84,22 +84,23 @@ const compare = (a: unknown, b: unknown): number =>
   typeof a === 'number' && typeof b === 'number' ? a - b : cellOf(a) < cellOf(b) ? -1 : Number(cellOf(a) > cellOf(b))
 
 /** What a row says, as the router wrote it and as it is shown. */
-const textsOf = (row: object): string[] =>
+const textsOf = (row: object, { fields }: TopTable): string[] =>
   [...flatten(row)].flatMap(([name, value]) => {
     const text = cellOf(value).toLowerCase()
-    const words = text.replaceAll('_', ' ')
-    return name === 'waits_for' ? [text, `waits for ${words}`] : [text, words]
+    const prefix = fields.find(({ instead }) => instead?.[0] === name)?.instead?.[1] ?? ''
+    return [text, prefix + text.replaceAll('_', ' ')]
   })
 
 /** The rows of the current table, as they are filtered and sorted. */
 export function rowsOf(state: TopState): object[] {
   const items = itemsOf(state).slice()
   // A shortened id is found by both of its ends.
+  const table = tableOfState(state)
   const wanted = state.filter.toLowerCase().split('…')
   const found =
     state.filter === ''
       ? items
-      : items.filter((row) => textsOf(row).some((text) => wanted.every((part) => text.includes(part))))
+      : items.filter((row) => textsOf(row, table).some((text) => wanted.every((part) => text.includes(part))))
   const { sort, isDescending } = state
   if (sort === null) return found
   const sorted = found.map((row) => ({ row, by: flatten(row).get(sort) })).sort((a, b) => compare(a.by, b.by))

@@ -56,11 +56,12 @@ export function Minutes<T extends { readonly minute: string }>(props: MinutesPro
   /** The chosen minute since the epoch, which does not move as time passes. */
   const [chosen, setChosen] = useState<number | null>(null)
   const last = Math.floor(Date.parse(until) / MINUTE_MS)
-  const timeAt = (i: number) => timeOf((last - MINUTES + 1 + i) * MINUTE_MS)
+  const first = last - MINUTES + 1
+  const timeAt = (i: number) => timeOf((first + i) * MINUTE_MS)
   const slots = useMemo(() => {
     const byMinute = new Map(items.map((item) => [Math.floor(Date.parse(item.minute) / MINUTE_MS), item]))
-    return Array.from({ length: MINUTES }, (_, i) => byMinute.get(last - MINUTES + 1 + i))
-  }, [items, last])
+    return Array.from({ length: MINUTES }, (_, i) => byMinute.get(first + i))
+  }, [items, first])
   // The same nodes until the data is another.
   const bars = useMemo(
     () =>
@@ -83,7 +84,6 @@ export function Minutes<T extends { readonly minute: string }>(props: MinutesPro
       )),
     [items, zoneName()],
   )
-  const first = last - MINUTES + 1
   const cursor = chosen === null ? null : Math.max(0, chosen - first)
   const go = (to: number) => setChosen(first + Math.min(MINUTES - 1, Math.max(0, to)))
   const leave = () => setChosen(null)

@@ -46,7 +46,7 @@ interface ExcerptProps<T> {
 export const excerptPath = ({ path }: { path: string }, query: Record<string, string>): string =>
   pathWithQuery(path, { ...query, limit: EXCERPT })
 
-/** What a list says of some of its records, on the page of something else; in one line where there are none. */
+/** Some records of a list, on the page of another record; a single line where there are none. */
 export function Excerpt<T>({ view, query }: ExcerptProps<T>): JSX.Element {
   const { path, title, columns } = view
   // Made once: rows are drawn again where their columns are others.

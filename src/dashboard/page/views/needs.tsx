@@ -55,6 +55,7 @@ export function oldestOf(findings: readonly Finding[]): number | null {
  */
 function seenSince(keys: readonly string[], isKnown: boolean, at: number): void {
   if (isKnown) for (const key of firstSeen.keys()) if (!keys.includes(key)) firstSeen.delete(key)
+  for (const [key, times] of begun) if (at - (times.at(-1) as number) > WITHIN_MS) begun.delete(key)
   for (const key of keys)
     if (!firstSeen.has(key)) {
       firstSeen.set(key, at)
