@@ -131,7 +131,6 @@ export async function get(
   if (rest.length > 0 || !route.startsWith('/'))
     throw new UsageError('expected one URL and one route that begins with /')
   if (route.includes('#')) throw new UsageError('write # in a route as %23: the part after # would not be sent')
-  if (/^\/watch(?:\?|$)/.test(route)) throw new UsageError('/watch is an endless stream: read it with curl -N')
   const reader = createReader(readTarget(target), await readKey(values['key-file'], env))
   const isTable = out.isTTY === true && !values.json
   const items: object[] = []

@@ -33,16 +33,6 @@ import { type DiagnosticsRoute, OpenApiDocument, RouteEntry, ServiceIndex } from
 import { SECTIONS } from './routes.js'
 import { InstanceStatus } from './rpc.js'
 import { SourceList, SourceRow } from './sources.js'
-import {
-  WATCH,
-  WATCH_PROBLEMS,
-  WatchDelta,
-  WatchEnd,
-  WatchReset,
-  WatchSnapshot,
-  WatchSync,
-  watchOperation,
-} from './watch/route.js'
 
 /** Options of `openApiDocument`. */
 export const OpenApiOptions = defineOptions({
@@ -79,11 +69,6 @@ const VIEWS = {
   UserObservation,
   UserPage,
   UserSummary,
-  WatchDelta,
-  WatchEnd,
-  WatchReset,
-  WatchSnapshot,
-  WatchSync,
   WorkerCounts,
   Workers,
 }
@@ -106,8 +91,6 @@ function responseName({ response, operationId }: DiagnosticsRoute): string {
   const element = items instanceof z.ZodArray ? NAMED.get(items.element as z.ZodType) : undefined
   return NAMED.get(response) ?? (element ? `${element}Page` : `Answer_${operationId}`)
 }
-
-const WATCH_SECTION = { tag: 'watch', about: 'Lists as they change.' }
 
 const ALWAYS: ProblemCode[] = [
   'forbidden',
@@ -192,8 +175,8 @@ export function openApiDocument(options: OpenApiOptions = {}): JsonObject {
     servers: [{ url: parsePrefix(prefix).path || '/' }],
     // Either scheme; the `auth` of the host decides which one is accepted.
     security: [{ adminKey: [] }, { bearerKey: [] }],
-    tags: [...SECTIONS, WATCH_SECTION].map(({ tag, about }) => ({ name: tag, description: about })),
-    paths: Object.fromEntries([...paths, [WATCH.route.path, { get: watchOperation() }]]),
+    tags: SECTIONS.map(({ tag, about }) => ({ name: tag, description: about })),
+    paths: Object.fromEntries(paths),
     components: {
       securitySchemes: {
         adminKey: { type: 'apiKey', in: 'header', name: 'X-Admin-Key' },
@@ -222,7 +205,7 @@ export function openApiDocument(options: OpenApiOptions = {}): JsonObject {
           schema: { type: 'string' },
         },
       },
-      examples: problemExamples(new Set([...described.flatMap(({ route }) => problemsOf(route)), ...WATCH_PROBLEMS])),
+      examples: problemExamples(new Set(described.flatMap(({ route }) => problemsOf(route)))),
       schemas,
     },
   }

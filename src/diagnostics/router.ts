@@ -21,8 +21,6 @@ import { type DiagnosticsRouterOptions, type ResolvedOptions, resolveOptions } f
 import { createQuestions, type RequestedRoute, requestedRoutes, tagOfAnswer, tagOfVersion } from './question.js'
 import { type DiagnosticsRoute, OPENAPI_PATH, type RouteEntry, type Service } from './route.js'
 import { ROUTES } from './routes.js'
-import { createBeginWatch } from './watch/begin.js'
-import { WATCH } from './watch/route.js'
 
 // What a router reports about itself, for callers with full access and with access to some users.
 
@@ -53,7 +51,7 @@ function createServices({
   return (inspectors, isOpen = () => true) => {
     const offered = CAPABILITIES.offeredBy(inspectors)
     const offers = (name: string) => offered.has(name)
-    const routes = [...ROUTES, WATCH.route].map(
+    const routes = ROUTES.map(
       (route: Listed): RouteEntry => ({
         method: 'GET',
         path: route.path,
@@ -64,7 +62,7 @@ function createServices({
     )
     const available = new Set(routes.filter((route) => route.available).map(({ path }) => path))
     const views = new Set(
-      [...ROUTES, WATCH.route].flatMap(({ operation, path }) => (operation && available.has(path) ? [operation] : [])),
+      ROUTES.flatMap(({ operation, path }) => (operation && available.has(path) ? [operation] : [])),
     )
     return {
       index: deepFreeze({
@@ -213,22 +211,9 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
     return accessScopeOf(route, { principal, route: route.path, ...copied, request }, deadline)
   }
 
-  const beginWatch = createBeginWatch<Principal, Visit>({
-    ...resolved,
-    routes: asked,
-    question,
-    checkCapability,
-    authenticate,
-    accessScopeFor,
-    reportError: hooks.error,
-  })
-
-  const engine = createEngine<Route<RequestedRoute | typeof WATCH>, Visit, Principal, HttpReply>({
+  const engine = createEngine<Route<RequestedRoute>, Visit, Principal, HttpReply>({
     prefix,
-    routes: [
-      ...asked.map((route) => ({ path: route.path, methods: { GET: route } })),
-      { path: WATCH.route.path, methods: { GET: WATCH }, endless: true },
-    ],
+    routes: asked.map((route) => ({ path: route.path, methods: { GET: route } })),
     checkParam: checkId,
     async authenticate(visit: Visit, route) {
       visit.route = route?.path ?? null
@@ -240,7 +225,6 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
     },
     async answer(prepared, { who: principal, params, search }, visit) {
       const { request, deadline, handled } = visit
-      if (!('families' in prepared)) return beginWatch(principal, search, visit)
       visit.params = params
       const given = readQuery(prepared, search)
       visit.filters = given.filters

@@ -4,8 +4,6 @@ import { FAMILIES, type FamilyName } from '../contract/families.js'
 import type { Family } from '../contract/family.js'
 import type { DiagnosticsRoute } from '../diagnostics/route.js'
 import { ROUTES } from '../diagnostics/routes.js'
-import { WATCH } from '../diagnostics/watch/route.js'
-import { ROWS } from '../diagnostics/watch/rows.js'
 import { paramNames } from '../http/match.js'
 
 /** One route whose answers are kept in an incident. Every other route is computed from these when the file is opened. */
@@ -30,7 +28,7 @@ export interface Part {
   readonly variants: readonly Readonly<Record<string, string>>[]
   /** The fields that identify a row; `null` where a row has no id of its own. */
   readonly id: readonly string[] | null
-  /** Its list can be watched. */
+  /** A recording follows its list. */
   readonly watched: boolean
   /** Its list takes this filter for the rows of one user; `null` for none. */
   readonly userFilter: 'user_id' | 'owner' | null
@@ -68,7 +66,31 @@ const VARIANTS: Readonly<Record<string, Part['variants']>> = {
   '/rpc/pending': [{ overdue: 'true' }],
 }
 
-const IDS: Readonly<Record<string, readonly string[]>> = { ...ROWS, '/history/messages': ['stream', 'sequence'] }
+/** The fields that identify a row. */
+const IDS: Readonly<Record<string, readonly string[]>> = {
+  '/actions': ['name'],
+  '/browser-windows': ['window_id'],
+  '/connections': ['connection_id'],
+  '/connections/churn': ['minute'],
+  '/connections/events': ['connection_id', 'event'],
+  '/contexts': ['context_id'],
+  '/delivery/churn': ['minute'],
+  // Commands without a user differ only in `scope_id`, which is part of `admission`; clients read whole fields.
+  '/delivery/commands': ['user_id', 'client_id', 'command_id', 'admission'],
+  '/delivery/mailboxes': ['user_id', 'client_id'],
+  '/delivery/nodes': ['node_id'],
+  '/delivery/tenants': ['scope_id'],
+  '/findings': ['finding_id'],
+  '/history/streams': ['stream'],
+  '/rpc/ended': ['correlation_id'],
+  '/rpc/pending': ['correlation_id'],
+  '/sessions': ['session_id'],
+  '/sites': ['site_id'],
+  '/sources': ['source'],
+  '/subscriptions': ['subscription_id'],
+  '/users': ['user_id'],
+  '/history/messages': ['stream', 'sequence'],
+}
 
 /** Each capability: its family, and the method that it stands for; `null` for the family itself. */
 const CAPABILITIES = new Map(
@@ -105,7 +127,7 @@ function partOf(route: DiagnosticsRoute): Part | null {
     keys,
     variants: VARIANTS[route.path] ?? [],
     id: isList ? (IDS[route.path] ?? null) : null,
-    watched: isList && keys.length === 0 && Object.hasOwn(ROWS, route.path),
+    watched: isList && keys.length === 0 && Object.hasOwn(IDS, route.path) && route.path !== '/history/messages',
     userFilter: 'user_id' in shape ? 'user_id' : 'owner' in shape ? 'owner' : null,
     row: isList
       ? ((route.response as z.ZodObject<{ items: z.ZodArray }>).shape.items.element as z.ZodType)
@@ -122,7 +144,7 @@ export const PARTS: readonly Part[] = ROUTES.flatMap((route) => partOf(route) ??
 export const PART_BY_ROUTE: ReadonlyMap<string, Part> = new Map(PARTS.map((part) => [part.route, part]))
 
 /** Every route that this version knows, kept or computed. */
-export const KNOWN_ROUTES: ReadonlySet<string> = new Set([...ROUTES.map(({ path }) => path), WATCH.route.path])
+export const KNOWN_ROUTES: ReadonlySet<string> = new Set(ROUTES.map(({ path }) => path))
 
 export type Row = Readonly<Record<string, unknown>>
 

@@ -5,7 +5,6 @@ import type { AccessRecord } from '../../src/diagnostics/hooks.js'
 import { Refusal } from '../../src/refusal.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
 import { createSubject, createWatched, expectProblem, get, KEY, never, ORIGIN, PREFIX, SECRET } from './subject.js'
-import { open, target } from './watcher.js'
 import { context, NOW } from './world.js'
 
 describe('the hooks', () => {
@@ -117,32 +116,6 @@ describe('the hooks', () => {
     } finally {
       vi.useRealTimers()
     }
-  })
-
-  it('hear what was watched, view by view as of a GET, and can change nothing of it', async () => {
-    vi.useFakeTimers()
-    onTestFinished(() => void vi.useRealTimers())
-    const filters: unknown[] = []
-    const { router, calls } = createWatched({
-      onAccess(record) {
-        filters.push(structuredClone(record.filters))
-        for (const view of (record.filters.view ?? []) as { filters: { user_id?: string } }[])
-          view.filters.user_id = 'bob'
-      },
-    })
-    const { leave } = await open(router, ['/connections?user_id=alice&limit=2', '/users'])
-    expectProblem(await get(router, target('/users', `/connections?key=${SECRET}`)), 422, 'invalid_query')
-    const seen = [
-      { route: '/connections', params: {}, filters: { user_id: 'alice' } },
-      { route: '/users', params: {}, filters: {} },
-    ]
-    expect(filters).toEqual([{ view: seen }, {}])
-    calls.length = 0
-    await vi.advanceTimersByTimeAsync(2_000)
-    const asked = calls.filter(({ name }) => name === 'registry.listConnections').map(({ args }) => args[0])
-    expect(asked).toContainEqual({ user_id: 'alice' })
-    expect(asked).not.toContainEqual({ user_id: 'bob' })
-    leave()
   })
 
   it('hear where a request came from, and what the host calls it', async () => {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { DiagnosticsRouterOptions } from '../../src/diagnostics/options.js'
 import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
-import { WATCH } from '../../src/diagnostics/watch/route.js'
 import { noopAuth } from '../../src/http/auth.js'
 import { memoryComposition } from '../../src/memory/composition/inspectors.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
@@ -9,7 +8,6 @@ import { createLivedFacilities } from '../testing/lived-facilities.js'
 import { CASES, createSubject, get, KEY, ORIGIN, PREFIX } from './subject.js'
 
 /** The one route that answers no JSON. */
-const WATCHED = { path: WATCH.route.path, route: WATCH.route }
 
 describe('the index', () => {
   it('says what can be asked, where, and of which deployment', async () => {
@@ -22,7 +20,7 @@ describe('the index', () => {
       mode: 'shared_store',
       dashboard_path: '/board',
       openapi_path: '/openapi.json',
-      routes: [...CASES, WATCHED].map(({ route, path }) => ({
+      routes: CASES.map(({ route, path }) => ({
         method: 'GET',
         path,
         summary: route.summary,

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import type { ErrorPlace } from '../../src/diagnostics/hooks.js'
-import { WATCH } from '../../src/diagnostics/watch/route.js'
 import { Refusal } from '../../src/refusal.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
 import {
@@ -287,11 +286,7 @@ describe.each(CASES)('$path', ({ path, route, target, query, url }) => {
 
 it('reads the routes that the router lists', () => {
   expect(createSubject().routes.map((route) => [route.path, route.capability, route.available])).toEqual(
-    [...CASES, { path: '/watch', route: WATCH.route }].map(({ path, route }) => [
-      path,
-      route.operation ?? route.needs[0] ?? null,
-      true,
-    ]),
+    CASES.map(({ path, route }) => [path, route.operation ?? route.needs[0] ?? null, true]),
   )
   expect(createSubject({ inspectors: {} }).routes.filter((route) => route.available)).toHaveLength(
     CASES.length - ASKING.length,

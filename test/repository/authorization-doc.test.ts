@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { ROUTES } from '../../src/diagnostics/routes.js'
-import { WATCH } from '../../src/diagnostics/watch/route.js'
 import { ROOT } from './imports.js'
 
 const [, table = ''] =
@@ -15,8 +14,7 @@ const isRefused = (row: string) => row.includes('`not_narrowable`')
 const pathsOf = (shown: string[]) =>
   shown.flatMap((row) => [...(row.split('|')[1] as string).matchAll(/`([^`]+)`/g)].map(([, path]) => path)).sort()
 const routes = (scopable: boolean) =>
-  [...ROUTES, WATCH.route]
-    .filter((route) => (route.scopable === true) === scopable)
+  ROUTES.filter((route) => (route.scopable === true) === scopable)
     .map(({ path }) => path)
     .sort()
 

@@ -1,8 +1,7 @@
-/** Writes a recording: a snapshot, what `/watch` and the sums tell after it, and a new snapshot every few minutes. */
+/** Writes a recording: a snapshot, what the lists and the sums tell after it, and a new snapshot every few minutes. */
 import { closeSync, mkdirSync, openSync, readdirSync, rmSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { sleep } from '../../async/timer.js'
-import { type WatchedList, WatchRefused, watchLists } from '../../browser/watch.js'
 import { toTimestamp } from '../../contract/ids.js'
 import type { Incident } from '../../incident/format.js'
 import { PART_BY_ROUTE, PARTS, type Part, type Row, rowIdOf } from '../../incident/parts.js'
@@ -28,8 +27,6 @@ const NAME = /^segment-(\d{15})-\d+\.ndjson$/
 const SEGMENT_MS = 600_000
 /** Bytes of changes after which a new segment begins. */
 const CHANGES_BYTES = 8_388_608
-/** Lists of one watch. */
-const VIEWS = 8
 /** Interval at which the sums are read, and at which a line confirms that the recorder is running. */
 const EVERY_MS = 5_000
 const RETRY_MS = 2_000
@@ -76,6 +73,13 @@ function openSegment(directory: string, incident: Incident, continues: boolean) 
 
 type OpenSegment = ReturnType<typeof openSegment>
 
+/** One page of a list, and when it was read. */
+interface ListPage {
+  readonly items: readonly Row[]
+  readonly has_more: boolean
+  readonly asOf: string
+}
+
 /** The lists of an incident by their routes, and its sums. */
 function stateOf({ parts }: Incident) {
   const lists = new Map<string, ListState>()
@@ -92,9 +96,9 @@ function stateOf({ parts }: Incident) {
 function changeOf(
   part: Part,
   before: ListState,
-  views: readonly WatchedList[],
+  views: readonly ListPage[],
 ): { list: ListState; line: Omit<RecordedLine & { kind: 'rows' }, 'at'> } | null {
-  const cut = views.some(({ page }) => page.has_more === true)
+  const cut = views.some(({ has_more }) => has_more)
   const shown = views.flatMap(({ items }) => (part.ordered ? items.toReversed() : items))
   const now = new Map(shown.map((row) => [rowIdOf(part, row), row]))
   const upsert = [...now].flatMap(([id, row]) => (JSON.stringify(before.get(id)) === JSON.stringify(row) ? [] : [row]))
@@ -122,7 +126,6 @@ const viewsOf = ({ route, variants, ordered }: Part): string[] =>
 async function session(options: RecorderOptions, started: (at: string) => void): Promise<void> {
   const { url, key, directory, signal } = options
   const reader = createReader(url, key)
-  const headers: Record<string, string> = key === null ? {} : { 'x-admin-key': key }
   const ended = new AbortController()
   const end = () => ended.abort()
   signal.addEventListener('abort', end)
@@ -131,40 +134,36 @@ async function session(options: RecorderOptions, started: (at: string) => void):
   let segment: OpenSegment = openSegment(directory, incident, false)
   prune(options, Date.now())
   started((incident.clocks.node ?? incident.clocks.observer).to)
-  const latest = new Map<string, WatchedList>()
+  const latest = new Map<string, ListPage>()
   const followed = PARTS.filter(({ route, watched }) => watched && state.lists.has(route))
+  const views = followed.flatMap(viewsOf)
 
   /** Writes what the lists show now. */
   function follow(): void {
     for (const part of followed) {
       const views = viewsOf(part).map((view) => latest.get(view))
-      if (!views.every((view) => view !== undefined && view.asOf !== null)) continue
-      const change = changeOf(part, state.lists.get(part.route) ?? new Map(), views as WatchedList[])
+      if (!views.every((view) => view !== undefined)) continue
+      const change = changeOf(part, state.lists.get(part.route) ?? new Map(), views as ListPage[])
       if (!change) continue
       state.lists.set(part.route, change.list)
-      segment.write((views[0] as WatchedList).asOf, change.line)
+      segment.write((views[0] as ListPage).asOf, change.line)
     }
-  }
-
-  async function watchSome(views: readonly string[]): Promise<void> {
-    let wasLive = false
-    const onChange = (lists: Readonly<Record<string, WatchedList>>) => {
-      if (ended.signal.aborted) return
-      const isLost = Object.values(lists).some(({ stale }) => stale)
-      // A new snapshot is needed for what happens until the connection is back.
-      if (isLost && wasLive) return end()
-      if (isLost) return
-      wasLive = true
-      for (const [view, list] of Object.entries(lists)) latest.set(view, list)
-      follow()
-    }
-    await watchLists(`${url}/watch`, { views, headers, signal: ended.signal, onChange })
-    end()
   }
 
   async function fetchAnswer(route: string): Promise<Row | undefined> {
     const answer = await reader.fetchRoute(route, ended.signal)
     return answer.problem === undefined && !ended.signal.aborted ? (answer.value as Row) : undefined
+  }
+
+  /** Reads every list. A lost connection ends the session: what happens until it is back needs a new snapshot. */
+  async function readLists(): Promise<void> {
+    for (const view of views) {
+      const read = await reader.fetchRoute(view, ended.signal)
+      if (ended.signal.aborted) return
+      if (read.problem !== undefined) return end()
+      latest.set(view, { ...(read.value as ListPage), asOf: new Date().toISOString() })
+    }
+    follow()
   }
 
   async function readSums(): Promise<void> {
@@ -183,10 +182,11 @@ async function session(options: RecorderOptions, started: (at: string) => void):
     while (!ended.signal.aborted) {
       await sleep(EVERY_MS, ended.signal)
       if (ended.signal.aborted) return
+      await readLists()
       await readSums()
       // The lists were read until then, changed or not.
       const read = [...latest.values()]
-        .map(({ asOf }) => asOf ?? '')
+        .map(({ asOf }) => asOf)
         .sort()
         .at(-1)
       if (read) segment.write(read, { kind: 'seen' })
@@ -200,15 +200,12 @@ async function session(options: RecorderOptions, started: (at: string) => void):
     }
   }
 
-  const views = followed.flatMap(viewsOf)
-  const groups = Array.from({ length: Math.ceil(views.length / VIEWS) }, (_, i) =>
-    views.slice(i * VIEWS, (i + 1) * VIEWS),
-  )
   try {
-    await Promise.all([...groups.map(watchSome), beat()].map((work) => work.finally(end)))
+    await beat()
   } catch (error) {
-    if (!ended.signal.aborted || error instanceof WatchRefused) throw error
+    if (!ended.signal.aborted) throw error
   } finally {
+    end()
     signal.removeEventListener('abort', end)
     segment.close()
   }

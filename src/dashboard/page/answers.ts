@@ -1,13 +1,11 @@
 /**
- * The data of the page: one entry per route that the page shows, polled while it is shown. Lists are updated by the one
- * watch of this tab if the router offers it; everything else is polled.
+ * The data of the page: one entry per route that the page shows, polled while it is shown. Every entry is polled.
  */
 import type { Capabilities, Completeness } from '../../contract/capabilities.js'
 import type { ServiceIndex } from '../../diagnostics/route.js'
 import type { SourceRow } from '../../diagnostics/sources.js'
 import { fetchRoute, type Problem } from './fetch-route.js'
 import { dropKey } from './key.js'
-import { createWatching } from './watching.js'
 
 /** The latest state of one request. After a failure the last value stays and grows old. */
 export interface Answer<T = unknown> {
@@ -19,7 +17,6 @@ export interface Answer<T = unknown> {
 
 interface Entry {
   readonly path: string
-  readonly isList: boolean
   answer: Answer
   /** The value as it is compared with the next one. */
   text: string
@@ -36,12 +33,8 @@ const NOTHING: Answer = { value: null, asOf: null, problem: null }
 const EVERY_MS = 2_000
 /** The routes of a router change with its release. */
 const INDEX_MS = 32_000
-/** Of a list that comes by itself: a watch says nothing of a source that fails. */
-const QUIET_MS = 4_000
 /** Interval at which requests that are due are sent; they are due at whole seconds. */
 const TICK_MS = 1_000
-/** A list is requested if the watch has not brought it by then. */
-const WATCH_MS = 250
 /** What has not been confirmed for so long is shown as old. */
 const LATE_MS = 4_500
 /** Whether the router answers at all, whatever the view asks. */
@@ -58,18 +51,6 @@ let resumedAt = 0
 let isRefused = false
 
 const isStill = () => pausedAt !== null || isRefused || document.hidden
-
-const watching = createWatching((path, value) => {
-  const entry = entries.get(path)
-  // The subscriber may have left.
-  if (!entry) return
-  // What is under way was asked before, and what the tag is of has been replaced.
-  entry.asking?.abort()
-  entry.asking = null
-  entry.etag = null
-  entry.dueAt = next(QUIET_MS)
-  settle(entry, { value, asOf: Date.now(), problem: null })
-})
 
 /** The next of the instants that all requests share, so that their answers are drawn at once. */
 const next = (every: number) => Math.ceil(performance.now() / every + 0.5) * every
@@ -103,7 +84,7 @@ async function askFor(entry: Entry): Promise<void> {
   if (entry.asking !== asking) return
   entry.asking = null
   const isIndex = entry.path === INDEX && reply.kind !== 'problem'
-  entry.dueAt = next(isIndex ? INDEX_MS : watching.brings(entry.path) ? QUIET_MS : EVERY_MS)
+  entry.dueAt = next(isIndex ? INDEX_MS : EVERY_MS)
   if (reply.kind === 'same') settle(entry, { ...entry.answer, asOf: Date.now(), problem: null })
   else if (reply.kind === 'answer') {
     entry.etag = reply.etag
@@ -112,9 +93,6 @@ async function askFor(entry: Entry): Promise<void> {
   else settle(entry, { ...entry.answer, problem: reply.problem })
   if (entry.path === INDEX) tick()
 }
-
-/** One list that is refused, or not part of the deployment, would take the others with it. */
-const isWatchable = ({ isList, answer: { problem } }: Entry) => isList && !/^(4|501)/.test(`${problem?.status ?? ''}`)
 
 /** Until the index has answered, only it and the pulse: who may see little is not refused at each load. */
 const isAskable = ({ path }: Entry) => path === INDEX || path === PULSE || (isIndexKnown() && !unavailableReason(path))
@@ -125,34 +103,29 @@ function rest(): void {
     entry.asking?.abort()
     entry.asking = null
   }
-  watching.follow([])
 }
 
 function tick(): void {
   if (isStill()) return
-  const askable = [...entries.values()].filter(isAskable)
-  watching.follow(askable.filter(isWatchable).map(({ path }) => path))
-  for (const entry of askable) if (!entry.asking && entry.dueAt <= performance.now()) void askFor(entry)
+  for (const entry of [...entries.values()].filter(isAskable))
+    if (!entry.asking && entry.dueAt <= performance.now()) void askFor(entry)
 }
 
 /** Polls `path` until the returned function is called. */
-export function subscribe(path: string, isList: boolean): () => void {
+export function subscribe(path: string): () => void {
   const entry: Entry = entries.get(path) ?? {
     path,
-    isList,
     answer: NOTHING,
     text: '',
     etag: null,
     shown: 0,
     asking: null,
-    // The watch brings a list as soon as an answer would, and who drew both would draw it twice.
-    dueAt: isList ? performance.now() + WATCH_MS : 0,
+    dueAt: 0,
   }
   entries.set(path, entry)
   entry.shown++
   // Once the whole view has said what it asks.
   queueMicrotask(tick)
-  if (isList) setTimeout(tick, WATCH_MS + 1)
   return () => {
     if (--entry.shown > 0) return
     entry.asking?.abort()
@@ -174,8 +147,6 @@ export interface Pulse {
   readonly isLoading: boolean
   /** How many of the answers that the page shows are missing, old or without one of their sources. */
   readonly lacking: number
-  /** Whether lists come by themselves. */
-  readonly isWatching: boolean
 }
 
 /** The route covers all users, and the caller may see some. */
@@ -229,7 +200,6 @@ export function pulse(): Pulse {
     isLate: isLate(asOf),
     isLoading: asOf === null || asOf < resumedAt,
     lacking: [...entries.values()].filter(lacks).length,
-    isWatching: watching.isLive(),
   }
 }
 
@@ -241,9 +211,7 @@ export function followPulse(listener: () => void): void {
 /** Whether what is shown of `path` may have changed since; nothing is shown of `null`. */
 export const isOld = (path: string | null): boolean =>
   path !== null &&
-  (isLate(queryState(PULSE).asOf) ||
-    queryState(path).problem !== null ||
-    (!watching.brings(path) && isLate(queryState(path).asOf)))
+  (isLate(queryState(PULSE).asOf) || queryState(path).problem !== null || isLate(queryState(path).asOf))
 
 export function setPaused(paused: boolean): void {
   pausedAt = paused ? Date.now() : null
@@ -267,8 +235,8 @@ export function resetAuth(): void {
 
 /** Begins to ask. */
 export function startPolling(): void {
-  subscribe(PULSE, false)
-  subscribe(INDEX, false)
+  subscribe(PULSE)
+  subscribe(INDEX)
   document.addEventListener('visibilitychange', () => (document.hidden ? rest() : tick()))
   setInterval(tick, TICK_MS)
   tick()

@@ -24,7 +24,7 @@ const MODES: Record<string, string> = { shared_store: 'shared store', direct: 'o
 
 /** The freshness of the page, that is of its worst part: a tone, a text for screen readers, and the visible text. */
 function freshnessOf(pulse: Pulse): readonly [tone: string, heard: string, caption: string] {
-  const { capabilities, asOf, problem, isPaused, isRefused, isLate, isLoading, lacking, isWatching } = pulse
+  const { capabilities, asOf, problem, isPaused, isRefused, isLate, isLoading, lacking } = pulse
   if (incidentOf(capabilities) && !isLate && !problem) return ['paused', 'not live', 'not live']
   if (isRefused) return ['paused', 'no key', 'no key']
   if (isPaused) return ['paused', 'paused', 'paused']
@@ -35,7 +35,7 @@ function freshnessOf(pulse: Pulse): readonly [tone: string, heard: string, capti
   if (lacking > 0)
     return ['late', 'answers missing or old', `${countOf(lacking)} answer${lacking === 1 ? '' : 's'} missing or old`]
   if (isLoading) return ['asking', 'loading', 'loading']
-  return ['live', 'live', isWatching ? 'live' : 'polled every 2 s']
+  return ['live', 'live', 'polled every 2 s']
 }
 
 function Freshness(): JSX.Element {

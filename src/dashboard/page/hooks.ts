@@ -44,11 +44,11 @@ export interface QueryAnswer<T> extends Answer<T> {
   isOld: boolean
 }
 
-/** The answer to `path`; `null` asks nothing, and neither does what the index says is not to be had. A list comes by the watch where there is one. */
-export function useAnswer<T>(path: string | null, isList = false): QueryAnswer<T> {
+/** The answer to `path`; `null` asks nothing, and neither does what the index says is not to be had. */
+export function useAnswer<T>(path: string | null): QueryAnswer<T> {
   const problem = path === null ? null : unavailableReason(path)
   const asked = problem ? null : path
-  useLayoutEffect(() => (asked === null ? undefined : subscribe(asked, isList)), [asked])
+  useLayoutEffect(() => (asked === null ? undefined : subscribe(asked)), [asked])
   const state = () => (asked === null ? { value: null, asOf: null, problem } : (queryState(asked) as Answer<T>))
   useLook(() => [state().value, state().problem, isOld(asked)])
   return { ...state(), path: asked, isOld: isOld(asked) }

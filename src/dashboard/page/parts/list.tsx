@@ -28,8 +28,6 @@ export interface ListView<T> extends TableView<T> {
   /** What the page is for, in a sentence. */
   readonly about: string
   readonly filters: readonly Filter[]
-  /** It is no list that can be watched. */
-  readonly isAsked?: true
   /** The route that counts what the same filters let through. */
   readonly countedBy?: string
 }
@@ -51,7 +49,7 @@ export function Excerpt<T>({ view, query }: ExcerptProps<T>): JSX.Element {
   const { path, title, columns } = view
   // Made once: rows are drawn again where their columns are others.
   const look = useMemo(() => ({ ...view, columns: columns.filter((column) => !(headOf(column) in query)) }), [view])
-  const answer = useAnswer<Listed<T>>(excerptPath(view, query), true)
+  const answer = useAnswer<Listed<T>>(excerptPath(view, query))
   const isNone = answer.value?.items.length === 0 && !answer.value.has_more && !answer.isOld
   return (
     <Card title={title} href={hrefOf(path, query)} answer={answer} {...(isNone && { class: 'brief' })}>
@@ -192,11 +190,11 @@ export function News({ count, take }: { count: number; take: () => void }): JSX.
 }
 
 export function ListPage<T>({ view, address }: { view: ListView<T>; address: Address }): JSX.Element {
-  const { title, filters, isAsked, countedBy } = view
+  const { title, filters, countedBy } = view
   const isReady = hasRequiredFilters(filters, address)
   const { path, query } = address
   const asked = isReady ? pathWithQuery(path, query) : null
-  const answer = useAnswer<Listed<T>>(asked, !isAsked)
+  const answer = useAnswer<Listed<T>>(asked)
   const { value, isOld } = answer
   const { shown, ...held } = useHeld(asked, value?.items ?? [], view.keyOf)
   const counted = new URLSearchParams([...query].filter(([name]) => !/^(cursor|limit|order)$/.test(name)))

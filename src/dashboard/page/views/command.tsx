@@ -87,7 +87,7 @@ function tallyOf({ items, has_more }: Listed<DeliveryCommand>): string {
 /** The newest commands that `query` lets through, the newest first, and how those of the last hour stand. */
 function Neighbours({ title, status, query }: NeighboursProps): JSX.Element {
   const path = pathWithQuery('/delivery/commands', { ...query, limit: String(COUNTED) })
-  const answer = useAnswer<Listed<DeliveryCommand>>(path, true)
+  const answer = useAnswer<Listed<DeliveryCommand>>(path)
   return (
     <Card title={title} href={hrefOf('/delivery/commands', query)} answer={answer}>
       {(page) => (
@@ -114,14 +114,10 @@ export function CommandPage({ address: { path, query } }: { address: Address }):
   const answer = useAnswer<DeliveryStatus>(pathWithQuery(path, query))
   const { value } = answer
   const client = value?.user_id && value.client_id ? { user_id: value.user_id, client_id: value.client_id } : null
-  const connections = useAnswer<Listed<Connection>>(
-    client && pathWithQuery('/connections', { ...client, limit: '20' }),
-    true,
-  )
+  const connections = useAnswer<Listed<Connection>>(client && pathWithQuery('/connections', { ...client, limit: '20' }))
   // Its status does not name its action.
   const own = useAnswer<Listed<DeliveryCommand>>(
     client && pathWithQuery('/delivery/commands', { ...client, command_id: query.get('command_id'), limit: '1' }),
-    true,
   )
   const action = own.value?.items[0]?.action
   const asked = useWhy(Object.fromEntries(query))

@@ -59,7 +59,6 @@ const USER = { ...text('user_id'), isRequired: true } as const
 export const TASK: ListView<Context> = {
   ...CONTEXTS,
   title: 'Task',
-  isAsked: true,
   about: 'Worker contexts with this task. That does not prove that a job system assigned it.',
   filters: [USER],
 }

@@ -136,7 +136,7 @@ function useKept(path: string | null, items: readonly Finding[]) {
 }
 
 export function FindingsPage({ address }: { address: Address }): JSX.Element {
-  const answer = useAnswer<FindingPage>(pathWithQuery(address.path, address.query), true)
+  const answer = useAnswer<FindingPage>(pathWithQuery(address.path, address.query))
   const { value, isOld } = answer
   const { shown, isGone, ...held } = useKept(answer.path, value?.items ?? [])
   const summary = useAnswer<FindingSummary>('/findings/summary')

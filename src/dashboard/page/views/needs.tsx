@@ -152,7 +152,7 @@ const Row = ({ id, caption, detail, since, isBySource, href }: Need & { id: stri
 /** Rows that have a place of their own, so that nothing moves when one comes or goes. */
 const PLACES = 3
 
-export const useNodes = () => useAnswer<Listed<DeliveryNode>>('/delivery/nodes', true)
+export const useNodes = () => useAnswer<Listed<DeliveryNode>>('/delivery/nodes')
 const useSources = () => useAnswer<{ items: SourceRow[] }>('/sources')
 
 const LOST = 'heartbeat_lost'

@@ -157,7 +157,7 @@ const LOST = `${EVENTS}?event=disconnected&reason=heartbeat_lost&limit=3`
 function LostClient({ user_id, client_id, at }: ClientEvent): JSX.Element {
   const client = { user_id, client_id }
   const path = pathWithQuery('/connections', { ...client, status: 'connected', limit: '1' })
-  const { value, isOld } = useAnswer<Listed<unknown>>(path, true)
+  const { value, isOld } = useAnswer<Listed<unknown>>(path)
   return (
     <li>
       <Time at={at} /> heartbeat lost,{' '}
@@ -174,7 +174,7 @@ function LostClient({ user_id, client_id, at }: ClientEvent): JSX.Element {
 
 /** The last clients whose heartbeat was lost, as long as their connections are retained. */
 function Lost(): JSX.Element {
-  const { value } = useAnswer<Listed<ClientEvent>>(LOST, true)
+  const { value } = useAnswer<Listed<ClientEvent>>(LOST)
   return (
     <ul class="plain lost">
       {value?.items.map((event) => (
@@ -244,9 +244,9 @@ const TAIL = 8
 const FOLLOWED = 30
 
 function JustNow(): JSX.Element {
-  const commands = useAnswer<Listed<DeliveryCommand>>(`/delivery/commands?limit=${FOLLOWED}`, true)
+  const commands = useAnswer<Listed<DeliveryCommand>>(`/delivery/commands?limit=${FOLLOWED}`)
   const hasEvents = offers(EVENTS)
-  const events = useAnswer<Listed<ClientEvent>>(hasEvents ? `${EVENTS}?limit=${FOLLOWED}` : null, true)
+  const events = useAnswer<Listed<ClientEvent>>(hasEvents ? `${EVENTS}?limit=${FOLLOWED}` : null)
   notice('commands', commands.value?.items, commandNotice)
   notice('events', events.value?.items, eventNotice)
   const [held, setHeld] = useState<ReturnType<typeof happenings> | null>(null)

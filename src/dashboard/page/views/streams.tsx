@@ -26,7 +26,6 @@ export const MESSAGES: ListView<HistoryMessage> = {
   path: '/history/messages',
   title: 'Messages',
   about: 'The newest messages of one stream, oldest first.',
-  isAsked: true,
   filters: [{ ...text('stream'), isRequired: true }],
   keyOf: ({ sequence }) => `${sequence}`,
   columns: [

@@ -53,7 +53,7 @@ const PARTS: readonly ListView<any>[] = [
 
 /** The newest records of the tables below on one axis: the answers are shared with them. */
 function Hour({ user_id }: { user_id: string }): JSX.Element | null {
-  const of = <T,>(view: ListView<T>) => ({ view, ...useAnswer<Listed<T>>(excerptPath(view, { user_id }), true) })
+  const of = <T,>(view: ListView<T>) => ({ view, ...useAnswer<Listed<T>>(excerptPath(view, { user_id })) })
   const connections = of<Connection>(CONNECTIONS)
   const commands = of<DeliveryCommand>(COMMANDS)
   const calls = of<PendingCall>(CALLS)
