@@ -6,15 +6,13 @@ import {
   type BrowserWindowCounts,
   type BrowserWindowRegistry,
   type BrowserWindowRegistryInspector,
-  ReportBrowserWindowInput,
-  reportedAttributes,
 } from '../contract/browser-windows.js'
 import { PresenceOptions } from '../contract/contexts.js'
 import type { Inspected } from '../contract/families.js'
-import { toTimestamp } from '../contract/ids.js'
 import { UNKNOWN } from '../contract/observation.js'
-import { type Clocked, parseInput, readOptions, withClock } from '../contract/options.js'
+import { type Clocked, readOptions, withClock } from '../contract/options.js'
 import { scanLimit } from '../contract/page.js'
+import { browserWindowRules } from '../contract/presence-rules.js'
 import { countedBy } from './table/field-index.js'
 import { createPresenceTable } from './table/presence.js'
 
@@ -62,25 +60,5 @@ export function createBrowserWindowRegistry(
       }),
   }
 
-  return {
-    inspector,
-    async report(given) {
-      const input = parseInput(ReportBrowserWindowInput, given)
-      return presence.report(input.window_id, input, (known) => ({
-        ...input,
-        ...reportedAttributes(input, known),
-        ownership: known?.ownership ?? input.ownership,
-        status: 'open',
-        counts_source: 'snapshot',
-        updated_at: toTimestamp(now()),
-      }))
-    },
-    async close(windowId) {
-      const entry = presence.get(windowId)
-      if (!entry || entry.record.status === 'closed') return false
-      const updated_at = toTimestamp(now())
-      presence.close(entry, { ...entry.record, status: 'closed', focused: false, updated_at })
-      return true
-    },
-  }
+  return { inspector, ...browserWindowRules(presence) }
 }

@@ -8,14 +8,13 @@ import {
   type ContextRegistry,
   type ContextRegistryInspector,
   PresenceOptions,
-  ReportContextInput,
   type WindowCounts,
 } from '../contract/contexts.js'
 import type { Inspected } from '../contract/families.js'
-import { Id, toTimestamp } from '../contract/ids.js'
 import type { UserPart } from '../contract/observation.js'
-import { type Clocked, parseInput, readOptions, withClock } from '../contract/options.js'
+import { type Clocked, readOptions, withClock } from '../contract/options.js'
 import { scanLimit, withMetadata } from '../contract/page.js'
+import { contextRules } from '../contract/presence-rules.js'
 import { countedBy } from './table/field-index.js'
 import { createPresenceTable } from './table/presence.js'
 
@@ -63,12 +62,6 @@ export function createContextRegistry(
     ],
   })
 
-  /** Returns the entry with that id if it exists and is not closed. */
-  function open(contextId: string) {
-    const entry = presence.get(contextId)
-    return entry?.record.status === 'closed' ? undefined : entry
-  }
-
   const inspector: ContextRegistryInspector = {
     version: presence.version,
     listContexts: (filter, page, ctx) => presence.list(filter, page, scanLimit(ctx)),
@@ -99,39 +92,5 @@ export function createContextRegistry(
       }),
   }
 
-  return {
-    inspector,
-    async report(given) {
-      const input = parseInput(ReportContextInput, given)
-      const time = toTimestamp(now())
-      return presence.report(input.context_id, input, (known) => ({
-        ...input,
-        ownership: known?.ownership ?? input.ownership,
-        task_id: known?.task_id ?? null,
-        task_assigned_at: known?.task_assigned_at ?? null,
-        created_at: known?.created_at ?? time,
-        updated_at: time,
-      }))
-    },
-    async close(contextId) {
-      const entry = open(contextId)
-      if (!entry) return false
-      const ended = { status: 'closed' as const, task_id: null, task_assigned_at: null }
-      presence.close(entry, { ...entry.record, ...ended, updated_at: toTimestamp(now()) })
-      return true
-    },
-    async assignTask(contextId, taskId) {
-      const task_id = parseInput(Id, taskId)
-      const entry = open(contextId)
-      if (entry?.record.ownership !== 'worker') return null
-      if (entry.record.task_id === task_id) return entry.record
-      if (entry.record.task_id !== null) return null
-      return presence.amend(entry, { ...entry.record, task_id, task_assigned_at: toTimestamp(now()) })
-    },
-    async releaseTask(contextId) {
-      const entry = open(contextId)
-      if (!entry || entry.record.task_id === null) return null
-      return presence.amend(entry, { ...entry.record, task_id: null, task_assigned_at: null })
-    },
-  }
+  return { inspector, ...contextRules(presence) }
 }

@@ -126,7 +126,7 @@ describeRedis('a store that others write to', () => {
     await set('enum', good.replace('"idle"', '"sleepy"').replaceAll('good-1', 'enum'))
     // Another row's value under this id.
     await set('twin', good)
-    await set('time', good.replaceAll('good-1', 'time').replace(/"updated_at":\d+/, '"updated_at":1e300'))
+    await set('time', good.replaceAll('good-1', 'time').replace(/"updated_ms":\d+/, '"updated_ms":1e300'))
     await set('deep', `${'['.repeat(60_000)}\n{}`)
     await server.cli('DEL', key('hash'))
     await server.cli('HSET', key('hash'), 'a', 'b')

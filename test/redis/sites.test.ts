@@ -45,7 +45,7 @@ describeStores('the registry of sites in Redis', (kind, place) => {
       const reported: unknown[] = []
       const sites = createRedisSiteRegistry({ ...options, onError: (error) => reported.push(error) })
       await sites.put(notes)
-      const key = `relayscope:{${options.deploymentId}:0}:sites:site:notes`
+      const key = `relayscope:{${options.deploymentId}:0}:sites:row:notes`
       const send = (...args: string[]) =>
         'call' in options.client
           ? (options.client.call as (...a: string[]) => Promise<unknown>)(...args)

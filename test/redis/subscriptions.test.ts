@@ -1,6 +1,6 @@
 /** The viewer streams of a deployment in a shared store. */
 import { describe, expect, it } from 'vitest'
-import { SWEEP_TABLES } from '../../src/redis/presence/facility.js'
+import { SWEEP_TABLES } from '../../src/redis/presence/records.js'
 import { runScript } from '../../src/redis/store/script.js'
 import { createStore } from '../../src/redis/store/store.js'
 import { createRedisSubscriptionRegistry, END_STREAMS, REPORT_STREAMS } from '../../src/redis/subscriptions/facility.js'

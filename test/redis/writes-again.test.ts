@@ -2,15 +2,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { CONNECT, createRedisConnectionRegistry, DISCONNECT, HEARTBEAT } from '../../src/redis/connections/facility.js'
 import { createRedisContextRegistry } from '../../src/redis/contexts/facility.js'
-import {
-  ASSIGN_TASK,
-  CLOSE_ENTRY,
-  RELEASE_TASK,
-  REPORT_ENTRY,
-  SHORTEN_CLAIM,
-} from '../../src/redis/presence/facility.js'
+import { SHORTEN_CLAIM } from '../../src/redis/presence/records.js'
 import { shardOf } from '../../src/redis/store/keys.js'
 import { createStore } from '../../src/redis/store/store.js'
+import { CHANGE_ROW } from '../../src/redis/table/records.js'
 import { createClock } from '../contract/clock.js'
 import { type Matcher, runsOf } from './lossy-plan.js'
 import { type LossyStore, startLossyStore } from './lossy-store.js'
@@ -100,11 +95,11 @@ describeRedis('presence over a connection that loses replies', () => {
       await contexts.report({ ...client, context_id: 'ctx', status: 'idle', ownership: 'worker' })
       await contexts.assignTask('ctx', 'task-1')
       await contexts.releaseTask('ctx')
-      const sent = async (script: typeof ASSIGN_TASK) => {
+      const sent = async (script: typeof CHANGE_ROW) => {
         const matches = await runsOf(script)
         return [...([...lossy.plan.seen].reverse().find(matches) as string[])]
       }
-      const [assign, release] = [await sent(ASSIGN_TASK), await sent(RELEASE_TASK)]
+      const [assign, release] = [await sent(CHANGE_ROW), await sent(CHANGE_ROW)]
       const store = createStore(near)
       await store.command(assign, store.key(0))
       expect(await others.inspector.getContext('ctx', ctx)).toMatchObject({ task_id: null })
@@ -117,13 +112,13 @@ describeRedis('presence over a connection that loses replies', () => {
       const { far, near } = place()
       const contexts = createRedisContextRegistry(far)
       await contexts.report({ ...client, context_id: 'ctx', status: 'idle' })
-      const matches = await runsOf(REPORT_ENTRY)
+      const matches = await runsOf(CHANGE_ROW)
       const early = [...lossy.plan.seen].reverse().find(matches) as string[]
       await contexts.report({ ...client, context_id: 'ctx', status: 'active' })
       await createStore(near).command([...early], createStore(near).key(0))
       expect(await contexts.inspector.getContext('ctx', ctx)).toMatchObject({ status: 'active' })
       await contexts.close('none')
-      const happened = meet(CLOSE_ENTRY, 'repeated')
+      const happened = meet(CHANGE_ROW, 'repeated')
       expect(await contexts.close('ctx')).toBe(true)
       await happened
       expect(await contexts.close('ctx')).toBe(false)

@@ -4,22 +4,19 @@ import type { LastEvents } from '../../contract/event-bus.js'
 import type { Inspected } from '../../contract/families.js'
 import { toTimestamp } from '../../contract/ids.js'
 import { siteStream } from '../../contract/ingest.js'
-import { deepFreeze, toJson } from '../../contract/json.js'
-import { RECORD_BYTES } from '../../contract/limits.js'
-import { Clocked, defineOptions, type Input, parseInput, readOptions, withMethods } from '../../contract/options.js'
+import { deepFreeze } from '../../contract/json.js'
+import { Clocked, defineOptions, type Input, readOptions, withMethods } from '../../contract/options.js'
 import { scanLimit } from '../../contract/page.js'
+import type { Records } from '../../contract/presence-rules.js'
+import { siteRules } from '../../contract/site-rules.js'
 import {
-  DeleteSiteInput,
   lastEventFields,
-  refuseGenericActionNames,
   type Site,
-  SiteInput,
   type SiteInspector,
   SiteOptions,
   type SiteRegistry,
   type SiteRow,
 } from '../../contract/sites.js'
-import { createTally } from '../../fair-share/fair-share.js'
 import { Refusal } from '../../refusal.js'
 import { createListing } from '../table/listing.js'
 import { createVersion } from '../table/version.js'
@@ -47,13 +44,29 @@ interface Entry {
 export function createSiteRegistry(options: SiteRegistryOptions = {}): Inspected<SiteRegistry, SiteInspector> {
   const { now, bus, maxSites, maxSitesPerUser } = readOptions(SiteRegistryOptions, options)
   const sites = new Map<string, Entry>()
+  const version = createVersion()
   const listing = createListing<Entry>({ owner: ({ site }) => site.owner })
-  const sitesOf = createTally()
 
-  function requireRoom(owner: string): void {
-    if (sitesOf.of(owner) >= maxSitesPerUser)
-      throw new Refusal('capacity_exceeded', `maximum of ${maxSitesPerUser} sites per owner reached`)
-    if (sites.size >= maxSites) throw new Refusal('capacity_exceeded', `maximum of ${maxSites} sites reached`)
+  const records: Records<Site> = {
+    async change(id, step) {
+      const entry = sites.get(id)
+      const { record, answer } = step(entry?.site, toTimestamp(now()))
+      if (record === undefined) return answer
+      if (record && !entry) {
+        if (listing.sizeOf('owner', record.owner) >= maxSitesPerUser)
+          throw new Refusal('capacity_exceeded', `maximum of ${maxSitesPerUser} sites per owner reached`)
+        if (sites.size >= maxSites) throw new Refusal('capacity_exceeded', `maximum of ${maxSites} sites reached`)
+        const made: Entry = { sequence: listing.arrive(), site: deepFreeze(record) }
+        sites.set(id, made)
+        listing.add(made)
+      } else if (record && entry) entry.site = deepFreeze(record)
+      else if (entry) {
+        listing.remove(entry)
+        sites.delete(id)
+      }
+      version.raise()
+      return answer
+    },
   }
 
   /** Returns the row of a site. The number of its sessions is added elsewhere. */
@@ -61,8 +74,6 @@ export function createSiteRegistry(options: SiteRegistryOptions = {}): Inspected
     const last = bus?.lastEvent(siteStream(site.owner, site.site_id))
     return { ...site, sessions: null, ...lastEventFields(last ?? null) }
   }
-
-  const version = createVersion()
 
   const inspector: SiteInspector = {
     version() {
@@ -82,35 +93,6 @@ export function createSiteRegistry(options: SiteRegistryOptions = {}): Inspected
     async get(siteId) {
       return sites.get(siteId)?.site ?? null
     },
-    async put(given) {
-      refuseGenericActionNames(given)
-      const input = parseInput(SiteInput, given)
-      const entry = sites.get(input.site_id)
-      const old = entry?.site
-      if (old && old.owner !== input.owner) throw new Refusal('owner_mismatch')
-      if (!old) requireRoom(input.owner)
-      const at = toTimestamp(now())
-      const site = { ...input, created_at: old?.created_at ?? at, updated_at: at }
-      toJson(site, RECORD_BYTES)
-      deepFreeze(site)
-      version.raise()
-      if (entry) entry.site = site
-      else {
-        const made: Entry = { sequence: listing.arrive(), site }
-        sites.set(site.site_id, made)
-        listing.add(made)
-        sitesOf.add(site.owner, 1)
-      }
-      return { created: old === undefined, site }
-    },
-    async delete(siteId, options = {}) {
-      const { owner } = parseInput(DeleteSiteInput, options)
-      const entry = sites.get(siteId)
-      if (entry === undefined || (owner !== undefined && entry.site.owner !== owner)) return false
-      version.raise()
-      sitesOf.add(entry.site.owner, -1)
-      listing.remove(entry)
-      return sites.delete(siteId)
-    },
+    ...siteRules(records),
   }
 }

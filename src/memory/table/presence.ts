@@ -5,9 +5,11 @@
 
 import { createClock } from '../../async/timer.js'
 import type { PresenceOptions } from '../../contract/contexts.js'
+import { toTimestamp } from '../../contract/ids.js'
 import type { UserIds, UserPart, UserParts } from '../../contract/observation.js'
 import type { Read } from '../../contract/options.js'
 import type { Examined, IdPageQuery, InspectionContext, Page, PageQuery } from '../../contract/page.js'
+import type { Owner, Step } from '../../contract/presence-rules.js'
 import { Refusal } from '../../refusal.js'
 import { ExpiryQueue } from './expiry-queue.js'
 import { createTable, type Entry, type TableOptions } from './table.js'
@@ -73,46 +75,30 @@ export function createPresenceTable<R extends Presence, C extends object>(option
     return read && entry
   }
 
-  function put(entry: Entry<R>, record: R): R {
+  function put(entry: Entry<R>, record: R): void {
     queueOf(entry).remove(entry)
-    table.replace(entry, Object.freeze(record))
+    table.replace(entry, record)
     queueOf(entry).push(entry, steady())
-    return entry.record
   }
 
   return {
     get,
 
-    /**
-     * Inserts or updates a record. `toRecord` gets the existing record, if any.
-     *
-     * @throws Refusal `identity_conflict`, `capacity_exceeded`.
-     */
-    report(id: string, owner: Omit<Presence, 'status'>, toRecord: (known: R | undefined) => R): R {
+    async change<A>(id: string, step: Step<R, A>, owner?: Owner): Promise<A> {
       const known = get(id)
-      if (!known) {
-        if (table.sizeOf('user_id', owner.user_id) >= maxEntriesPerUser)
+      const { record, renews, answer } = step(known?.record, toTimestamp(options.now()))
+      if (!record) return answer
+      Object.freeze(record)
+      if (known && renews) put(known, record)
+      else if (known) table.replace(known, record)
+      else {
+        if (table.sizeOf('user_id', (owner as Owner).user_id) >= maxEntriesPerUser)
           throw new Refusal('capacity_exceeded', `maximum of ${maxEntriesPerUser} entries per user reached`)
         if (table.size >= maxEntries) throw new Refusal('capacity_exceeded', `maximum of ${maxEntries} entries reached`)
-        const entry = table.add(id, Object.freeze(toRecord(undefined)), undefined)
-        live.push(entry, steady())
-        return entry.record
+        live.push(table.add(id, record, undefined), steady())
       }
-      if (known.record.user_id !== owner.user_id || known.record.client_id !== owner.client_id)
-        throw new Refusal('identity_conflict', 'the id belongs to another client')
-      return put(known, toRecord(known.record))
+      return answer
     },
-
-    /**
-     * Replaces the record with one of the same status, without renewing it: the entry keeps its position in the queue.
-     */
-    amend(entry: Entry<R>, record: R): R {
-      table.replace(entry, Object.freeze(record))
-      return entry.record
-    },
-
-    /** Replaces the record with a closed one, which is retained for `ttlMs`. */
-    close: put,
 
     /** Returns the version of the table, or `null` if more entries are due than one call should process. */
     version: () => (sweep(steady()) ? table.version() : null),

@@ -1,13 +1,9 @@
 /** The browser-window registry of a deployment in a shared store, for hosts. */
-import {
-  type BrowserWindowRegistry,
-  type BrowserWindowRegistryInspector,
-  ReportBrowserWindowInput,
-} from '../../contract/browser-windows.js'
+import type { BrowserWindowRegistry, BrowserWindowRegistryInspector } from '../../contract/browser-windows.js'
 import { PresenceOptions } from '../../contract/contexts.js'
 import type { Inspected } from '../../contract/families.js'
-import { parseInput } from '../../contract/options.js'
-import { createPresence, toRecord } from '../presence/facility.js'
+import { browserWindowRules } from '../../contract/presence-rules.js'
+import { presenceRecords } from '../presence/records.js'
 import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
 import { createBrowserWindowInspector, WINDOWS } from './inspector.js'
 
@@ -26,19 +22,10 @@ export function createRedisBrowserWindowRegistry(
   return browserWindowRegistryOn(createStore(options, inStore(PresenceOptions)), options)
 }
 
-export function browserWindowRegistryOn(
+export const browserWindowRegistryOn = (
   store: Store,
   options: PresenceOptions,
-): Inspected<BrowserWindowRegistry, BrowserWindowRegistryInspector> {
-  const presence = createPresence(store, WINDOWS.name, '', options)
-  return {
-    inspector: createBrowserWindowInspector(store),
-    async report(given) {
-      const input = parseInput(ReportBrowserWindowInput, given)
-      const { tab_count, capacity, worker_count, idle_count, busy_count, ...fields } = input
-      const counts = { tab_count, capacity, worker_count, idle_count, busy_count }
-      return toRecord(store, WINDOWS, await presence.report(input.window_id, fields, counts))
-    },
-    close: (windowId) => presence.close(windowId, { focused: false }),
-  }
-}
+): Inspected<BrowserWindowRegistry, BrowserWindowRegistryInspector> => ({
+  inspector: createBrowserWindowInspector(store),
+  ...browserWindowRules(presenceRecords(store, WINDOWS, options)),
+})

@@ -1,79 +1,37 @@
 /** Reads the context registry of a shared store. */
 
-import * as z from 'zod'
 import {
   CONTEXT_FAMILY,
   Context,
-  type ContextCounts,
   type ContextRegistryInspector,
   countWorker,
-  foldContext,
   noWorkersIn,
   type WindowCounts,
   type WindowKey,
 } from '../../contract/contexts.js'
-import { countBy } from '../../contract/observation.js'
 import { type Indexed, type InspectionContext, scanLimit } from '../../contract/page.js'
+import { presenceInspector, presenceTable } from '../presence/table.js'
 import { shardOf } from '../store/keys.js'
 import type { Store } from '../store/store.js'
-import { countAll, readPage } from '../table/pages.js'
-import { getRecord, Millis, type TableReader, timestampOf } from '../table/rows.js'
-import { readShards, shareOut, versioned } from '../table/shards.js'
-import { gather, listUserIds, observeUsers } from '../table/users.js'
+import { readShards, shareOut } from '../table/shards.js'
+import { gather } from '../table/users.js'
 
-// Format of a stored context.
-
-const StoredContext = Context.omit({ status: true, task_assigned_at: true, created_at: true, updated_at: true }).extend(
-  {
-    status: z.enum(['active', 'idle', 'closed']),
-    task_assigned_at: Millis.nullable(),
-    created_at: Millis,
-    updated_at: Millis,
-    ttl_ms: Millis,
-  },
+export const CONTEXTS = presenceTable(
+  'contexts',
+  'context_id',
+  Context,
+  ['task_id', 'window_id', 'user_id'],
+  CONTEXT_FAMILY,
 )
 
-export const CONTEXTS: TableReader<Context, z.infer<typeof StoredContext>> = {
-  name: 'contexts',
-  idOf: ({ context_id }) => context_id,
-  schema: StoredContext,
-  indexes: ['task_id', 'window_id', 'user_id'],
-  // Field by field, because spreading the fifty rows of a page costs more than parsing them.
-  read(row, now) {
-    const silence = now - row.updated_at
-    if (silence >= (row.status === 'closed' ? 1 : 2) * row.ttl_ms) return undefined
-    return {
-      context_id: row.context_id,
-      user_id: row.user_id,
-      client_id: row.client_id,
-      instance_id: row.instance_id,
-      client_type: row.client_type,
-      status: row.status !== 'closed' && silence >= row.ttl_ms ? 'stale' : row.status,
-      ownership: row.ownership,
-      window_id: row.window_id,
-      task_id: row.task_id,
-      task_assigned_at: row.task_assigned_at === null ? null : timestampOf(row.task_assigned_at),
-      created_at: timestampOf(row.created_at),
-      updated_at: timestampOf(row.updated_at),
-    }
-  },
-}
-
 export function createContextInspector(store: Store): ContextRegistryInspector {
+  const { list, get, count, ...rest } = presenceInspector(store, CONTEXTS)
   return {
-    ...versioned(store, [CONTEXTS.name]),
-    listContexts: (filter, page, ctx) => readPage(store, CONTEXTS, filter, page, ctx),
-    getContext: async (id, ctx) => (await getRecord(store, CONTEXTS, id, ctx))?.record ?? null,
-    async countContexts(filter, ctx): Promise<ContextCounts> {
-      const { records, indexed } = await countAll(store, CONTEXTS, filter, ctx)
-      return {
-        ...indexed,
-        ...countBy(CONTEXT_FAMILY.counted, records),
-      }
-    },
+    ...rest,
+    listContexts: list,
+    getContext: get,
+    countContexts: count,
     countByWindow: (windowIds, ctx, windows) => countByWindow(store, windowIds, ctx, windows),
-    listUserIds: (page, ctx) => listUserIds(store, CONTEXTS.name, page, ctx),
-    observeUsers: (userIds, ctx) => observeUsers(store, CONTEXTS, userIds, ctx, foldContext),
   }
 }
 

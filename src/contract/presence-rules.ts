@@ -1,0 +1,96 @@
+/** What reports, closes and tasks do to contexts and windows: written once, run atomically by each store. */
+
+import { Refusal } from '../refusal.js'
+import {
+  type BrowserWindow,
+  type BrowserWindowRegistry,
+  ReportBrowserWindowInput,
+  reportedAttributes,
+} from './browser-windows.js'
+import { type Context, type ContextRegistry, ReportContextInput } from './contexts.js'
+import { Id } from './ids.js'
+import { parseInput } from './options.js'
+
+/** The result of a step: the record to store if it changes (`null` deletes it), and what the caller receives. */
+export interface Change<R, A> {
+  readonly record?: R | null
+  /** Whether the record is alive for another interval. */
+  readonly renews?: boolean
+  readonly answer: A
+}
+
+/** One step of a record, as of now. It is pure: a store may run it again. */
+export type Step<R, A> = (known: R | undefined, at: string) => Change<R, A>
+
+export interface Owner {
+  readonly user_id: string
+  readonly client_id: string
+}
+
+/** The records of one family in some store. */
+export interface Records<R> {
+  /**
+   * Runs `step` on the record of `id` and stores its result, as one atomic step.
+   *
+   * @param owner The owner of a record that may be new.
+   * @throws Refusal `capacity_exceeded`, and what `step` throws.
+   */
+  change<A>(id: string, step: Step<R, A>, owner?: Pick<Owner, 'user_id'>): Promise<A>
+}
+
+const renew = <R>(record: R): Change<R, R> => ({ record, renews: true, answer: record })
+const amend = <R>(record: R): Change<R, R> => ({ record, answer: record })
+
+function requireOwner(known: Owner | undefined, { user_id, client_id }: Owner): void {
+  if (known && (known.user_id !== user_id || known.client_id !== client_id))
+    throw new Refusal('identity_conflict', 'the id belongs to another client')
+}
+
+export const contextRules = (records: Records<Context>): ContextRegistry => ({
+  async report(given) {
+    const input = parseInput(ReportContextInput, given)
+    const step: Step<Context, Context> = (known, at) => {
+      requireOwner(known, input)
+      const { ownership = input.ownership, task_id = null, task_assigned_at = null, created_at = at } = known ?? {}
+      return renew({ ...input, ownership, task_id, task_assigned_at, created_at, updated_at: at })
+    }
+    return records.change(input.context_id, step, input)
+  },
+  close: (contextId) =>
+    records.change(contextId, (known, at) => {
+      if (!known || known.status === 'closed') return { answer: false }
+      const ended = { status: 'closed' as const, task_id: null, task_assigned_at: null, updated_at: at }
+      return { record: { ...known, ...ended }, renews: true, answer: true }
+    }),
+  async assignTask(contextId, taskId) {
+    const task_id = parseInput(Id, taskId)
+    return records.change(contextId, (known, at): Change<Context, Context | null> => {
+      if (!known || known.status === 'closed' || known.ownership !== 'worker') return { answer: null }
+      if (known.task_id !== null) return { answer: known.task_id === task_id ? known : null }
+      return amend({ ...known, task_id, task_assigned_at: at })
+    })
+  },
+  releaseTask: (contextId) =>
+    records.change(contextId, (known): Change<Context, Context | null> => {
+      if (!known || known.status === 'closed' || known.task_id === null) return { answer: null }
+      return amend({ ...known, task_id: null, task_assigned_at: null })
+    }),
+})
+
+export const browserWindowRules = (records: Records<BrowserWindow>): BrowserWindowRegistry => ({
+  async report(given) {
+    const input = parseInput(ReportBrowserWindowInput, given)
+    const step: Step<BrowserWindow, BrowserWindow> = (known, at) => {
+      requireOwner(known, input)
+      const { ownership = input.ownership } = known ?? {}
+      const attributes = reportedAttributes(input, known)
+      return renew({ ...input, ...attributes, ownership, status: 'open', counts_source: 'snapshot', updated_at: at })
+    }
+    return records.change(input.window_id, step, input)
+  },
+  close: (windowId) =>
+    records.change(windowId, (known, at) => {
+      if (!known || known.status === 'closed') return { answer: false }
+      return { record: { ...known, status: 'closed', focused: false, updated_at: at }, renews: true, answer: true }
+    }),
+})

@@ -1,0 +1,107 @@
+/** The records of a table whose rows expire unless they are reported: read, changed by the family's rules, and written back. */
+import { PresenceOptions } from '../../contract/contexts.js'
+import { readParts } from '../../contract/options.js'
+import type { Owner, Records, Step } from '../../contract/presence-rules.js'
+import { Refusal } from '../../refusal.js'
+import { shardOf } from '../store/keys.js'
+import { ignoreReply, parseFlag } from '../store/reply.js'
+import { defineScript, runInShards, runScript } from '../store/script.js'
+import type { Store } from '../store/store.js'
+import { createRecords } from '../table/records.js'
+import { scripts } from './presence.lua'
+import type { Presence, PresenceTable, Stored } from './table.js'
+
+/** Claims an id in its own shard, where a deployment has several. */
+const CLAIM_ID = defineScript(
+  'presence.claim',
+  { args: ['t', 'id', 'user', 'client', 'ttl', 'attempt'], answer: ignoreReply },
+  scripts.claim,
+)
+
+/** Releases the claim of a report that was refused, unless another report has claimed it since. */
+const UNCLAIM_ID = defineScript(
+  'presence.unclaim',
+  { args: ['t', 'id', 'attempt'], answer: ignoreReply },
+  scripts.unclaim,
+)
+
+/** Shortens the claim of a closed entry, unless another report has claimed it since. */
+export const SHORTEN_CLAIM = defineScript(
+  'presence.shorten',
+  { args: ['t', 'id', 'attempt', 'until_ms'], answer: ignoreReply },
+  scripts.shorten,
+)
+
+/** Deletes expired rows, for the loop of a node. Returns whether there is more. */
+export const SWEEP_TABLES = defineScript(
+  'presence.sweep',
+  { args: [], rest: 'tables', answer: parseFlag, freesMemory: true },
+  scripts.sweep,
+)
+
+export function presenceRecords<R extends Presence>(
+  store: Store,
+  table: PresenceTable<R>,
+  options: PresenceOptions,
+): Records<R> {
+  const { ttlMs, maxEntries, maxEntriesPerUser } = readParts(PresenceOptions, options)
+  const t = table.name
+  const by = crypto.randomUUID().slice(0, 8)
+  let calls = 0
+
+  const { read, rowOf, change } = createRecords<R, Stored<R>>(store, {
+    table,
+    maxEntries,
+    maxEntriesPerUser,
+    encode({ record, renews }, row, now, sent) {
+      const updated_ms = renews || !row ? now : row.updated_ms
+      const ttl_ms = renews || !row ? ttlMs : row.ttl_ms
+      const index = ['user_id', ...table.indexes.filter((name) => name !== 'user_id')].flatMap((name) => {
+        const value = record[name as keyof R]
+        return typeof value === 'string' ? [[name, value] as const] : []
+      })
+      const leaves = updated_ms + (record.status === 'closed' ? 1 : 2) * ttl_ms
+      return { row: { ...record, updated_ms, ttl_ms, sent }, index, leaves }
+    },
+  })
+
+  /** Reports may create a record: their user says in which shard. */
+  async function report<A>(id: string, step: Step<R, A>, { user_id, client_id }: Owner): Promise<A> {
+    const shards = await store.claimShards()
+    const shard = shardOf(user_id, shards)
+    const sent = `${by} ${++calls}`
+    const claim = { t, id, attempt: sent }
+    // In a single shard the row itself is the claim.
+    if (shards > 1)
+      await runScript(store, CLAIM_ID, shardOf(id, shards), { ...claim, user: user_id, client: client_id, ttl: ttlMs })
+    return change(shard, id, step, sent).catch(async (error) => {
+      // Otherwise a refused caller could still take ids.
+      if (shards > 1 && error instanceof Refusal && error.code === 'capacity_exceeded')
+        await runScript(store, UNCLAIM_ID, shardOf(id, shards), claim).catch((lost) => store.onError(lost))
+      throw error
+    })
+  }
+
+  return {
+    async change(id, step, owner) {
+      if (owner) return report(id, step, owner as Owner)
+      const shards = await store.claimShards()
+      const now = await store.time()
+      const isAlive = (row: Stored<R> | undefined) => row !== undefined && table.read(row, now) !== undefined
+      const found = await runInShards(
+        (shard) => read(shard, id),
+        shards,
+        (text) => isAlive(rowOf(id, text)),
+      )
+      const { shard = 0, answer: text = '' } = found ?? {}
+      const sent = rowOf(id, text)?.sent ?? ''
+      const answer = await change(shard, id, step, sent, text)
+      if (shards > 1 && answer === true) {
+        // Closed: its id can be reused once the row has left, even if this fails.
+        const given = { t, id, attempt: sent, until_ms: (await store.time()) + ttlMs }
+        await runScript(store, SHORTEN_CLAIM, shardOf(id, shards), given).catch((lost) => store.onError(lost))
+      }
+      return answer
+    },
+  }
+}
