@@ -1,5 +1,5 @@
 /** What the hooks of a host receive for a request, and that they change no response. */
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { InspectionContext } from '../../src/contract/page.js'
 import type { AccessRecord } from '../../src/diagnostics/hooks.js'
 import { Refusal } from '../../src/refusal.js'
