@@ -1,12 +1,11 @@
 /**
  * What the operators' questions cost over 100 k and 1 M records in memory, each route as a whole request, compared with
- * the same over 1 k records, and what a watch costs (`bench/watch.mjs`). Build first; run with `node --expose-gc
+ * the same over 1 k records. Build first; run with `node --expose-gc
  * --max-old-space-size=8000 bench/questions.mjs [--redis] [sizes…]`. With `--redis` the records are in a Redis that the
  * bench starts, and the CPU of the observer and of the store are reported separately.
  */
 import { bestOf, createHost, request } from './records.mjs'
 import { check, report } from './report.mjs'
-import { measureWatches } from './watch.mjs'
 
 const IN_REDIS = process.argv[2] === '--redis'
 const GIVEN = process.argv.slice(IN_REDIS ? 3 : 2).map(Number)
@@ -57,7 +56,6 @@ const GOAL = 1.5
 const [least = 0, ...greater] = SIZES
 const small = await createHost(least, { isInRedis: IN_REDIS })
 await checkCounts(small, least)
-if (!IN_REDIS) await measureWatches(small.router, small.facilities)
 for (const size of greater) {
   const large = await createHost(size, { isInRedis: IN_REDIS })
   await checkCounts(large, size)

@@ -6,10 +6,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { createClient } from 'redis'
-import { createDiagnosticsRouter } from 'relayscope'
+import { createDiagnosticsRouter, noopAuth } from 'relayscope'
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
 import { createRedisFacilities, redisComposition } from 'relayscope/redis'
-import { namedAuth } from './watch.mjs'
 
 /**
  * Pending calls of a store: their caller checks for each reply once a second, so more of them would measure that node's
@@ -101,7 +100,7 @@ export async function createHost(size, { isInRedis }) {
   for (let i = 0; i < size; i += together)
     await Promise.all(Array.from({ length: Math.min(together, size - i) }, (_, n) => add(i + n)))
   const composition = at ? redisComposition({ ...at, commandTimeoutMs: 60_000 }) : memoryComposition(facilities)
-  const router = createDiagnosticsRouter({ ...composition, auth: namedAuth, onError: null, deadlineMs: 60_000 })
+  const router = createDiagnosticsRouter({ ...composition, auth: noopAuth(), onError: null, deadlineMs: 60_000 })
   async function close() {
     await facilities.close()
     await redis?.close()

@@ -3,12 +3,11 @@
  * and records. A field that has a comment in its declaration keeps it; otherwise it gets the `.describe()` of its schema,
  * or else the comment of the field that it was copied from.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
 import ts from 'typescript'
-import { publicNames } from './declarations.mjs'
 import { esbuildLua } from './lua.mjs'
 
 const SCHEMA = /\bZodObject</
@@ -73,57 +72,47 @@ function commentOf(member) {
   return parts.join(' ').trim() || undefined
 }
 
-/**
- * Returns `declarations`, texts by file, with a comment for each field of a public schema. `all` has the declarations of
- * internal modules too, for the comments of fields that several schemas share. `entries` are the public files.
- */
-export async function withHoverTexts(root, declarations, all, entries) {
-  const sources = new Map([...all].filter(([, text]) => SCHEMA.test(text)))
-  const loaded = await loadSources(root, [...sources.keys()].map(sourceOf))
-  const names = publicNames(declarations, entries)
-
-  /** Calls `visit` with each field of the schemas that `text`, the declarations in `file`, declares. */
-  function eachField(file, text, visit) {
-    const visitLiteral = (literal, schema, isPublic) => {
-      const { shape } = unwrap(schema)
-      for (const member of literal.members) {
-        if (!ts.isPropertySignature(member)) continue
-        const field = shape?.[member.name.text]
-        visit(member, field, isPublic)
-        for (const inner of literalsIn(member.type)) visitLiteral(inner, field, isPublic)
-      }
-    }
-    for (const statement of ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true).statements) {
-      if (!ts.isVariableStatement(statement)) continue
-      for (const { name, type } of statement.declarationList.declarations) {
-        const schema = loaded.get(sourceOf(file))[name.text]
-        if (!schema?._zod) continue
-        for (const literal of literalsIn(type)) visitLiteral(literal, schema, names.has(name.text))
-      }
+/** Calls `visit` with each field of the schemas that `text`, the declarations in `file`, declares. */
+function eachField(file, text, loaded, visit) {
+  const visitLiteral = (literal, schema) => {
+    const { shape } = unwrap(schema)
+    for (const member of literal.members) {
+      if (!ts.isPropertySignature(member)) continue
+      const field = shape?.[member.name.text]
+      visit(member, field)
+      for (const inner of literalsIn(member.type)) visitLiteral(inner, field)
     }
   }
+  for (const statement of ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true).statements) {
+    if (!ts.isVariableStatement(statement)) continue
+    for (const { name, type } of statement.declarationList.declarations) {
+      const schema = loaded.get(sourceOf(file))[name.text]
+      if (!schema?._zod) continue
+      for (const literal of literalsIn(type)) visitLiteral(literal, schema)
+    }
+  }
+}
 
+/** Returns `declarations`, texts by file, with a comment for each field of a schema. `root` has their sources in `src`. */
+export async function withHoverTexts(root, declarations) {
+  const sources = new Map([...declarations].filter(([, text]) => SCHEMA.test(text)))
+  const loaded = await loadSources(root, [...sources.keys()].map(sourceOf))
   const comments = new Map()
   for (const [file, text] of sources)
-    eachField(file, text, (member, field) => {
+    eachField(file, text, loaded, (member, field) => {
       const comment = commentOf(member)
       if (field && comment) comments.set(field, new Set(comments.get(field)).add(comment))
     })
 
-  /** The comment of a field that another schema declares and has no description. */
-  function sharedComment(file, name, field) {
-    const [comment, other] = comments.get(field) ?? []
-    if (other) throw new Error(`${file}: ${name} needs a comment or a description: other schemas differ in theirs`)
-    return comment
-  }
+  /** The comment of a field that another schema declares; `undefined` where other schemas differ in theirs. */
+  const sharedComment = (field) => (comments.get(field)?.size === 1 ? [...comments.get(field)][0] : undefined)
 
   const described = new Map(declarations)
-  for (const [file, text] of declarations) {
-    if (!sources.has(file)) continue
+  for (const [file, text] of sources) {
     const insertions = []
-    eachField(file, text, (member, field, isPublic) => {
-      if (!isPublic || commentOf(member)) return
-      const comment = unwrap(field).description ?? sharedComment(file, member.name.text, field)
+    eachField(file, text, loaded, (member, field) => {
+      if (commentOf(member)) return
+      const comment = unwrap(field).description ?? sharedComment(field)
       if (comment) insertions.push([member.getStart(), `/** ${comment.replaceAll('*/', '* /')} */\n`])
     })
     let result = text
@@ -132,4 +121,11 @@ export async function withHoverTexts(root, declarations, all, entries) {
     described.set(file, result)
   }
   return described
+}
+
+/** Puts the comments into the declarations below `dist`. */
+export async function addHoverTexts(root, dist) {
+  const files = readdirSync(dist, { recursive: true }).filter((name) => name.endsWith('.d.ts'))
+  const declarations = new Map(files.map((file) => [file, readFileSync(join(dist, file), 'utf8')]))
+  for (const [file, text] of await withHoverTexts(root, declarations)) writeFileSync(join(dist, file), text)
 }

@@ -156,6 +156,7 @@ function opened(server: Server, port: number, host: string): Promise<void> {
 /**
  * Serves `listener`, one request of a connection after the other.
  *
+ * @internal
  * @throws Error naming the port that is in use; TypeError and RangeError for unusable options.
  */
 export async function listen(

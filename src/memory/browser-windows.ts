@@ -12,7 +12,7 @@ import type { Inspected } from '../contract/families.js'
 import { UNKNOWN } from '../contract/observation.js'
 import { type Clocked, readOptions, withClock } from '../contract/options.js'
 import { scanLimit } from '../contract/page.js'
-import { browserWindowRules } from '../contract/presence-rules.js'
+import { browserWindowRules } from '../rules/presence.js'
 import { countedBy } from './table/field-index.js'
 import { createPresenceTable } from './table/presence.js'
 

@@ -14,7 +14,7 @@ import type { Inspected } from '../contract/families.js'
 import type { UserPart } from '../contract/observation.js'
 import { type Clocked, readOptions, withClock } from '../contract/options.js'
 import { scanLimit, withMetadata } from '../contract/page.js'
-import { contextRules } from '../contract/presence-rules.js'
+import { contextRules } from '../rules/presence.js'
 import { countedBy } from './table/field-index.js'
 import { createPresenceTable } from './table/presence.js'
 

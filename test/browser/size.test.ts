@@ -7,24 +7,7 @@ import { describe, expect, it } from 'vitest'
 const ENTRY = fileURLToPath(new URL('../../src/browser/index.ts', import.meta.url))
 const KIB = 1024
 
-async function sizeOf(name: string): Promise<number> {
-  const built = await build({
-    stdin: { contents: `export { ${name} } from ${JSON.stringify(ENTRY)}`, resolveDir: '.' },
-    bundle: true,
-    minify: true,
-    format: 'esm',
-    platform: 'browser',
-    target: 'es2023',
-    write: false,
-  })
-  return gzipSync(built.outputFiles[0]?.contents as Uint8Array).byteLength
-}
-
 describe('the browser bundle', () => {
-  it('of the watch alone is at most 2.25 KiB', async () => {
-    expect(await sizeOf('watch')).toBeLessThanOrEqual(2.25 * KIB)
-  })
-
   it('is at most 6 KiB minified and gzipped, including shared code', async () => {
     const built = await build({
       stdin: { contents: `export { createCooperativeSiteClient } from ${JSON.stringify(ENTRY)}`, resolveDir: '.' },

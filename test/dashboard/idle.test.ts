@@ -350,7 +350,6 @@ function failWithin(host: ViewedHost): void {
   let asked = 0
   host.break(async (path) => {
     if (path === '/' || path === '/capabilities') return undefined
-    if (path.startsWith('/watch')) return new Promise<never>(() => {})
     if (path !== '/sources') return Response.json({ status: 503, code: 'inspector_timeout' }, { status: 503 })
     // Every other answer comes too late to be believed.
     await new Promise((resolve) => setTimeout(resolve, asked++ % 2 ? 6_000 : 0))

@@ -33,18 +33,16 @@ async function isDimmed(page: Page): Promise<void> {
   await page.locator('main').getByText('may have changed since').first().waitFor()
 }
 
-/** Lists come by themselves, and are not asked for. */
-const isWatching = (page: Page) =>
-  expect.poll(async () => /polled|loading|no answer|paused/.test(await fresh(page).innerText())).toBe(false)
+const isLive = (page: Page) => expect.poll(() => fresh(page).innerText()).toContain('live')
 
 /** It answers again, and all of it is as good as new. */
 async function isFresh(page: Page): Promise<void> {
-  await expect.poll(() => fresh(page).innerText()).toMatch(/live|polled every/)
+  await expect.poll(() => fresh(page).innerText()).toMatch(/live/)
   await expect.poll(() => page.locator('main.late, main .old').count()).toBe(0)
 }
 
 inChromium('the dashboard, live', (open) => {
-  it('shows what is new in a list that is watched, in every tab, without a reload', async () => {
+  it('shows what is new in a list, in every tab, without a reload', async () => {
     const world = createWorld()
     const host = await startViewedOnce(world)
     const address = `${host.page}#/connections?user_id=zoe`
@@ -54,53 +52,12 @@ inChromium('the dashboard, live', (open) => {
     await other.goto(address)
     for (const tab of [page, other]) {
       await tab.getByText(NONE).waitFor()
-      await isWatching(tab)
+      await isLive(tab)
     }
     world.connections.push(connection({ connection_id: 'conn-new', user_id: 'zoe' }))
     for (const tab of [page, other]) await tab.getByRole('link', { name: 'conn-new' }).waitFor()
     world.connections.pop()
     for (const tab of [page, other]) await tab.getByText(NONE).waitFor()
-  })
-
-  it('asks where the router has no watch, and shows what is new as well', async () => {
-    const world = createWorld()
-    const host = await startViewedOnce(world)
-    host.break((path) => (path.startsWith('/watch') ? problem(501, 'operation_absent')() : undefined))
-    const page = await open(`${host.page}#/connections?user_id=zoe`, { key: KEY, refusals: true })
-    await page.getByText(NONE).waitFor()
-    await fresh(page).getByText('polled every 2 s').waitFor()
-    world.connections.push(connection({ connection_id: 'conn-new', user_id: 'zoe' }))
-    await page.getByRole('link', { name: 'conn-new' }).waitFor()
-    // The refusal was final: it did not retry.
-    expect(host.asked.filter((path) => path.startsWith('/watch')).length).toBe(1)
-  })
-
-  it('believes the router where it says something else than the watch did', async () => {
-    const host = await startViewedOnce(createWorld())
-    const ghost = connection({ connection_id: 'conn-ghost' })
-    const frame = { view: '/connections', version: 1, observed_at: ghost.last_seen_at, row_id: ['connection_id'] }
-    let begin = () => {}
-    const begun = new Promise<void>((resolve) => {
-      begin = resolve
-    })
-    // A watch that says one thing, late, and then no more.
-    const body = new ReadableStream({
-      async start(stream) {
-        await begun
-        const page = { items: [ghost], has_more: false, next_cursor: null }
-        stream.enqueue(new TextEncoder().encode(`event: snapshot\ndata: ${JSON.stringify({ ...frame, page })}\n\n`))
-      },
-    })
-    host.break((path) =>
-      path.startsWith('/watch') ? new Response(body, { headers: { 'content-type': 'text/event-stream' } }) : undefined,
-    )
-    const page = await open(`${host.page}#/connections`, { key: KEY, clock: true })
-    await page.getByRole('link', { name: 'conn-1' }).waitFor()
-    begin()
-    await page.getByRole('link', { name: 'conn-ghost' }).waitFor()
-    await page.clock.fastForward(5_000)
-    await page.getByRole('link', { name: 'conn-1' }).waitFor()
-    await page.getByRole('link', { name: 'conn-ghost' }).waitFor({ state: 'detached' })
   })
 
   it('follows an address that changes while the page begins', async () => {
@@ -111,7 +68,7 @@ inChromium('the dashboard, live', (open) => {
     await page.getByRole('heading', { name: 'Sites', exact: true }).waitFor()
   })
 
-  it('names what is not part of the deployment, and watches the rest', async () => {
+  it('names what is not part of the deployment, and shows the rest', async () => {
     const { delivery: _, sites: __, ...world } = createWorld()
     const host = await startViewedOnce(world)
     const page = await open(`${host.page}#/delivery/commands`, { key: KEY, refusals: true })
@@ -120,8 +77,8 @@ inChromium('the dashboard, live', (open) => {
     await page.goto(`${host.page}#/users/alice/summary`)
     await page.locator('main .absent', { hasText: /Not part of this deployment: Commands \(delivery/ }).waitFor()
     await page.getByRole('link', { name: 'conn-1' }).waitFor()
-    // Views whose families are there come by themselves all the same.
-    await isWatching(page)
+    // Views of other families are polled all the same.
+    await isLive(page)
     await page.goto(`${host.page}#/`)
     await page.getByText('all sources answer').waitFor()
     expect(await page.locator('.absent').count()).toBeGreaterThan(0)
@@ -137,7 +94,7 @@ inChromium('the dashboard, live', (open) => {
     const host = await startViewedOnce(world, { inspectors: { ...whole, ...(registry && { registry }) } })
     const page = await open(`${host.page}#/connections`, WATCHED)
     await page.getByRole('link', { name: 'conn-1' }).waitFor()
-    await isWatching(page)
+    await isLive(page)
 
     isLost = true
     const trouble = page.locator('main .trouble', { hasText: 'source not reachable' })
@@ -204,10 +161,7 @@ inChromium('the dashboard, live', (open) => {
       not_looked_for: [],
     })
     const host = await startViewedOnce(createWorld())
-    host.break((path) => {
-      if (path.startsWith('/watch')) return problem(501, 'operation_absent')()
-      return path === '/findings/summary' ? Response.json(summary) : undefined
-    })
+    host.break((path) => (path === '/findings/summary' ? Response.json(summary) : undefined))
     const tab = await open(`${host.page}#/`, { key: KEY, refusals: true })
     const fact = tab.locator('.headline a').first()
     await expect.poll(() => fact.innerText()).toBe(said)

@@ -35,7 +35,7 @@ describe('tools over the document', () => {
     await writeFile(join(folder, 'api.ts'), astToString(await openapiTS(JSON.stringify(document))))
     const client = `
       import type { components, operations, paths } from './api'
-      type Listed = Exclude<keyof paths, '/watch'>
+      type Listed = keyof paths
       type Ok<P extends Listed> = paths[P]['get']['responses'][200]['content']['application/json']
       declare function get<P extends Listed>(path: P, parameters: paths[P]['get']['parameters']): Promise<Ok<P>>
       export async function use(): Promise<(string | number | null)[]> {

@@ -92,7 +92,7 @@ describe('the capabilities', () => {
     // What is made of any source is there as soon as there is one.
     // A deduplicator has no ids.
     const searched = 'deduplicator' in world ? [] : ['search']
-    const extensions = { ...NONE.extensions, operations: [...operations, ...searched, 'sources', 'watch'] }
+    const extensions = { ...NONE.extensions, operations: [...operations, ...searched, 'sources'] }
     expect(await of({ inspectors: createFakeInspectors(world) })).toEqual({ ...NONE, ...flags, extensions })
   })
 
@@ -117,7 +117,7 @@ describe('the capabilities', () => {
     ).toEqual({
       ...NONE,
       delivery: true,
-      extensions: { ...NONE.extensions, operations: ['delivery_why', 'findings', 'search', 'sources', 'watch'] },
+      extensions: { ...NONE.extensions, operations: ['delivery_why', 'findings', 'search', 'sources'] },
     })
   })
 })

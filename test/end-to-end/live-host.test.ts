@@ -97,11 +97,7 @@ describe('the live host', () => {
       const path = question.split('?')[0] as string
       return paths.includes(path) ? path : paths.find((candidate) => patternOf(candidate).test(path))
     })
-    expect(paths.filter((path) => !asked.includes(path))).toEqual([
-      '/browser-windows/{window_id}',
-      // It has no end that could be pasted.
-      '/watch',
-    ])
+    expect(paths.filter((path) => !asked.includes(path))).toEqual(['/browser-windows/{window_id}'])
   })
 
   it('says nothing without the key', async () => {

@@ -56,7 +56,7 @@ export function questionsAbout(incident: Incident, { body }: Answer): string[] {
   const users = [...new Set([...valuesOf('user_id'), ...valuesOf('owner')])]
   const questions: string[] = []
   for (const [path, { get }] of Object.entries((body as OpenApi).paths)) {
-    if (['/openapi.json', '/watch'].includes(path)) continue
+    if (path === '/openapi.json') continue
     const parameters = (get.parameters ?? []).filter(
       ({ name }) => name !== undefined && name !== 'limit' && name !== 'cursor',
     )

@@ -230,7 +230,6 @@ describe.each([
   'unit-test',
   'failing-source',
   'authorization',
-  'watching',
   'connector',
   'diagnostics-channels',
 ])('examples/%s', (name) => {

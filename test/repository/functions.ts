@@ -6,7 +6,6 @@ const LINES_MAX = 100
 
 /** Every function over 100 lines, by file and name, with what its parts share. One that is split leaves the list. */
 export const LONG_FUNCTIONS: Record<string, string> = {
-  'browser/watch.ts watchLists': 'the lists, the connection and when it is over',
   'cooperative-site/actions/gate.ts openGate': 'the options and the calls of each viewer',
   'cooperative-site/sessions/grants.ts createSessionGrants': 'the grants in the order of their last reads',
   'cooperative-site/sessions/stream.ts openSessionStream': 'the one taker that may be waiting, and the end',

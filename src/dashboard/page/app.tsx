@@ -35,7 +35,7 @@ function freshnessOf(pulse: Pulse): readonly [tone: string, heard: string, capti
   if (lacking > 0)
     return ['late', 'answers missing or old', `${countOf(lacking)} answer${lacking === 1 ? '' : 's'} missing or old`]
   if (isLoading) return ['asking', 'loading', 'loading']
-  return ['live', 'live', 'polled every 2 s']
+  return ['live', 'live', 'live']
 }
 
 function Freshness(): JSX.Element {

@@ -7,8 +7,6 @@ import { siteStream } from '../../contract/ingest.js'
 import { deepFreeze } from '../../contract/json.js'
 import { Clocked, defineOptions, type Input, readOptions, withMethods } from '../../contract/options.js'
 import { scanLimit } from '../../contract/page.js'
-import type { Records } from '../../contract/presence-rules.js'
-import { siteRules } from '../../contract/site-rules.js'
 import {
   lastEventFields,
   type Site,
@@ -18,6 +16,8 @@ import {
   type SiteRow,
 } from '../../contract/sites.js'
 import { Refusal } from '../../refusal.js'
+import type { Records } from '../../rules/records.js'
+import { siteRules } from '../../rules/sites.js'
 import { createListing } from '../table/listing.js'
 import { createVersion } from '../table/version.js'
 

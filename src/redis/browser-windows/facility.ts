@@ -2,7 +2,7 @@
 import type { BrowserWindowRegistry, BrowserWindowRegistryInspector } from '../../contract/browser-windows.js'
 import { PresenceOptions } from '../../contract/contexts.js'
 import type { Inspected } from '../../contract/families.js'
-import { browserWindowRules } from '../../contract/presence-rules.js'
+import { browserWindowRules } from '../../rules/presence.js'
 import { presenceRecords } from '../presence/records.js'
 import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
 import { createBrowserWindowInspector, WINDOWS } from './inspector.js'

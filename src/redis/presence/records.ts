@@ -1,8 +1,8 @@
 /** The records of a table whose rows expire unless they are reported: read, changed by the family's rules, and written back. */
 import { PresenceOptions } from '../../contract/contexts.js'
 import { readParts } from '../../contract/options.js'
-import type { Owner, Records, Step } from '../../contract/presence-rules.js'
 import { Refusal } from '../../refusal.js'
+import type { Owner, Records, Step } from '../../rules/records.js'
 import { shardOf } from '../store/keys.js'
 import { ignoreReply, parseFlag } from '../store/reply.js'
 import { defineScript, runInShards, runScript } from '../store/script.js'

@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { type CountedFields, countBy, type Fold } from '../../contract/observation.js'
 import type { Filter, InspectionContext, PageQuery } from '../../contract/page.js'
-import type { Owner } from '../../contract/presence-rules.js'
+import type { Owner } from '../../rules/records.js'
 import type { Store } from '../store/store.js'
 import { countAll, readPage } from '../table/pages.js'
 import { getRecord, Millis, type TableReader } from '../table/rows.js'

@@ -1,8 +1,8 @@
 /** Changes rows by the rules of their family: reads one, lets the rule decide, and writes if nothing else has changed it. */
 import { shown } from '../../contract/checks.js'
 import { toTimestamp } from '../../contract/ids.js'
-import type { Change, Step } from '../../contract/presence-rules.js'
 import { Refusal } from '../../refusal.js'
+import type { Change, Step } from '../../rules/records.js'
 import { WrongType } from '../store/reply.js'
 import { defineScript, runScript } from '../store/script.js'
 import type { Store } from '../store/store.js'

@@ -1,10 +1,17 @@
 /** What a declaration and a deletion do to a site: written once, run atomically by each store. */
+
+import { toJson } from '../contract/json.js'
+import { RECORD_BYTES } from '../contract/limits.js'
+import { parseInput } from '../contract/options.js'
+import {
+  DeleteSiteInput,
+  refuseGenericActionNames,
+  type Site,
+  SiteInput,
+  type SiteRegistry,
+} from '../contract/sites.js'
 import { Refusal } from '../refusal.js'
-import { toJson } from './json.js'
-import { RECORD_BYTES } from './limits.js'
-import { parseInput } from './options.js'
-import type { Change, Records } from './presence-rules.js'
-import { DeleteSiteInput, refuseGenericActionNames, type Site, SiteInput, type SiteRegistry } from './sites.js'
+import type { Change, Records } from './records.js'
 
 export const siteRules = (records: Records<Site>): Pick<SiteRegistry, 'put' | 'delete'> => ({
   async put(given) {
