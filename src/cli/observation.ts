@@ -63,16 +63,28 @@ export async function connectStore(url: string, extra: readonly string[] = []): 
       info = await single.sendCommand<string>(['INFO', 'cluster'])
     })
     if (!info.includes('cluster_enabled:1')) {
-      watchLink(single)
-      return { client: single, close: () => single.destroy() }
+      const stopWatching = watchLink(single)
+      return {
+        client: single,
+        close() {
+          stopWatching()
+          single.destroy()
+        },
+      }
     }
     single.destroy()
     const { username, password } = new URL(url)
     const defaults = password ? { username: decodeURIComponent(username), password: decodeURIComponent(password) } : {}
     const cluster = createCluster({ rootNodes: [{ url }], defaults })
     await connected(cluster, () => cluster.connect())
-    watchLink(cluster)
-    return { client: cluster, close: () => cluster.destroy() }
+    const stopWatching = watchLink(cluster)
+    return {
+      client: cluster,
+      close() {
+        stopWatching()
+        cluster.destroy()
+      },
+    }
   } catch (cause) {
     if (single.isOpen) single.destroy()
     throw new StoreError(`cannot use the store at ${publicUrl(url)}: ${reasonOfStore(cause)}`, { cause })
