@@ -1,7 +1,8 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { defaultShare, shown } from '../../src/contract/checks.js'
 import { count, defineOptions, derived, duration, readOptions, share, timer } from '../../src/contract/options.js'
-import { FairShare, Holders } from '../../src/fair-share/fair-share.js'
+import { FairShare, Holders, MaxHeap, type Place } from '../../src/fair-share/fair-share.js'
 
 describe('the bounds of a factory', () => {
   it('are those that are given, and the defaults of the rest', () => {
@@ -96,5 +97,86 @@ describe('what must go', () => {
     const shares = new FairShare<string>(bounds)
     expect(shares.excess(shares.add('ann', 'a1', 10))).toBeUndefined()
     expect(shares.excess(shares.add('bob', 'b1', 25))).toBe('a1')
+  })
+})
+
+/** Weights of a few members in a random order: each step sets one weight, and 0 removes the member. */
+const weighings = fc.array(fc.record({ member: fc.nat(11), weight: fc.nat(40) }), { minLength: 1, maxLength: 200 })
+
+describe('the heap', () => {
+  it('returns a heaviest member after every change and removal, with and without the exception', () => {
+    fc.assert(
+      fc.property(weighings, (steps) => {
+        const members = Array.from({ length: 12 }, (_, id) => ({ id }))
+        const heap = new MaxHeap<{ id: number }>()
+        const weights = new Map<{ id: number }, number>()
+        const heaviest = (except?: object) =>
+          Math.max(0, ...[...weights].flatMap(([member, weight]) => (member === except ? [] : [weight])))
+        for (const { member, weight } of steps) {
+          const one = members[member] as { id: number }
+          heap.weigh(one, weight)
+          if (weight > 0) weights.set(one, weight)
+          else weights.delete(one)
+          for (const except of [undefined, ...members]) {
+            const top = heap.top(except)
+            expect(top && weights.get(top)).toBe(heaviest(except) || undefined)
+            if (except) expect(top).not.toBe(except)
+          }
+        }
+      }),
+      { numRuns: 200 },
+    )
+  })
+})
+
+interface Owned {
+  user: string
+  bytes: number
+}
+
+/** The users who hold most, by a count of all entries. */
+function largestHolders(entries: ReadonlySet<Owned>, sizeOf: (entry: Owned) => number, except?: string): string[] {
+  const sums = new Map<string, number>()
+  for (const entry of entries)
+    if (entry.user !== except) sums.set(entry.user, (sums.get(entry.user) ?? 0) + sizeOf(entry))
+  const most = Math.max(...sums.values())
+  return [...sums].filter(([, sum]) => sum === most).map(([user]) => user)
+}
+
+describe('a share with removals', () => {
+  it.each([
+    ['entries', { entries: 8 }],
+    ['bytes', { bytes: 60 }],
+  ])('evicts the oldest entry of the largest holder of %s, like a count of all entries', (name, bounds) => {
+    const sizeOf = ({ bytes }: Owned) => (name === 'entries' ? 1 : bytes)
+    const step = fc.record({ user: fc.constantFrom('a', 'b', 'c', 'd', 'e'), bytes: fc.integer({ min: 1, max: 20 }) })
+    fc.assert(
+      fc.property(fc.array(fc.record({ step, removes: fc.option(fc.nat(20)) }), { maxLength: 120 }), (steps) => {
+        const shares = new FairShare<Owned>(bounds)
+        const places = new Map<Owned, Place<Owned>>()
+        const entries = new Set<Owned>()
+        const remove = (entry: Owned) => {
+          shares.remove(places.get(entry) as Place<Owned>)
+          entries.delete(entry)
+        }
+        for (const { step, removes } of steps) {
+          const removed = removes === null ? undefined : [...entries][removes]
+          if (removed) remove(removed)
+          const entry = { ...step }
+          const place = shares.add(entry.user, entry, entry.bytes)
+          places.set(entry, place)
+          entries.add(entry)
+          for (let evicted = shares.excess(place); evicted; evicted = shares.excess(place)) {
+            const owned = [...entries].filter(({ user }) => user === entry.user)
+            const holders = largestHolders(entries, sizeOf, owned.length === 1 ? entry.user : undefined)
+            expect(holders).toContain(evicted.user)
+            expect(evicted).toBe([...entries].find(({ user }) => user === evicted?.user))
+            remove(evicted)
+          }
+          expect([shares.entries, shares.bytes]).toEqual([entries.size, [...entries].reduce((n, e) => n + e.bytes, 0)])
+        }
+      }),
+      { numRuns: 200 },
+    )
   })
 })
