@@ -6,7 +6,6 @@ import { emptyHistograms, measure, reportedTimes } from '../../contract/delivery
 import { encodePart, utf8Length } from '../../contract/ids.js'
 import { Refusal, wasNotRun } from '../../refusal.js'
 import { portOf } from '../store/client.js'
-import { shardPrefix } from '../store/keys.js'
 import { listOf, OtherShards, type StoreReply, toScriptError } from '../store/reply.js'
 import { toUnavailable } from '../store/script.js'
 import type { Store } from '../store/store.js'
@@ -127,7 +126,7 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
   const tail = [encodePart(options.nodeId), maxTracked, maxTrackedPerUser, retentionMs, maxRetained].join('\0')
 
   async function sendOnce(shard: number, calls: readonly Call[], freesMemory: boolean): Promise<StoreReply> {
-    const prefix = shardPrefix(store.deploymentId, shard)
+    const prefix = store.key(shard)
     const batch = calls.map(({ text }) => text).join('')
     const write: Parameters<Store['fenced']>[1] = async (ends, command) => {
       const shards = await store.heldShards()

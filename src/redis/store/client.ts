@@ -4,6 +4,7 @@
 
 import { sleep } from '../../async/timer.js'
 import { invalidOption } from '../../contract/checks.js'
+import { checkClientOptions, hasStringNumbers, unsupportedKind } from './client-options.js'
 import { type StoreReply, toReply } from './reply.js'
 
 /** An event listener, as clients accept it. */
@@ -28,6 +29,9 @@ export interface IoRedisClient {
 /** Delay before retrying while the client discovers cluster slots, in ms. */
 const SLOTS_MS = 50
 
+/** Options of a command of node-redis, over those of its client: replies have their usual types, and come in order. */
+const PLAIN = { typeMapping: {}, asap: false }
+
 /** The supported Redis clients. The library never closes the client. */
 export type RedisClient = NodeRedisClient | IoRedisClient
 
@@ -51,23 +55,37 @@ export interface Port {
    * that.
    */
   send(args: string[], key: string, signal: () => AbortSignal): Promise<StoreReply>
+  /** Sends one command to each master, and returns a reply of each. A single client has one. */
+  sendToMasters(args: string[]): Promise<StoreReply[]>
 }
 
 interface Loose {
   sendCommand(args: string[], options: object): Promise<unknown>
   sendCommand(key: string | undefined, isReadonly: boolean, args: string[], options: object): Promise<unknown>
   call(name: string, ...args: string[]): Promise<unknown>
+  createBuiltinCommand?(name: string): Record<'string' | 'buffer', (...args: string[]) => Promise<unknown>>
   connect(): Promise<unknown>
   on(event: string, listener: Listener): unknown
   readonly isReady?: boolean
   readonly isOpen?: boolean
-  nodes?(role: 'master'): Pick<Loose, 'call'>[]
+  nodes(role: 'master'): Loose[]
+  readonly masters: object[]
+  nodeClient(master: object): Promise<Loose>
   readonly isCluster?: boolean
   readonly status?: string
 }
 
-/** Returns which of the four kinds of client this is. @throws TypeError for anything else. */
+/** Returns which of the four kinds of client this is. @throws TypeError for anything else, and for unsupported options. */
 export function kindOf(client: RedisClient): Port['kind'] {
+  const kind = shapeOf(client)
+  checkClientOptions(client, kind)
+  return kind
+}
+
+function shapeOf(client: RedisClient): Port['kind'] {
+  const other = unsupportedKind(client)
+  if (other)
+    throw new TypeError(`Unsupported client: ${other}. Pass a client of createClient, createCluster or ioredis.`)
   const shape = client as unknown as Partial<Record<string, unknown>>
   const has = (name: string) => typeof shape[name] === 'function'
   if (has('call') && has('duplicate') && typeof shape.status === 'string')
@@ -135,7 +153,7 @@ function createPort(client: RedisClient): Port {
    */
   async function sendToSlot(args: string[], key: string, signal: () => AbortSignal): Promise<unknown> {
     try {
-      return await loose.sendCommand(key, false, args, { abortSignal: signal() })
+      return await loose.sendCommand(key, false, args, { ...PLAIN, abortSignal: signal() })
     } catch (error) {
       if (!(error instanceof TypeError) || signal().aborted) throw error
     }
@@ -145,17 +163,30 @@ function createPort(client: RedisClient): Port {
     return sendToSlot(args, key, signal)
   }
 
-  // A Cluster of ioredis sends what names no key to a node of its choice; a library belongs on each of them.
-  const toMasters = (name: string, args: string[]) =>
-    Promise.all((loose.nodes?.('master') ?? [loose]).map((node) => node.call(name, ...args)))
+  /**
+   * ioredis: with `stringNumbers`, only replies as bytes differ between a string and a number. Commands made like this
+   * are not pipelined by the client itself, and no transformer of replies has their spelling.
+   */
+  const isText = hasStringNumbers(client)
+  const call = (to: Loose, [name = '', ...args]: string[]) => {
+    const command = to.createBuiltinCommand?.(name.charAt(0) + name.slice(1).toLowerCase())
+    return (command?.[isText ? 'buffer' : 'string'] ?? to.call.bind(to, name)).apply(to, args)
+  }
+
+  async function toMasters(args: string[]): Promise<unknown[]> {
+    if (kind === 'node-redis') return [await loose.sendCommand(args, PLAIN)]
+    if (kind === 'ioredis') return [await call(loose, args)]
+    if (kind === 'ioredis-cluster') return Promise.all(loose.nodes('master').map((node) => call(node, args)))
+    return Promise.all(loose.masters.map(async (master) => (await loose.nodeClient(master)).sendCommand(args, PLAIN)))
+  }
 
   const send = {
     'node-redis': (args: string[], _key: string, signal: () => AbortSignal) =>
-      loose.sendCommand(args, { abortSignal: signal() }),
+      loose.sendCommand(args, { ...PLAIN, abortSignal: signal() }),
     'node-redis-cluster': sendToSlot,
-    ioredis: ([name, ...args]: string[]) => loose.call(name as string, ...args),
-    'ioredis-cluster': ([name, ...args]: string[]) =>
-      name === 'FUNCTION' ? toMasters(name, args) : loose.call(name as string, ...args),
+    ioredis: (args: string[]) => call(loose, args),
+    // It sends what names no key to a node of its choice; a library belongs on each of them.
+    'ioredis-cluster': (args: string[]) => (args[0] === 'FUNCTION' ? toMasters(args) : call(loose, args)),
   }[kind]
 
   return {
@@ -163,6 +194,7 @@ function createPort(client: RedisClient): Port {
     kind,
     ready,
     lostLinks: () => lost,
-    send: async (args, key, signal) => toReply(await send(args, key, signal)),
+    send: async (args, key, signal) => toReply(await send(args, key, signal), isText),
+    sendToMasters: async (args) => (await toMasters(args)).map((reply) => toReply(reply, isText)),
   }
 }

@@ -40,9 +40,12 @@ export function shardOf(id: string, shards: number): number {
   return shards === 1 ? 0 : crc16(id) % shards
 }
 
-/** Returns the prefix of all keys of a shard. They hash to one slot. */
-export function shardPrefix(deploymentId: string, shard: number): string {
-  return `relayscope:{${deploymentId}:${shard}}:`
+/**
+ * Returns the prefix of all keys and channels of a shard. They hash to one slot. It names the database, unless that is
+ * 0: the store separates the keys of databases, but not their channels.
+ */
+export function shardPrefix(deploymentId: string, shard: number, database = 0): string {
+  return `relayscope:{${deploymentId}:${shard}${database === 0 ? '' : `@${database}`}}:`
 }
 
 /** Returns `parts` as they are written in a key. */

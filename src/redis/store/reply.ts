@@ -32,16 +32,22 @@ export class OtherShards extends Refusal {
   }
 }
 
-/** Converts a reply of any client to a `StoreReply`. */
-export function toReply(raw: unknown): StoreReply {
+const utf8 = new TextDecoder('utf-8', { ignoreBOM: true })
+
+/**
+ * Converts a reply of any client to a `StoreReply`.
+ *
+ * @param isText Whether strings of `raw` are numbers, because the client returns all strings as bytes.
+ */
+export function toReply(raw: unknown, isText = false): StoreReply {
   if (raw === null || raw === undefined) return null
-  if (typeof raw === 'string' || typeof raw === 'number') return raw
+  if (typeof raw === 'string') return isText && !Number.isNaN(Number(raw)) ? Number(raw) : raw
+  if (typeof raw === 'number') return raw
   if (typeof raw === 'boolean' || typeof raw === 'bigint') return Number(raw)
-  if (Array.isArray(raw)) return raw.map(toReply)
-  if (raw instanceof Uint8Array) return new TextDecoder().decode(raw)
-  if (raw instanceof Map) return [...raw].flat().map(toReply)
-  if (raw instanceof Set) return [...raw].map(toReply)
-  return Object.entries(raw).flat().map(toReply)
+  if (raw instanceof Uint8Array) return utf8.decode(raw)
+  const items =
+    Array.isArray(raw) || raw instanceof Set ? [...raw] : [...(raw instanceof Map ? raw : Object.entries(raw))].flat()
+  return items.map((item) => toReply(item, isText))
 }
 
 /** Reads the reply of a script that returns a boolean. */

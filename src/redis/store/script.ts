@@ -1,7 +1,6 @@
 /** Runs the Lua scripts of writers (see arguments.ts): one shard, one atomic step, by digest. Not used by readers. */
 import { Refusal, wasNotRun } from '../../refusal.js'
 import { type Arguments, argvOf, type Constants, localsOf, withConstants } from './arguments.js'
-import { shardPrefix } from './keys.js'
 import preludeLua from './prelude.lua'
 import { OtherShards, type StoreReply, UnknownScript } from './reply.js'
 import type { Store } from './store.js'
@@ -94,7 +93,7 @@ export async function runScript<Given, Answer>(
   shard: number,
   given: Given,
 ): Promise<Answer> {
-  const prefix = shardPrefix(store.deploymentId, shard)
+  const prefix = store.key(shard)
   await store.heldShards()
   const argv = script.argv(given)
   const run: Parameters<Store['fenced']>[1] = async (ends, command) => {

@@ -11,6 +11,7 @@ import type { InspectionContext } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { localsOf, withConstants } from './arguments.js'
 import { type Port, portOf, type RedisClient } from './client.js'
+import { databaseOf } from './client-options.js'
 import { createFence } from './fence.js'
 import { checkDeploymentId, keyOf, SHARDS_MAX, shardOf, shardPrefix } from './keys.js'
 import { type StoreReply, toError, toUnknownOutcome } from './reply.js'
@@ -243,7 +244,9 @@ export function createStore(options: StoreOptions, schema: z.ZodObject = StoreOp
   const deploymentId = checkDeploymentId(read.deploymentId)
   const toHost = guardErrorHook(onError)
   const port = portOf(client)
-  const prefixes = Array.from({ length: SHARDS_MAX }, (_, shard) => shardPrefix(deploymentId, shard))
+  const prefixes = Array.from({ length: SHARDS_MAX }, (_, shard) =>
+    shardPrefix(deploymentId, shard, databaseOf(client)),
+  )
   const key = (shard: number, ...parts: string[]) => keyOf(prefixes[shard] as string, parts)
   const send = createCommands(port)
   const command = (args: string[], route: string, ctx?: InspectionContext) => send(args, route, ctx, commandTimeoutMs)

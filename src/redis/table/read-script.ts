@@ -4,7 +4,6 @@ import { CHURN_MINUTES, minuteOf } from '../../contract/connections.js'
 import type { InspectionContext } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { type Arguments, argvOf, type Constants, localsOf, withConstants } from '../store/arguments.js'
-import { shardPrefix } from '../store/keys.js'
 import { count, listOf, type StoreReply, scored } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import readLua from './read.lua'
@@ -70,7 +69,7 @@ export async function readShard<Given, Answer>(
   given: Given,
   ctx: InspectionContext,
 ): Promise<Answer> {
-  const prefix = shardPrefix(store.deploymentId, shard)
+  const prefix = store.key(shard)
   const reply = await store
     .command(['EVAL_RO', script.source, '2', prefix, `${prefix}${SECOND}`, ...script.argv(given)], prefix, ctx)
     .catch((error) => {
