@@ -39,7 +39,7 @@ export function createCutter(onMessage: (message: Buffer) => void): (chunk: Buff
   }
 }
 
-/** Returns the parts of a command: a list of bulk strings. */
+/** Returns the parts of a command: a list of bulk strings, with its name in capitals. */
 export function textFrom(message: Buffer): string[] {
   const words: string[] = []
   let at = message.indexOf(LF) + 1
@@ -49,5 +49,5 @@ export function textFrom(message: Buffer): string[] {
     words.push(message.toString('utf8', lf + 1, lf + 1 + size))
     at = lf + 1 + size + 2
   }
-  return words
+  return words.map((word, i) => (i === 0 ? word.toUpperCase() : word))
 }

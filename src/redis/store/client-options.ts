@@ -1,13 +1,14 @@
 /** Refuses clients, and options of clients, with which commands of this library would mean something else. */
 import type { RedisClient } from './client.js'
 
-type Options = Readonly<Record<string, unknown>>
+type Options = Readonly<Record<string, unknown> & { redisOptions?: object }>
 
-/** Objects of the two packages that look like a client and are none, with a method that only they have. */
+/** Objects of the two packages that look like a client, by a method that only they have. The last two cannot be duplicated. */
 const OTHERS = [
   ['getSentinelNode', 'a Sentinel of node-redis (createSentinel)'],
   ['execute', 'a pool of node-redis (createClientPool)'],
   ['exec', 'a pipeline or transaction'],
+  ['sendCommand', 'a client of node-redis in legacy mode (legacy())'],
 ] as const
 
 /**
@@ -29,7 +30,8 @@ const REFUSED: readonly (readonly [
   ['node-redis', 'legacyMode', (value) => value === true, 'its commands return no promises'],
 ]
 
-const optionsOf = (client: RedisClient): Options => {
+/** Returns the options that the client was created with. */
+export function optionsOf(client: RedisClient): Options {
   const { options, _options } = client as { options?: Options; _options?: Options }
   return options ?? _options ?? {}
 }
@@ -40,12 +42,11 @@ function allOptionsOf(client: RedisClient): Options[] {
   return [own, own.redisOptions, own.defaults].filter((one): one is Options => typeof one === 'object' && one !== null)
 }
 
-/** Returns what `client` is, if it is something that the library does not support although it looks like a client. */
+/** Returns what `client` is, if the library does not support it although it looks like a client. */
 export function unsupportedKind(client: unknown): string | undefined {
-  const shape = client as Partial<Record<string, unknown>>
-  if (typeof shape?.sendCommand === 'function' && typeof shape.duplicate !== 'function' && shape.multi !== undefined)
-    return 'a client of node-redis in legacy mode (legacy())'
-  return OTHERS.find(([method]) => typeof shape?.[method] === 'function')?.[1]
+  const shape = client as Partial<Record<string, unknown>> | undefined
+  const others = typeof shape?.duplicate === 'function' ? OTHERS.slice(0, 2) : OTHERS
+  return others.find(([method]) => typeof shape?.[method] === 'function')?.[1]
 }
 
 /** @throws TypeError that names an option of `client` with which the library does not work. */

@@ -2,6 +2,7 @@
 import { runWithin } from '../../async/deadline.js'
 import { Refusal } from '../../refusal.js'
 import { portOf, type RedisClient } from './client.js'
+import { optionsOf } from './client-options.js'
 import { toError } from './reply.js'
 
 interface SubscriberOptions {
@@ -91,7 +92,10 @@ export function openSubscriber({ client, onMessage, onLink }: SubscriberOptions)
   if (kind === 'ioredis' || kind === 'ioredis-cluster') {
     // A single client that renews its subscriptions itself does not handle the reply: if the connection is lost again
     // or closed before it arrives, the unhandled rejection ends the process.
-    const options = kind === 'ioredis-cluster' ? [[], { shardedSubscribers: true }] : [{ autoResubscribe: false }]
+    // With `stringNumbers`, a Cluster knows only part of the slots, and subscribes in no other.
+    const redisOptions = { ...optionsOf(client).redisOptions, stringNumbers: false }
+    const options =
+      kind === 'ioredis-cluster' ? [[], { shardedSubscribers: true, redisOptions }] : [{ autoResubscribe: false }]
     const own = duplicate.apply(client, options) as IoRedisSubscriber
     const wanted = new Set<string>()
     const channels = new Set<string>()
