@@ -149,7 +149,7 @@ export function writeResponse(exchange: Exchange, { status, headers, body }: Ans
   const length = headers['content-length'] as string | undefined
   res.writeHead(status, headers)
   // Known to be short, the head travels with the body; otherwise the first chunk may be long in coming.
-  if (length === undefined) res.flushHeaders()
+  if (length === undefined) res.flushHeaders?.()
   // Not awaited: an async frame would keep the request and response alive as long as the body.
   return pump(exchange, body, length)
 }

@@ -2,15 +2,15 @@
 import { valuesOf } from '../http/guard.js'
 import { BAD_REQUEST, type FetchHandler, NOT_ALLOWED, ownershipOf, TOO_MANY_HEADERS } from './handler.js'
 import { sendResponse, writeResponse } from './node-answer.js'
-import { hasLostHeaders, type NodeRequest, type NodeResponse, readTarget } from './node-request.js'
+import { hasLostHeaders, type NodeRequest, type NodeResponse, readHosts, readTarget } from './node-request.js'
 import { type MountOptions, readMountOptions } from './options.js'
 
 /** A request listener for `node:http`. */
 export type NodeHandler = (req: NodeRequest, res: NodeResponse, next?: () => void) => void
 
 /**
- * Wraps `handler` as a listener for `http.createServer`, Connect, Fastify or Koa; HTTP/1 only. The handler sees the
- * whole public path. `request.signal` aborts when the client disconnects. An ambiguous target or `Host` gets 400, or
+ * Wraps `handler` as a listener for `http.createServer`, `http2.createServer`, Connect, Fastify or Koa. The handler sees
+ * the whole public path. `request.signal` aborts when the client disconnects. An ambiguous target or `Host` gets 400, or
  * goes to `next` if only its spelling is wrong; a handler that throws or rejects gets 500.
  *
  * @example
@@ -31,11 +31,10 @@ export function toNodeHandler(handler: FetchHandler, options?: MountOptions): No
     const owner = ownershipOf(handler, target.path)
     if (next !== undefined && owner !== 'handler') return next()
     if (owner === 'none') return void writeResponse(exchange, BAD_REQUEST)
-    const { rawHeaders, socket } = req
     const refused = guard?.({
-      hosts: valuesOf(rawHeaders, 'host'),
-      origins: valuesOf(rawHeaders, 'origin'),
-      port: socket.localPort,
+      hosts: readHosts(req),
+      origins: valuesOf(req.rawHeaders, 'origin'),
+      port: req.socket.localPort,
     })
     if (refused !== undefined) return void writeResponse(exchange, NOT_ALLOWED[refused])
     sendResponse(handler, exchange, target.url, (error) =>

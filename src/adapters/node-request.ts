@@ -1,4 +1,5 @@
 /** Reads a `Request` off Node's request and response objects: target, `Host`, headers, body. Serves `node.ts`. */
+import { valuesOf } from '../http/guard.js'
 import { isHost } from './handler.js'
 
 // When the client can get nothing more of a response: its own end, or that of its connection.
@@ -82,10 +83,11 @@ export interface NodeRequest {
 /** The used part of `ServerResponse`. */
 export interface NodeResponse {
   readonly headersSent: boolean
+  readonly writableEnded: boolean
   readonly writableFinished: boolean
   readonly destroyed: boolean
   writeHead(status: number, headers: Record<string, string | string[]>): unknown
-  flushHeaders(): void
+  flushHeaders?(): void
   write(chunk: Uint8Array): boolean
   end(): unknown
   end(chunk: Uint8Array): unknown
@@ -114,16 +116,20 @@ export function readTarget(req: NodeRequest): Target | undefined {
   return { url: href, path: target.split('?', 1)[0] as string }
 }
 
-function readHost({ rawHeaders, httpVersionMajor, httpVersionMinor }: NodeRequest): string | undefined {
-  let host: string | undefined
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    if ((rawHeaders[i] as string).toLowerCase() !== 'host') continue
-    if (host !== undefined) return undefined
-    host = rawHeaders[i + 1] as string
-  }
+/**
+ * The `Host` values of a request. HTTP/2 has `:authority` instead, or both, which must be equal (RFC 9113, 8.3.1): two
+ * that differ are two hosts.
+ */
+export function readHosts({ rawHeaders, httpVersionMajor }: NodeRequest): string[] {
+  const hosts = valuesOf(rawHeaders, 'host')
+  return httpVersionMajor < 2 ? hosts : [...new Set([...valuesOf(rawHeaders, ':authority'), ...hosts])]
+}
+
+function readHost(req: NodeRequest): string | undefined {
+  const [host, ...others] = readHosts(req)
   // HTTP/1.0 has no Host; responses do not depend on the placeholder.
-  if (host === undefined) return httpVersionMajor === 1 && httpVersionMinor === 0 ? 'localhost' : undefined
-  return isHost(host) ? host : undefined
+  if (host === undefined) return req.httpVersionMajor === 1 && req.httpVersionMinor === 0 ? 'localhost' : undefined
+  return others.length === 0 && isHost(host) ? host : undefined
 }
 
 // Node's default limit of header lines; 0 means unlimited.
@@ -139,7 +145,11 @@ export function hasLostHeaders({ rawHeaders, socket }: NodeRequest): boolean {
 
 export function readHeaders({ rawHeaders }: NodeRequest): Headers {
   const headers = new Headers()
-  for (let i = 0; i < rawHeaders.length; i += 2) headers.append(rawHeaders[i] as string, rawHeaders[i + 1] as string)
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] as string
+    // Pseudo headers of HTTP/2 are no headers (RFC 9113, 8.3).
+    if (!name.startsWith(':')) headers.append(name, rawHeaders[i + 1] as string)
+  }
   return headers
 }
 
@@ -191,7 +201,8 @@ function readBody(req: NodeRequest, res: NodeResponse): ReadableStream<Uint8Arra
 export function signalOf(req: NodeRequest, res: NodeResponse): AbortSignal {
   const left = new AbortController()
   const check = () => {
-    if (!res.writableFinished) left.abort()
+    // A response of HTTP/2 is called finished when its stream closes, whether or not it has ended.
+    if (!res.writableEnded || !res.writableFinished) left.abort()
   }
   if (hasResponseEnded({ req, res })) check()
   else onResponseEnd({ req, res }, check)
