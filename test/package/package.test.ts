@@ -36,7 +36,7 @@ const PORTABLE = SUBPATHS.filter((path) => !NODE_ONLY.includes(path))
 
 /** What readers of the repository have and users of the package do not need; the pages about using it do not link to it. */
 const IN_REPOSITORY =
-  /^docs\/(?:images\/[\w-]+\.png|incident\.schema\.json|(?:architecture|benchmarks|contributing|delivery-design|mini-relayscope|performance|redis-keys|repository-tests)\.md)$/
+  /^docs\/(?:images\/[\w-]+\.png|incident\.schema\.json|(?:architecture|benchmarks|contributing|delivery-design|mini-relayscope|performance|repository-tests)\.md)$/
 const PACKED_BYTES = 1_500_000
 
 /** The package that one subpath alone needs, and that only its users install. */

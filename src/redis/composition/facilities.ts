@@ -29,6 +29,7 @@ import { SWEEP_SESSIONS, sessionRegistryOn } from '../sessions/facility.js'
 import { siteRegistryOn } from '../sites/facility.js'
 import { runScript } from '../store/script.js'
 import { createStore, inStore, type StoreOptions } from '../store/store.js'
+import { warnAboutStore } from '../store/warnings.js'
 import { subscriptionRegistryOn } from '../subscriptions/facility.js'
 
 const OfNode = defineOptions({
@@ -91,6 +92,7 @@ export type RedisFacilities = ReturnType<typeof createRedisFacilities>
  */
 export function createRedisFacilities(options: RedisFacilitiesOptions) {
   const store = createStore(options, inStore(OfNode))
+  void warnAboutStore(store)
   const { nodeId = crypto.randomUUID(), newId, spill } = readParts(OfNode, options)
   const connections = connectionRegistryOn(store, { newId, nodeId, ...options.connections })
   const kept = { newId, spill, ...options.history }

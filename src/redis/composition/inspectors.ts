@@ -15,6 +15,7 @@ import { createRpcInspector } from '../rpc/inspector.js'
 import { createSessionInspector } from '../sessions/inspector.js'
 import { createSiteInspector } from '../sites/inspector.js'
 import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
+import { warnAboutStore } from '../store/warnings.js'
 import { createSubscriptionInspector } from '../subscriptions/inspector.js'
 import { allShards } from '../table/shards.js'
 
@@ -56,7 +57,13 @@ export function redisComposition(options: RedisCompositionOptions): { inspectors
     sessions: cooperative ? createSessionInspector(store) : undefined,
     subscriptions: cooperative ? createSubscriptionInspector(store) : undefined,
   }
-  for (const inspector of Object.values(inspectors)) if (inspector) inspector.ping = (ctx) => pingShards(store, ctx)
+  let isChecked = false
+  const ping = (ctx: InspectionContext) => {
+    if (!isChecked) void warnAboutStore(store)
+    isChecked = true
+    return pingShards(store, ctx)
+  }
+  for (const inspector of Object.values(inspectors)) if (inspector) inspector.ping = ping
   return { inspectors, deployment: { id: store.deploymentId, mode: 'shared_store' } }
 }
 

@@ -1,6 +1,4 @@
 /** Refuses clients, and options of clients, with which commands of this library would mean something else. */
-import type { RedisClient } from './client.js'
-
 type Options = Readonly<Record<string, unknown> & { redisOptions?: object }>
 
 /** Objects of the two packages that look like a client, by a method that only they have. The last two cannot be duplicated. */
@@ -31,13 +29,13 @@ const REFUSED: readonly (readonly [
 ]
 
 /** Returns the options that the client was created with. */
-export function optionsOf(client: RedisClient): Options {
+export function optionsOf(client: object): Options {
   const { options, _options } = client as { options?: Options; _options?: Options }
   return options ?? _options ?? {}
 }
 
 /** The options of the client itself and those of its nodes, if it is a Cluster. */
-function allOptionsOf(client: RedisClient): Options[] {
+function allOptionsOf(client: object): Options[] {
   const own = optionsOf(client)
   return [own, own.redisOptions, own.defaults].filter((one): one is Options => typeof one === 'object' && one !== null)
 }
@@ -50,7 +48,7 @@ export function unsupportedKind(client: unknown): string | undefined {
 }
 
 /** @throws TypeError that names an option of `client` with which the library does not work. */
-export function checkClientOptions(client: RedisClient, kind: string): void {
+export function checkClientOptions(client: object, kind: string): void {
   const all = allOptionsOf(client)
   for (const [packageName, option, isSet, reason] of REFUSED)
     if (kind.startsWith(packageName) && all.some((options) => isSet(options[option])))
@@ -60,11 +58,11 @@ export function checkClientOptions(client: RedisClient, kind: string): void {
 }
 
 /** Whether the client returns integers as strings. */
-export const hasStringNumbers = (client: RedisClient): boolean =>
+export const hasStringNumbers = (client: object): boolean =>
   allOptionsOf(client).some(({ stringNumbers }) => stringNumbers === true)
 
 /** Returns the number of the database that the client has selected when it connects. */
-export function databaseOf(client: RedisClient): number {
+export function databaseOf(client: object): number {
   const { db, database } = optionsOf(client)
   return Number(db ?? database ?? 0) || 0
 }
