@@ -86,6 +86,30 @@ describeStores('the number of shards', (_kind, place, servers) => {
     })
   })
 
+  it('is decided once if nodes with different numbers start at the same time', async () => {
+    for (let round = 0; round < 10; round++) {
+      const { client } = place()
+      const deploymentId = `race-${crypto.randomUUID()}`
+      const numbers = [undefined, 2, 3, 5].slice(round % 2)
+      const nodes = numbers.map((shards) => ({ shards, ...open({ client, deploymentId, shards }) }))
+      const starts = nodes.map(({ shards, dispatcher, connections }, i) => {
+        const connect = () =>
+          connections.connect({ user_id: `u${i}`, client_id: 'laptop', instance_id: 'run-1', client_type })
+        return shards === undefined ? dispatcher.reconcile().then(connect) : connect()
+      })
+      const results = await Promise.allSettled(starts)
+      const stored = await createStore({ client, deploymentId }).shards()
+      const accepted = nodes.flatMap(({ shards }, i) => (results[i]?.status === 'fulfilled' ? [shards ?? stored] : []))
+      expect(accepted).not.toEqual([])
+      expect(new Set(accepted)).toEqual(new Set([stored]))
+      for (const [i, { shards = stored, dispatcher }] of nodes.entries()) {
+        const dispatching = dispatcher.dispatch({ user_id: `u${i}`, client_id: 'c', command_id: 'x', action: 'sync' })
+        if (shards === stored) await dispatching
+        else await expect(dispatching).rejects.toMatchObject({ code: 'unavailable', outcome: 'not_run' })
+      }
+    }
+  })
+
   it('is restored after data loss, whatever an idle node without the option has stored since', async () => {
     const where = bare()
     await createStore({ ...where, shards: 3 }).claimShards()
