@@ -130,6 +130,15 @@ export const DEFECTS: readonly Defect[] = [
     store: 'memory',
     seed: 1,
   },
+  {
+    name: 'a paused command of a dead node is forgotten',
+    from: "local found = find(column(k), '[ahp]', offset_of(at, k) + 1)",
+    to: "local found = find(column(k), '[ah]', offset_of(at, k) + 1)",
+    rules: ['not_attempted_again'],
+    store: 'redis',
+    profile: 'nodes',
+    seed: 2,
+  },
 ]
 
 /** @throws Error where the library no longer has what the defect changes. */

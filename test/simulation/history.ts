@@ -1,6 +1,7 @@
 /** One history: a world, its actors and their faults, by seed, and what the oracle says of it. */
 import { actAsClients } from './actors/clients.js'
 import { actAsHosts } from './actors/commands.js'
+import { actAsDeath, DEATH_MS } from './actors/death.js'
 import { actAsFate } from './actors/faults.js'
 import { actAroundSites } from './actors/messages.js'
 import { type Ask, actAsOperator, readAll } from './actors/readers.js'
@@ -199,6 +200,11 @@ export async function runHistory(config: Config, load: Load, store: Store | null
   })
   await world.run(world.now + 5_500)
   for (let i = 0; i < 15 && !history.hasFinished; i++) await world.run(world.now + 1_000)
+  if (config.faults.includes('node dies') && stage.nodes.length > 1) {
+    actAsDeath(stage).catch((error) => stage.violate('simulator', error.stack))
+    await world.run(world.now + DEATH_MS)
+    for (const node of stage.nodes) if (node.life.isDead) stage.start(node)
+  }
   probe(stage)
   await world.run(world.now + SETTLE_MS)
   history.quietAt = world.now

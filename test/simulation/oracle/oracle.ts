@@ -6,6 +6,7 @@ import { judgeDelivery } from './delivery.js'
 import { judgeEvents } from './events.js'
 import { endOf, Facts, FENCE_MS, isStale, isYes, mayRun, round } from './facts.js'
 import { judgeMessages } from './messages.js'
+import { judgeProgress } from './progress.js'
 import { judgeSessions } from './sessions.js'
 
 const ACCEPTED = new Set(['event', 'ingest', 'attach'])
@@ -73,6 +74,7 @@ export function judge(history: History, violate: Violate): void {
   judgeAnswers(facts)
   judgeInstances(facts)
   judgeDelivery(facts, history.reading)
+  judgeProgress(facts)
   judgeMessages(facts, history.reading)
   judgeEvents(facts, history.reading)
   judgeSessions(facts)
