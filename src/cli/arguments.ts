@@ -7,7 +7,19 @@ import { createHostGuard } from '../http/guard.js'
 import { decodeSegment, parsePrefix } from '../http/target.js'
 import { checkDeploymentId } from '../redis/store/keys.js'
 
-export const COMMANDS = ['observe', 'get', 'why', 'top', 'mcp', 'capture', 'open', 'diff', 'record', 'docs'] as const
+export const COMMANDS = [
+  'observe',
+  'get',
+  'why',
+  'top',
+  'mcp',
+  'capture',
+  'open',
+  'diff',
+  'record',
+  'remove',
+  'docs',
+] as const
 
 export const HELP = `relayscope: read-only diagnostics of a relay
 
@@ -20,6 +32,7 @@ export const HELP = `relayscope: read-only diagnostics of a relay
   relayscope open     serves such a file with the dashboard, offline
   relayscope diff     shows what changed between two such files
   relayscope record   records the state of a relay over time to a directory
+  relayscope remove   deletes everything that a deployment has in its Redis
   relayscope docs     prints the documentation, offline: a page, or what contains a word
 
 Each command has --help. --version prints the version.
@@ -140,7 +153,8 @@ export function parse<const T extends NonNullable<ParseArgsConfig['options']>>(a
   }
 }
 
-function readUrl(text: string | undefined): string {
+/** @throws UsageError unless it is the URL of a store. */
+export function readUrl(text: string | undefined): string {
   if (text === undefined || text === '') throw new UsageError('Missing required option --redis, e.g. redis://host:6379')
   const protocol = URL.canParse(text) ? new URL(text).protocol : ''
   if (protocol !== 'redis:' && protocol !== 'rediss:')
@@ -169,7 +183,8 @@ function parsePath(text: string): string {
   }
 }
 
-function readDeployment(text: string | undefined): string {
+/** @throws UsageError unless it is the id of a deployment. */
+export function readDeployment(text: string | undefined): string {
   if (text === undefined) throw new UsageError('Missing required option --deployment')
   try {
     return checkDeploymentId(text)

@@ -23,6 +23,17 @@ async function main(): Promise<number> {
     if (command === 'top') return await (await import('./top/top.js')).top(args, { env, stdin, stdout, stderr })
     if (command === 'capture') return await (await import('./incident/capture.js')).capture(args, env, stdout, stderr)
     if (command === 'diff') return await (await import('./incident/diff.js')).diff(args, env, stdout, stderr)
+    if (command === 'remove') {
+      const [{ remove }, { createInterface }] = await Promise.all([
+        import('./remove.js'),
+        import('node:readline/promises'),
+      ])
+      const ask = async (question: string) => {
+        const lines = createInterface({ input: stdin, output: stdout })
+        return lines.question(question).finally(() => lines.close())
+      }
+      return await remove(args, { env, stdout, stderr, ask: stdin.isTTY ? ask : null })
+    }
     if (command === 'record') {
       const [{ record }, { untilSignalled }] = await Promise.all([
         import('./incident/record.js'),
