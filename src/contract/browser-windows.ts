@@ -1,5 +1,6 @@
 /** The browser-windows family: windows that hold contexts, their capacity and their state. */
 import * as z from 'zod'
+import { answerOf } from './answer.js'
 import { Ownership } from './contexts.js'
 import { type Family, foldUsers } from './family.js'
 import { filterBy, Id, idField, Timestamp } from './ids.js'
@@ -58,6 +59,12 @@ export const BrowserWindow = z
   .describe('A browser window in its current registry state.')
 export type BrowserWindow = z.infer<typeof BrowserWindow>
 
+/** `BrowserWindow` as routes answer it. */
+export const BrowserWindowAnswer = answerOf(BrowserWindow, ['window_id', 'user_id', 'status'])
+export type BrowserWindowAnswer = z.output<typeof BrowserWindowAnswer>
+/** `BrowserWindow` as an inspector returns it: a field that is absent is not known. */
+export type BrowserWindowInput = z.input<typeof BrowserWindowAnswer>
+
 /** Filters of `/browser-windows`. A filter matches known values only: `focused: false` matches no window of unknown focus. */
 export const BrowserWindowFilter = z.object({
   user_id: filterBy('user_id'),
@@ -82,7 +89,7 @@ export interface BrowserWindowCounts extends Indexed {
   /** Number of windows of each status. */
   by_status: Record<WindowStatus, number>
   /** Number of windows of each ownership. */
-  by_ownership: Record<Ownership, number>
+  by_ownership: Record<Ownership, number> & { unknown?: number }
   /** Number of windows of each type. */
   by_type: Record<WindowType | 'unknown', number>
   /** Number of windows of each state. */
@@ -96,9 +103,9 @@ export interface BrowserWindowRegistryInspector extends UserIndex {
     filter: BrowserWindowFilter,
     page: PageQuery,
     ctx: InspectionContext,
-  ): Awaitable<Page<BrowserWindow>>
+  ): Awaitable<Page<BrowserWindowInput>>
   /** Returns a retained window, or `null` if it is unknown. */
-  getBrowserWindow(windowId: string, ctx: InspectionContext): Awaitable<BrowserWindow | null>
+  getBrowserWindow(windowId: string, ctx: InspectionContext): Awaitable<BrowserWindowInput | null>
   /** Exact counts under `filter`, or `null` if no index covers it; the view then samples. */
   countBrowserWindows?(filter: BrowserWindowFilter, ctx: InspectionContext): Awaitable<BrowserWindowCounts | null>
 }
@@ -184,7 +191,7 @@ export function reportedAttributes(
 }
 
 /** Adds a window to its user's observation: `observed_browser_windows` counts open windows. */
-export function foldWindow(part: FoldedPart, entry: Pick<BrowserWindow, 'client_id' | 'status'>): void {
+export function foldWindow(part: FoldedPart, entry: Pick<BrowserWindowAnswer, 'client_id' | 'status'>): void {
   part.observed_browser_windows = (part.observed_browser_windows ?? 0) + Number(entry.status === 'open')
   part.browser_windows_by_status = countOne(part.browser_windows_by_status, WindowStatus.options, entry.status)
   addNames(part, 'observed_client_ids', [entry.client_id])
@@ -196,12 +203,12 @@ export const BROWSER_WINDOW_FAMILY = {
   capability: 'browser_window_registry',
   methods: { listBrowserWindows: true, getBrowserWindow: true },
   operations: {},
-  components: { BrowserWindow, WindowState, WindowStatus, WindowType } as Family['components'],
+  components: { BrowserWindow: BrowserWindowAnswer, WindowState, WindowStatus, WindowType } as Family['components'],
   counted: {
     status: WindowStatus,
-    ownership: Ownership,
+    ownership: orUnknown(Ownership),
     type: orUnknown(WindowType),
     state: orUnknown(WindowState),
   },
-  users: foldUsers('listBrowserWindows', BrowserWindow, 'window_id', foldWindow),
+  users: foldUsers('listBrowserWindows', BrowserWindowAnswer, 'window_id', foldWindow),
 } as const satisfies Family<BrowserWindowRegistryInspector>

@@ -1,11 +1,12 @@
 /** The connections family: who is connected, as which client and instance, and which actions it offers. */
 import * as z from 'zod'
 import { Refusal } from '../refusal.js'
+import { answerOf } from './answer.js'
 import { unknownName } from './checks.js'
 import { type Family, foldUsers } from './family.js'
 import { byReason, filterBy, Id, idField, lastAtOrBefore, Reason, randomUuid, SilentForMs, Timestamp } from './ids.js'
 import { JsonRecord } from './json.js'
-import { addNames, type FoldedPart, type UserIndex } from './observation.js'
+import { addNames, type FoldedPart, orUnknown, type UserIndex } from './observation.js'
 import {
   count,
   defineOptions,
@@ -48,6 +49,12 @@ export const ChurnMinute = z
   .describe('The counts of one observed minute.')
 export type ChurnMinute = z.infer<typeof ChurnMinute>
 
+/** `ChurnMinute` as routes answer it. */
+export const ChurnMinuteAnswer = answerOf(ChurnMinute, ['minute'])
+export type ChurnMinuteAnswer = z.output<typeof ChurnMinuteAnswer>
+/** `ChurnMinute` as an inspector returns it: a field that is absent is not known. */
+export type ChurnMinuteInput = z.input<typeof ChurnMinuteAnswer>
+
 /** The observed minutes, oldest first. A missing minute was not observed, and nothing is known about it. */
 export const ConnectionChurn = z
   .object({
@@ -59,6 +66,14 @@ export const ConnectionChurn = z
   })
   .describe('Connections opened and ended in each of the last sixty minutes.')
 export type ConnectionChurn = z.infer<typeof ConnectionChurn>
+
+/** `ConnectionChurn` as routes answer it. */
+export const ConnectionChurnAnswer = answerOf(ConnectionChurn, ['items'], {
+  items: z.array(ChurnMinuteAnswer).max(CHURN_MINUTES),
+})
+export type ConnectionChurnAnswer = z.output<typeof ConnectionChurnAnswer>
+/** `ConnectionChurn` as an inspector returns it: a field that is absent is not known. */
+export type ConnectionChurnInput = z.input<typeof ConnectionChurnAnswer>
 
 /** The number of the minute that `epochMs` is in. */
 export const minuteOf = (epochMs: number): number => Math.floor(epochMs / MINUTE_MS)
@@ -105,6 +120,12 @@ export const Connection = z
   .describe('One connection of one instance of a client. A disconnected one is kept for a while.')
 export type Connection = z.infer<typeof Connection>
 
+/** `Connection` as routes answer it. */
+export const ConnectionAnswer = answerOf(Connection, ['connection_id', 'user_id', 'client_id', 'status'])
+export type ConnectionAnswer = z.output<typeof ConnectionAnswer>
+/** `Connection` as an inspector returns it: a field that is absent is not known. */
+export type ConnectionInput = z.input<typeof ConnectionAnswer>
+
 /** Reasons given by the library's registries; a host may use its own. */
 export const LifecycleReason = z.enum(['heartbeat_lost', 'reconnected', 'new_instance'])
 
@@ -121,6 +142,12 @@ export const ConnectionEvent = z
   .describe('One step in the life of a connection.')
 export type ConnectionEvent = z.infer<typeof ConnectionEvent>
 
+/** `ConnectionEvent` as routes answer it. */
+export const ConnectionEventAnswer = answerOf(ConnectionEvent, ['connection_id', 'event'])
+export type ConnectionEventAnswer = z.output<typeof ConnectionEventAnswer>
+/** `ConnectionEvent` as an inspector returns it: a field that is absent is not known. */
+export type ConnectionEventInput = z.input<typeof ConnectionEventAnswer>
+
 /** One step in the life of any connection, with its client. */
 export const ClientEvent = z
   .object({
@@ -136,6 +163,12 @@ export const ClientEvent = z
   })
   .describe('One connect, disconnect or takeover of a client.')
 export type ClientEvent = z.infer<typeof ClientEvent>
+
+/** `ClientEvent` as routes answer it. */
+export const ClientEventAnswer = answerOf(ClientEvent, ['connection_id', 'user_id', 'client_id', 'event'])
+export type ClientEventAnswer = z.output<typeof ClientEventAnswer>
+/** `ClientEvent` as an inspector returns it: a field that is absent is not known. */
+export type ClientEventInput = z.input<typeof ClientEventAnswer>
 
 /** Filters of `/connections/events`. */
 export const ClientEventFilter = z.object({
@@ -168,6 +201,12 @@ export const ActionObservation = ActionDescriptor.extend({
   'An action across the connections that offer it now. The descriptions are those of the latest matching connection.',
 )
 export type ActionObservation = z.infer<typeof ActionObservation>
+
+/** `ActionObservation` as routes answer it. */
+export const ActionObservationAnswer = answerOf(ActionObservation, ['name'])
+export type ActionObservationAnswer = z.output<typeof ActionObservationAnswer>
+/** `ActionObservation` as an inspector returns it: a field that is absent is not known. */
+export type ActionObservationInput = z.input<typeof ActionObservationAnswer>
 
 /** Filters of `/connections`, all optional. */
 export const ConnectionFilter = z.object({
@@ -205,7 +244,7 @@ export interface ConnectionCounts extends Indexed {
   /** Number of connections of each status. */
   by_status: Record<ConnectionStatus, number>
   /** Number of connections of each client type. */
-  by_client_type: Record<ClientType, number>
+  by_client_type: Record<ClientType, number> & { unknown?: number }
 }
 
 /** A client of a user: client ids are unique within one user only. */
@@ -219,15 +258,15 @@ export interface ClientOfUser {
 /** Reads a connection registry. */
 export interface RegistryInspector extends UserIndex {
   /** Lists retained connections under `filter`, one page at a time. */
-  listConnections(filter: ConnectionFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<Connection>>
+  listConnections(filter: ConnectionFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<ConnectionInput>>
   /** Returns a retained connection, or `null` if it is unknown. */
-  getConnection(connectionId: string, ctx: InspectionContext): Awaitable<Connection | null>
+  getConnection(connectionId: string, ctx: InspectionContext): Awaitable<ConnectionInput | null>
   /** Oldest first; `null` for a connection that is not known. Mirrored by the capability `registry_connection_history`. */
   listConnectionHistory?(
     connectionId: string,
     page: PageQuery,
     ctx: InspectionContext,
-  ): Awaitable<Page<ConnectionEvent> | null>
+  ): Awaitable<Page<ConnectionEventInput> | null>
   /**
    * Ordered by the UTF-8 bytes of `name`; `cursor` is the last name of the previous page. `null` if no index covers the
    * filter; the view then samples.
@@ -236,7 +275,7 @@ export interface RegistryInspector extends UserIndex {
     filter: ActionFilter,
     page: PageQuery,
     ctx: InspectionContext,
-  ): Awaitable<(Page<ActionObservation> & Indexed) | null>
+  ): Awaitable<(Page<ActionObservationInput> & Indexed) | null>
   /**
    * Returns the current instances of these clients (at most 500) in their order; `null` for a disconnected one. Without
    * this method each is looked up in the list.
@@ -252,9 +291,9 @@ export interface RegistryInspector extends UserIndex {
     filter: ClientEventFilter,
     page: PageQuery,
     ctx: InspectionContext,
-  ): Awaitable<Page<ClientEvent>>
+  ): Awaitable<Page<ClientEventInput>>
   /** Advertised as the operation `connection_churn`. */
-  connectionChurn?(filter: ChurnFilter, ctx: InspectionContext): Awaitable<ConnectionChurn>
+  connectionChurn?(filter: ChurnFilter, ctx: InspectionContext): Awaitable<ConnectionChurnInput>
 }
 
 /** The input of `connect`. `actions` are names or descriptors. */
@@ -381,14 +420,19 @@ export interface ConnectionOptions extends Input<typeof ConnectionOptions> {}
 /** Adds a connection to its user's observation: the client always, its offered actions while connected. */
 export function foldConnection(
   part: FoldedPart,
-  entry: Pick<Connection, 'client_id' | 'client_type' | 'status' | 'actions' | 'last_seen_at'>,
+  entry: Pick<ConnectionAnswer, 'client_id' | 'client_type' | 'status' | 'actions' | 'last_seen_at'> &
+    Partial<Pick<ConnectionAnswer, 'actions_omitted'>>,
 ): void {
   const isConnected = entry.status === 'connected'
   part.observed_connections = (part.observed_connections ?? 0) + Number(isConnected)
-  if (!part.last_seen_at || part.last_seen_at < entry.last_seen_at) part.last_seen_at = entry.last_seen_at
+  const { last_seen_at } = entry
+  if (last_seen_at !== null && (!part.last_seen_at || part.last_seen_at < last_seen_at))
+    part.last_seen_at = last_seen_at
   addNames(part, 'observed_client_ids', [entry.client_id])
   addNames(part, 'observed_client_types', isConnected ? [entry.client_type] : [])
   addNames(part, 'observed_action_types', isConnected ? entry.actions : [])
+  // The actions of a client that are not listed may be any.
+  if (isConnected && entry.actions_omitted !== 0 && entry.actions_omitted !== undefined) part.truncated = true
 }
 
 /** Connections, for the table of families. */
@@ -399,15 +443,15 @@ export const CONNECTION_FAMILY = {
   operations: { registry_connection_history: 'listConnectionHistory' },
   listed: { connection_churn: 'connectionChurn', connection_events: 'listConnectionEvents' },
   components: {
-    ActionObservation,
-    ChurnMinute,
-    ClientEvent,
+    ActionObservation: ActionObservationAnswer,
+    ChurnMinute: ChurnMinuteAnswer,
+    ClientEvent: ClientEventAnswer,
     ClientType,
-    Connection,
-    ConnectionChurn,
-    ConnectionEvent,
+    Connection: ConnectionAnswer,
+    ConnectionChurn: ConnectionChurnAnswer,
+    ConnectionEvent: ConnectionEventAnswer,
     ConnectionStatus,
   } as Family['components'],
-  counted: { status: ConnectionStatus, client_type: ClientType },
-  users: foldUsers('listConnections', Connection, 'connection_id', foldConnection),
+  counted: { status: ConnectionStatus, client_type: orUnknown(ClientType) },
+  users: foldUsers('listConnections', ConnectionAnswer, 'connection_id', foldConnection),
 } as const satisfies Family<RegistryInspector>

@@ -1,9 +1,10 @@
 /** The contexts family: execution sites (a browser tab, a console flow) and the tasks assigned to them. */
 import * as z from 'zod'
+import { answerOf } from './answer.js'
 import { ClientType } from './connections.js'
 import { type Family, foldUsers } from './family.js'
 import { filterBy, Id, idField, lastAtOrBefore, SilentForMs, Timestamp } from './ids.js'
-import { addNames, countOne, type FoldedPart, type UserIndex } from './observation.js'
+import { addNames, countOne, type FoldedPart, orUnknown, type UserIndex } from './observation.js'
 import { count, defineOptions, duration, type Input, inputObject, share } from './options.js'
 import type { Awaitable, Indexed, InspectionContext, Page, PageQuery } from './page.js'
 
@@ -43,6 +44,12 @@ export const Context = z
   .describe('An execution context (a browser tab, a console flow) in its current state; no history.')
 export type Context = z.infer<typeof Context>
 
+/** `Context` as routes answer it. */
+export const ContextAnswer = answerOf(Context, ['context_id', 'user_id', 'status'])
+export type ContextAnswer = z.output<typeof ContextAnswer>
+/** `Context` as an inspector returns it: a field that is absent is not known. */
+export type ContextInput = z.input<typeof ContextAnswer>
+
 /** Filters of `/contexts`. */
 export const ContextFilter = z.object({
   user_id: filterBy('user_id'),
@@ -66,9 +73,9 @@ export interface ContextCounts extends Indexed {
   /** Number of contexts of each status. */
   by_status: Record<ContextStatus, number>
   /** Number of contexts of each client type. */
-  by_client_type: Record<ClientType, number>
+  by_client_type: Record<ClientType, number> & { unknown?: number }
   /** Number of contexts of each ownership. */
-  by_ownership: Record<Ownership, number>
+  by_ownership: Record<Ownership, number> & { unknown?: number }
 }
 
 /**
@@ -97,9 +104,9 @@ export interface WindowKey {
 /** Reads a context registry. */
 export interface ContextRegistryInspector extends UserIndex {
   /** Lists retained contexts under `filter`, one page at a time. */
-  listContexts(filter: ContextFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<Context>>
+  listContexts(filter: ContextFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<ContextInput>>
   /** Returns a retained context, or `null` if it is unknown. */
-  getContext(contextId: string, ctx: InspectionContext): Awaitable<Context | null>
+  getContext(contextId: string, ctx: InspectionContext): Awaitable<ContextInput | null>
   /** Exact counts under `filter`, or `null` if no index covers it; the view then samples. */
   countContexts?(filter: ContextFilter, ctx: InspectionContext): Awaitable<ContextCounts | null>
   /**
@@ -171,7 +178,10 @@ export interface PresenceOptions extends Input<typeof PresenceOptions> {}
 const isLiveContext = ({ status }: Pick<Context, 'status'>) => status === 'active' || status === 'idle'
 
 /** Adds a context to its user's observation: client and status always, the rest while it is live. */
-export function foldContext(part: FoldedPart, entry: Pick<Context, 'client_id' | 'client_type' | 'status'>): void {
+export function foldContext(
+  part: FoldedPart,
+  entry: Pick<ContextAnswer, 'client_id' | 'client_type' | 'status'>,
+): void {
   const isLive = isLiveContext(entry)
   part.observed_contexts = (part.observed_contexts ?? 0) + Number(isLive)
   part.contexts_by_status = countOne(part.contexts_by_status, ContextStatus.options, entry.status)
@@ -188,7 +198,10 @@ export const noWorkersIn = (window_id: string): WindowCounts => ({
 })
 
 /** Adds a context to the counts of its window, if it is a live worker. */
-export function countWorker(counts: Omit<WindowCounts, 'window_id'>, context: Context): void {
+export function countWorker(
+  counts: Omit<WindowCounts, 'window_id'>,
+  context: Pick<ContextAnswer, 'ownership' | 'status' | 'task_id'>,
+): void {
   if (context.ownership !== 'worker' || !isLiveContext(context)) return
   counts.worker_count++
   if (context.task_id !== null) counts.busy_count++
@@ -201,7 +214,7 @@ export const CONTEXT_FAMILY = {
   capability: 'context_registry',
   methods: { listContexts: true, getContext: true },
   operations: {},
-  components: { Context, ContextStatus, Ownership } as Family['components'],
-  counted: { status: ContextStatus, client_type: ClientType, ownership: Ownership },
-  users: foldUsers('listContexts', Context, 'context_id', foldContext),
+  components: { Context: ContextAnswer, ContextStatus, Ownership } as Family['components'],
+  counted: { status: ContextStatus, client_type: orUnknown(ClientType), ownership: orUnknown(Ownership) },
+  users: foldUsers('listContexts', ContextAnswer, 'context_id', foldContext),
 } as const satisfies Family<ContextRegistryInspector>

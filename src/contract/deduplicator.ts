@@ -1,5 +1,6 @@
 /** The deduplicator family: which messages have been seen already. */
 import * as z from 'zod'
+import { answerOf, OmittedFields } from './answer.js'
 import type { Family } from './family.js'
 import { StreamName } from './history.js'
 import { Id, idField, Timestamp } from './ids.js'
@@ -27,6 +28,12 @@ export const DeduplicatorSummary = z
   .describe('The whole deduplicator. Its counters start when it is created.')
 export type DeduplicatorSummary = z.infer<typeof DeduplicatorSummary>
 
+/** `DeduplicatorSummary` as routes answer it. */
+export const DeduplicatorSummaryAnswer = answerOf(DeduplicatorSummary, []).extend({ omitted: OmittedFields })
+export type DeduplicatorSummaryAnswer = z.output<typeof DeduplicatorSummaryAnswer>
+/** `DeduplicatorSummary` as an inspector returns it: a field that is absent is not known. */
+export type DeduplicatorSummaryInput = Omit<z.input<typeof DeduplicatorSummaryAnswer>, 'omitted'>
+
 /** One user's part. */
 export const DeduplicatorUserSummary = z
   .object({
@@ -39,12 +46,20 @@ export const DeduplicatorUserSummary = z
   .describe("One user's part of the deduplicator; its counters are kept as long as the user has an entry.")
 export type DeduplicatorUserSummary = z.infer<typeof DeduplicatorUserSummary>
 
+/** `DeduplicatorUserSummary` as routes answer it. */
+export const DeduplicatorUserSummaryAnswer = answerOf(DeduplicatorUserSummary, ['user_id']).extend({
+  omitted: OmittedFields,
+})
+export type DeduplicatorUserSummaryAnswer = z.output<typeof DeduplicatorUserSummaryAnswer>
+/** `DeduplicatorUserSummary` as an inspector returns it: a field that is absent is not known. */
+export type DeduplicatorUserSummaryInput = Omit<z.input<typeof DeduplicatorUserSummaryAnswer>, 'omitted'>
+
 /** Reads a deduplicator. */
 export interface DeduplicatorInspector extends Pingable {
   /** Returns counts over all users, and the users with the most claims. */
-  summary(ctx: InspectionContext): Awaitable<DeduplicatorSummary>
+  summary(ctx: InspectionContext): Awaitable<DeduplicatorSummaryInput>
   /** `null` when the user has no entry. Mirrored by the capability `dedup_per_user`. */
-  userSummary?(userId: string, ctx: InspectionContext): Awaitable<(DeduplicatorUserSummary & Examined) | null>
+  userSummary?(userId: string, ctx: InspectionContext): Awaitable<(DeduplicatorUserSummaryInput & Examined) | null>
 }
 
 /** Identifies a message. Without a stream the id is unique per user. */
@@ -88,5 +103,8 @@ export const DEDUPLICATOR_FAMILY = {
   capability: 'deduplicator',
   methods: { summary: true },
   operations: { dedup_per_user: 'userSummary' },
-  components: { DeduplicatorSummary, DeduplicatorUserSummary } as Family['components'],
+  components: {
+    DeduplicatorSummary: DeduplicatorSummaryAnswer,
+    DeduplicatorUserSummary: DeduplicatorUserSummaryAnswer,
+  } as Family['components'],
 } as const satisfies Family<DeduplicatorInspector>

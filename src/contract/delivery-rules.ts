@@ -8,8 +8,10 @@ import {
   type CommandFilter,
   type CommandKey,
   type DeliveryCommand,
+  type DeliveryCommandInput,
   type DeliveryInspector,
   type DeliveryStatus,
+  type DeliveryStatusInput,
   LATENCY_BOUNDS_MS,
   LATENCY_STEPS,
   type Latency,
@@ -75,9 +77,9 @@ export function withDeployment(delivery: DeliveryInspector, deployment_id: strin
 }
 
 /** Returns `status` as of `now`: past its deadline a command is expired, whether or not its end is recorded. */
-export function expiredAt(status: DeliveryStatus, now: number): DeliveryStatus {
-  const { deadline_at } = status.admission
-  if (status.terminal || deadline_at === null || Date.parse(deadline_at) > now) return status
+export function expiredAt<Status extends DeliveryStatusInput>(status: Status, now: number): Status {
+  const deadline_at = status.admission?.deadline_at
+  if (status.terminal || !deadline_at || Date.parse(deadline_at) > now) return status
   return { ...status, terminal: { state: 'expired', at: deadline_at, reason: 'deadline_passed' } }
 }
 
@@ -118,9 +120,9 @@ export function toDeliveryCommand(
 }
 
 /** Whether `filter` admits `command`. */
-export function admitsCommand(filter: CommandFilter, command: DeliveryCommand): boolean {
+export function admitsCommand(filter: CommandFilter, command: DeliveryCommandInput): boolean {
   const { state, overdue, user_id, client_id, command_id, admission, action, trace_id, terminal } = command
-  const { scope_id } = admission
+  const scope_id = admission?.scope_id
   const reason = terminal && (terminal.reason ?? NO_REASON)
   const values = { state, overdue, user_id, client_id, command_id, scope_id, action, trace_id, reason } satisfies {
     [Name in keyof Required<CommandFilter>]: unknown
@@ -129,10 +131,14 @@ export function admitsCommand(filter: CommandFilter, command: DeliveryCommand): 
   return names.every((name) => filter[name] === undefined || filter[name] === values[name])
 }
 
+/** Addresses an id that is not known. */
+const UNKNOWN_ID = '-'
+
 /** The key for reading this command's status; its scope replaces an unknown user or client. */
-export function addressOf(command: DeliveryStatus): CommandKey {
+export function addressOf(command: DeliveryStatusInput): CommandKey {
   const { user_id, client_id, command_id, admission } = command
-  return { user_id: user_id ?? admission.scope_id, client_id: client_id ?? admission.scope_id, command_id }
+  const scope = admission?.scope_id ?? UNKNOWN_ID
+  return { user_id: user_id ?? scope, client_id: client_id ?? scope, command_id }
 }
 
 /** The attempts that a record shows one by one, of `kept`, the latest of `count`, oldest first. */

@@ -1,5 +1,6 @@
 /** Delivery in numbers: the summary, latencies, and what happened minute by minute. */
 import * as z from 'zod'
+import { answerOf, OmittedFields } from './answer.js'
 import { CHURN_MINUTES } from './connections.js'
 import { filterBy, NAMES, Timestamp, toReason } from './ids.js'
 import { COUNTER_NAMES } from './limits.js'
@@ -281,6 +282,14 @@ export const DeliverySummary = z
   .describe('Delivery as a whole.')
 export type DeliverySummary = z.infer<typeof DeliverySummary>
 
+/** `DeliverySummary` as routes answer it. */
+export const DeliverySummaryAnswer = answerOf(DeliverySummary, [], {
+  latency: answerOf(Latency, []),
+}).extend({ omitted: OmittedFields })
+export type DeliverySummaryAnswer = z.output<typeof DeliverySummaryAnswer>
+/** `DeliverySummary` as an inspector returns it: a field that is absent is not known. */
+export type DeliverySummaryInput = Omit<z.input<typeof DeliverySummaryAnswer>, 'omitted'>
+
 const OpenCounts = countsOf(TRACKED_STATES)
 
 /** What happened to commands in one minute. */
@@ -296,6 +305,12 @@ export const DeliveryMinute = z
   .describe('What happened to commands in one observed minute.')
 export type DeliveryMinute = z.infer<typeof DeliveryMinute>
 
+/** `DeliveryMinute` as routes answer it. */
+export const DeliveryMinuteAnswer = answerOf(DeliveryMinute, ['minute'])
+export type DeliveryMinuteAnswer = z.output<typeof DeliveryMinuteAnswer>
+/** `DeliveryMinute` as an inspector returns it: a field that is absent is not known. */
+export type DeliveryMinuteInput = z.input<typeof DeliveryMinuteAnswer>
+
 /** Commands per minute of the last hour. */
 export const DeliveryChurn = z
   .object({
@@ -307,6 +322,14 @@ export const DeliveryChurn = z
   })
   .describe('How many commands were admitted and ended in each of the last sixty minutes.')
 export type DeliveryChurn = z.infer<typeof DeliveryChurn>
+
+/** `DeliveryChurn` as routes answer it. */
+export const DeliveryChurnAnswer = answerOf(DeliveryChurn, ['items'], {
+  items: z.array(DeliveryMinuteAnswer).max(CHURN_MINUTES),
+})
+export type DeliveryChurnAnswer = z.output<typeof DeliveryChurnAnswer>
+/** `DeliveryChurn` as an inspector returns it: a field that is absent is not known. */
+export type DeliveryChurnInput = z.input<typeof DeliveryChurnAnswer>
 
 /** Filters of `/delivery/churn`. */
 export const DeliveryChurnFilter = z.object({

@@ -1,15 +1,18 @@
 /** The delivery family: admitted commands on their way to a client, without their payloads. */
 import * as z from 'zod'
+import { answerOf } from './answer.js'
 import {
   AcknowledgementState,
   AdmissionState,
   AttemptOutcome,
   CommandState,
   Counters,
-  DeliveryChurn,
+  DeliveryChurnAnswer,
   type DeliveryChurnFilter,
-  DeliveryMinute,
-  DeliverySummary,
+  type DeliveryChurnInput,
+  DeliveryMinuteAnswer,
+  DeliverySummaryAnswer,
+  type DeliverySummaryInput,
   DeploymentMode,
   LatencyHistograms,
   NO_REASON,
@@ -68,6 +71,12 @@ export const DeliveryNode = z
   .describe('One node of delivery. Facts that its system does not have are `null`.')
 export type DeliveryNode = z.infer<typeof DeliveryNode>
 
+/** `DeliveryNode` as routes answer it. */
+export const DeliveryNodeAnswer = answerOf(DeliveryNode, ['node_id'], { counters: answerOf(NodeCounters, []) })
+export type DeliveryNodeAnswer = z.output<typeof DeliveryNodeAnswer>
+/** `DeliveryNode` as an inspector returns it: a field that is absent is not known. */
+export type DeliveryNodeInput = z.input<typeof DeliveryNodeAnswer>
+
 /** One admission scope with reservations; it does not necessarily map to a commercial tenant. */
 export const DeliveryTenant = z
   .object({
@@ -81,6 +90,12 @@ export const DeliveryTenant = z
   })
   .describe('One admission scope with reservations; it does not necessarily map to a commercial tenant.')
 export type DeliveryTenant = z.infer<typeof DeliveryTenant>
+
+/** `DeliveryTenant` as routes answer it. */
+export const DeliveryTenantAnswer = answerOf(DeliveryTenant, ['scope_id'])
+export type DeliveryTenantAnswer = z.output<typeof DeliveryTenantAnswer>
+/** `DeliveryTenant` as an inspector returns it: a field that is absent is not known. */
+export type DeliveryTenantInput = z.input<typeof DeliveryTenantAnswer>
 
 const Admission = z.object({
   state: AdmissionState.describe('Whether it was admitted.'),
@@ -141,6 +156,16 @@ const Terminal = z.object({
   reason: TerminalReason.nullable().describe('The reason, from the library or a low-cardinality one of the host.'),
 })
 
+const PARTS = {
+  admission: answerOf(Admission, []),
+  attempts: answerOf(Attempts, [], {
+    items: z.array(answerOf(Attempt, ['number'])).max(ATTEMPTS_KEPT),
+  }),
+  acknowledgement: answerOf(Acknowledgement, []),
+  recovery: answerOf(Recovery, []),
+  terminal: answerOf(Terminal, []),
+}
+
 /** The evidence about one command. No single field proves that an external effect happened. */
 export const DeliveryStatus = z
   .object({
@@ -159,6 +184,12 @@ export const DeliveryStatus = z
   .describe('The evidence about one command. No single field proves that an external effect happened.')
 export type DeliveryStatus = z.infer<typeof DeliveryStatus>
 
+/** `DeliveryStatus` as routes answer it. */
+export const DeliveryStatusAnswer = answerOf(DeliveryStatus, ['command_id'], PARTS)
+export type DeliveryStatusAnswer = z.output<typeof DeliveryStatusAnswer>
+/** `DeliveryStatus` as an inspector returns it: a field that is absent is not known. */
+export type DeliveryStatusInput = z.input<typeof DeliveryStatusAnswer>
+
 /**
  * A command in a list, as recorded. A command past its deadline without a recorded end is `overdue` and has no
  * `terminal` here; read by its key it is shown as expired.
@@ -172,6 +203,12 @@ export const DeliveryCommand = DeliveryStatus.extend({
   action: z.string().nullable().optional().describe(`${NAMES.action} \`null\` if unknown.`),
 }).describe('One command as its list shows it: the evidence as it is recorded.')
 export type DeliveryCommand = z.infer<typeof DeliveryCommand>
+
+/** `DeliveryCommand` as routes answer it. */
+export const DeliveryCommandAnswer = answerOf(DeliveryCommand, ['command_id', 'state'], PARTS)
+export type DeliveryCommandAnswer = z.output<typeof DeliveryCommandAnswer>
+/** `DeliveryCommand` as an inspector returns it: a field that is absent is not known. */
+export type DeliveryCommandInput = z.input<typeof DeliveryCommandAnswer>
 
 /** Filters of `/delivery/commands`, all optional. A client id is unique per user, a command id per client. */
 export const CommandFilter = z.object({
@@ -204,6 +241,12 @@ export const DeliveryMailbox = z
   .describe('One mailbox that a connection is attached to, and how many commands wait in it.')
 export type DeliveryMailbox = z.infer<typeof DeliveryMailbox>
 
+/** `DeliveryMailbox` as routes answer it. */
+export const DeliveryMailboxAnswer = answerOf(DeliveryMailbox, ['user_id', 'client_id'])
+export type DeliveryMailboxAnswer = z.output<typeof DeliveryMailboxAnswer>
+/** `DeliveryMailbox` as an inspector returns it: a field that is absent is not known. */
+export type DeliveryMailboxInput = z.input<typeof DeliveryMailboxAnswer>
+
 /** Filters of `/delivery/mailboxes`, all optional. */
 export const MailboxFilter = z.object({
   user_id: filterBy('user_id'),
@@ -223,29 +266,29 @@ export type CommandKey = z.infer<typeof CommandKey>
 /** Reads a dispatcher. Never returns a payload. */
 export interface DeliveryInspector extends Pingable, Versioned {
   /** Returns the state of delivery as a whole: counts, ages and latencies. */
-  summary(ctx: InspectionContext): Awaitable<DeliverySummary>
+  summary(ctx: InspectionContext): Awaitable<DeliverySummaryInput>
   /** Lists delivery nodes, one page at a time. */
-  listNodes(page: PageQuery, ctx: InspectionContext): Awaitable<Page<DeliveryNode>>
+  listNodes(page: PageQuery, ctx: InspectionContext): Awaitable<Page<DeliveryNodeInput>>
   /** Lists scopes with their capacity and reservations, one page at a time. */
-  listTenants(page: PageQuery, ctx: InspectionContext): Awaitable<Page<DeliveryTenant>>
+  listTenants(page: PageQuery, ctx: InspectionContext): Awaitable<Page<DeliveryTenantInput>>
   /** A scope by its id; `null` when it has no reservations. Without it the list is looked through. */
-  getTenant?(scopeId: string, ctx: InspectionContext): Awaitable<DeliveryTenant | null>
+  getTenant?(scopeId: string, ctx: InspectionContext): Awaitable<DeliveryTenantInput | null>
   /**
    * `null` when nothing is retained.
    *
    * @throws Refusal `invalid_identity` for an identity or combination that no command can have.
    */
-  status(key: CommandKey, ctx: InspectionContext): Awaitable<DeliveryStatus | null>
+  status(key: CommandKey, ctx: InspectionContext): Awaitable<DeliveryStatusInput | null>
   /**
    * Retained commands in order of admission, newest or oldest first as the page says; without an order the oldest
    * first, over several shards shard by shard. A command keeps its position while its state changes. Advertised as the
    * operation `delivery_commands`.
    */
-  listCommands?(filter: CommandFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<DeliveryCommand>>
+  listCommands?(filter: CommandFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<DeliveryCommandInput>>
   /** Mailboxes that a connection is attached to at a living node. Mirrored by the operation `delivery_mailboxes`. */
-  listMailboxes?(filter: MailboxFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<DeliveryMailbox>>
+  listMailboxes?(filter: MailboxFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<DeliveryMailboxInput>>
   /** Commands that were admitted and ended in each of the last minutes. Advertised as `delivery_churn`. */
-  deliveryChurn?(filter: DeliveryChurnFilter, ctx: InspectionContext): Awaitable<DeliveryChurn>
+  deliveryChurn?(filter: DeliveryChurnFilter, ctx: InspectionContext): Awaitable<DeliveryChurnInput>
 }
 
 /** Delivery, for the table of families. */
@@ -261,14 +304,14 @@ export const DELIVERY_FAMILY = {
   },
   components: {
     CommandState,
-    DeliveryChurn,
-    DeliveryCommand,
-    DeliveryMailbox,
-    DeliveryMinute,
-    DeliveryNode,
-    DeliveryStatus,
-    DeliverySummary,
-    DeliveryTenant,
+    DeliveryChurn: DeliveryChurnAnswer,
+    DeliveryCommand: DeliveryCommandAnswer,
+    DeliveryMailbox: DeliveryMailboxAnswer,
+    DeliveryMinute: DeliveryMinuteAnswer,
+    DeliveryNode: DeliveryNodeAnswer,
+    DeliveryStatus: DeliveryStatusAnswer,
+    DeliverySummary: DeliverySummaryAnswer,
+    DeliveryTenant: DeliveryTenantAnswer,
     DeploymentMode,
     WaitsFor,
   } as Family['components'],

@@ -1,5 +1,6 @@
 /** The history family: streams of retained messages, and the spill store that large payloads go to. */
 import * as z from 'zod'
+import { answerOf } from './answer.js'
 import { type Family, foldUsers } from './family.js'
 import { filterBy, Id, idField, randomUuid, Timestamp, TRACE_FIELDS, Traceparent } from './ids.js'
 import { JsonValue } from './json.js'
@@ -32,6 +33,12 @@ export const HistoryStream = z
   .describe('A stream and its retained messages.')
 export type HistoryStream = z.infer<typeof HistoryStream>
 
+/** `HistoryStream` as routes answer it. */
+export const HistoryStreamAnswer = answerOf(HistoryStream, ['stream', 'user_id'])
+export type HistoryStreamAnswer = z.output<typeof HistoryStreamAnswer>
+/** `HistoryStream` as an inspector returns it: a field that is absent is not known. */
+export type HistoryStreamInput = z.input<typeof HistoryStreamAnswer>
+
 const isJsonless = (value: unknown) => value === undefined || typeof value === 'function' || typeof value === 'symbol'
 
 const Externalized = z.object({
@@ -61,6 +68,14 @@ export const HistoryMessage = z
   .describe('One retained message.')
 export type HistoryMessage = z.infer<typeof HistoryMessage>
 
+/** `HistoryMessage` as routes answer it. */
+export const HistoryMessageAnswer = answerOf(HistoryMessage, ['message_id', 'stream'], {
+  externalized: answerOf(Externalized, []),
+})
+export type HistoryMessageAnswer = z.output<typeof HistoryMessageAnswer>
+/** `HistoryMessage` as an inspector returns it: a field that is absent is not known. */
+export type HistoryMessageInput = z.input<typeof HistoryMessageAnswer>
+
 /** Filters of `/history/streams`. */
 export const HistoryStreamFilter = z.object({ user_id: filterBy('user_id') })
 export type HistoryStreamFilter = z.infer<typeof HistoryStreamFilter>
@@ -68,9 +83,13 @@ export type HistoryStreamFilter = z.infer<typeof HistoryStreamFilter>
 /** Reads a message history. */
 export interface HistoryInspector extends UserIndex {
   /** The newest `limit` messages of the stream, oldest first; an unknown stream is empty. */
-  readMessages(query: { stream: string; limit: number }, ctx: InspectionContext): Awaitable<Sample<HistoryMessage>>
+  readMessages(query: { stream: string; limit: number }, ctx: InspectionContext): Awaitable<Sample<HistoryMessageInput>>
   /** Mirrored by the capability `history_list_streams`. */
-  listStreams?(filter: HistoryStreamFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<HistoryStream>>
+  listStreams?(
+    filter: HistoryStreamFilter,
+    page: PageQuery,
+    ctx: InspectionContext,
+  ): Awaitable<Page<HistoryStreamInput>>
 }
 
 /** Most characters of a canonical stream name: a few encoded ids of 256 bytes. */
@@ -157,8 +176,12 @@ export const HISTORY_FAMILY = {
   capability: 'history',
   methods: { readMessages: true },
   operations: { history_list_streams: 'listStreams' },
-  components: { HistoryMessage, HistoryStream, MessageKind } as Family['components'],
-  users: foldUsers('listStreams', HistoryStream, 'stream', foldStream),
+  components: {
+    HistoryMessage: HistoryMessageAnswer,
+    HistoryStream: HistoryStreamAnswer,
+    MessageKind,
+  } as Family['components'],
+  users: foldUsers('listStreams', HistoryStreamAnswer, 'stream', foldStream),
 } as const satisfies Family<HistoryInspector>
 
 // Limits of message histories.

@@ -62,7 +62,7 @@ export interface UserIndex extends Pingable, Versioned {
 }
 
 /** The sum of a user's entries. */
-export interface FoldedPart extends Omit<UserPart, 'user_id' | 'truncated'> {
+export interface FoldedPart extends Omit<UserPart, 'user_id'> {
   observed_client_types?: Set<string>
   observed_action_types?: Set<string>
   observed_client_ids?: Set<string>
@@ -73,10 +73,10 @@ export type Fold<Entry> = (part: FoldedPart, entry: Entry) => void
 
 type ListField = 'observed_client_types' | 'observed_action_types' | 'observed_client_ids'
 
-/** Adds names to a list of the part, and creates the list if needed. */
-export function addNames(part: FoldedPart, field: ListField, names: Iterable<string>): void {
+/** Adds the known names to a list of the part, and creates the list if needed. */
+export function addNames(part: FoldedPart, field: ListField, names: Iterable<string | null>): void {
   part[field] ??= new Set()
-  for (const name of names) part[field].add(name)
+  for (const name of names) if (name !== null) part[field].add(name)
 }
 
 /** `counts` with one more of `value`, each of `values` present. */

@@ -1,5 +1,5 @@
 /** Lists over plain data, used by fakes and by incident inspectors. */
-import type { ActionObservation, Connection } from './connections.js'
+import type { ActionObservationInput, ConnectionInput } from './connections.js'
 import { compareIds } from './ids.js'
 import { type Page, type PageQuery, parseSequence } from './page.js'
 
@@ -20,23 +20,23 @@ export function pageOfRows<T>(rows: readonly T[], { cursor, limit, order }: Page
 }
 
 /** An action without the numbers, which are taken from the connections unless they are given. */
-export type KnownAction = Pick<ActionObservation, 'name' | 'description' | 'parameters_schema'> &
-  Partial<ActionObservation>
+export type KnownAction = Pick<ActionObservationInput, 'name' | 'description' | 'parameters_schema'> &
+  Partial<ActionObservationInput>
 
 function observeAction(
   action: KnownAction,
-  connections: readonly Connection[],
+  connections: readonly ConnectionInput[],
   wanted: readonly [string, unknown][],
-): ActionObservation | undefined {
+): ActionObservationInput | undefined {
   const offering = connections.filter(
     (connection) =>
-      connection.status === 'connected' && connection.actions.includes(action.name) && hasAll(connection, wanted),
+      connection.status === 'connected' && connection.actions?.includes(action.name) && hasAll(connection, wanted),
   )
   if (offering.length === 0 && wanted.length > 0) return undefined
   return {
     observed_connections: offering.length,
     observed_users: new Set(offering.map((connection) => connection.user_id)).size,
-    observed_client_types: [...new Set(offering.map((connection) => connection.client_type))].sort(),
+    observed_client_types: [...new Set(offering.flatMap((connection) => connection.client_type ?? []))].sort(),
     ...action,
   }
 }
@@ -44,12 +44,12 @@ function observeAction(
 /** `actions` and what connected connections offer, in the order of their names. The token is the last name of a page. */
 export function pageOfActions(
   actions: readonly KnownAction[],
-  connections: readonly Connection[],
+  connections: readonly ConnectionInput[],
   filter: object,
   page: PageQuery,
-): Page<ActionObservation> {
+): Page<ActionObservationInput> {
   const known = new Map(actions.map((action) => [action.name, action]))
-  const offered = connections.flatMap(({ status, actions }) => (status === 'connected' ? actions : []))
+  const offered = connections.flatMap(({ status, actions }) => (status === 'connected' ? (actions ?? []) : []))
   for (const name of offered)
     if (!known.has(name)) known.set(name, { name, description: null, parameters_schema: null })
   const after = page.cursor

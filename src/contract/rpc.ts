@@ -1,6 +1,7 @@
 /** The rpc family: calls that wait for their reply, and whether an instance is still the current one. */
 import * as z from 'zod'
 import { Refusal } from '../refusal.js'
+import { answerOf, OmittedFields } from './answer.js'
 import type { ConnectionRegistry, Instance } from './connections.js'
 import { type Family, foldUsers } from './family.js'
 import { byTraceId, filterBy, Id, idField, Timestamp, TRACE_FIELDS, Traceparent } from './ids.js'
@@ -39,6 +40,12 @@ export const PendingCall = z
   .describe('A call that has been opened and not settled.')
 export type PendingCall = z.infer<typeof PendingCall>
 
+/** `PendingCall` as routes answer it. */
+export const PendingCallAnswer = answerOf(PendingCall, ['correlation_id', 'user_id', 'client_id'])
+export type PendingCallAnswer = z.output<typeof PendingCallAnswer>
+/** `PendingCall` as an inspector returns it: a field that is absent is not known. */
+export type PendingCallInput = z.input<typeof PendingCallAnswer>
+
 /** Filters of `/rpc/pending`. */
 export const PendingCallFilter = z.object({
   user_id: filterBy('user_id'),
@@ -76,6 +83,12 @@ export const EndedCall = z
   })
   .describe('A call that has ended, kept for an hour at most.')
 export type EndedCall = z.infer<typeof EndedCall>
+
+/** `EndedCall` as routes answer it. */
+export const EndedCallAnswer = answerOf(EndedCall, ['correlation_id', 'user_id', 'client_id'])
+export type EndedCallAnswer = z.output<typeof EndedCallAnswer>
+/** `EndedCall` as an inspector returns it: a field that is absent is not known. */
+export type EndedCallInput = z.input<typeof EndedCallAnswer>
 
 /** Filters of `/rpc/ended`. */
 export const EndedCallFilter = z.object({
@@ -148,20 +161,28 @@ export const RpcSummary = z
   )
 export type RpcSummary = z.infer<typeof RpcSummary>
 
+/** `RpcSummary` as routes answer it. */
+export const RpcSummaryAnswer = answerOf(RpcSummary, [], { counters: answerOf(CallCounters, []) }).extend({
+  omitted: OmittedFields,
+})
+export type RpcSummaryAnswer = z.output<typeof RpcSummaryAnswer>
+/** `RpcSummary` as an inspector returns it: a field that is absent is not known. */
+export type RpcSummaryInput = Omit<z.input<typeof RpcSummaryAnswer>, 'omitted'>
+
 /** Reads an RPC correlator. */
 export interface RpcInspector extends UserIndex {
   /** Oldest first, unless the page has an order. */
-  listPending(filter: PendingCallFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<PendingCall>>
+  listPending(filter: PendingCallFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<PendingCallInput>>
   /** Returns a pending call, or `null` if it is unknown. */
-  getPending(correlationId: string, ctx: InspectionContext): Awaitable<PendingCall | null>
+  getPending(correlationId: string, ctx: InspectionContext): Awaitable<PendingCallInput | null>
   /** Newest end first, unless the page has an order. Advertised as the operation `rpc_ended`, and so is `getEnded`. */
-  listEnded?(filter: EndedCallFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<EndedCall>>
+  listEnded?(filter: EndedCallFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<EndedCallInput>>
   /** Returns an ended call, or `null` if it is unknown. */
-  getEnded?(correlationId: string, ctx: InspectionContext): Awaitable<EndedCall | null>
+  getEnded?(correlationId: string, ctx: InspectionContext): Awaitable<EndedCallInput | null>
   /** Mirrored by the capability `rpc_instance_check`. */
   checkInstance?(instance: Instance, ctx: InspectionContext): Awaitable<InstanceCheck>
   /** Advertised as the operation `rpc_summary`. */
-  summary?(ctx: InspectionContext): Awaitable<RpcSummary>
+  summary?(ctx: InspectionContext): Awaitable<RpcSummaryInput>
 }
 
 /** The input of `open`. Without `timeout_ms` the correlator's default applies. */
@@ -299,7 +320,7 @@ export interface RpcCounters {
 }
 
 /** Whether a list under `filter` shows `call`. */
-export function admitsCall(filter: PendingCallFilter, call: PendingCall): boolean {
+export function admitsCall(filter: PendingCallFilter, call: PendingCallInput): boolean {
   const { overdue = false, ...fields } = filter
   if ((call.overdue ?? false) !== overdue) return false
   return Object.entries(fields).every(
@@ -320,6 +341,12 @@ export const RPC_FAMILY = {
   methods: { listPending: true, getPending: true },
   operations: { rpc_instance_check: 'checkInstance' },
   listed: { rpc_summary: 'summary', rpc_ended: 'listEnded' },
-  components: { CallCounters, CallOutcomeName, EndedCall, PendingCall, RpcSummary } as Family['components'],
-  users: foldUsers('listPending', PendingCall, 'correlation_id', foldCall),
+  components: {
+    CallCounters,
+    CallOutcomeName,
+    EndedCall: EndedCallAnswer,
+    PendingCall: PendingCallAnswer,
+    RpcSummary: RpcSummaryAnswer,
+  } as Family['components'],
+  users: foldUsers('listPending', PendingCallAnswer, 'correlation_id', foldCall),
 } as const satisfies Family<RpcInspector>

@@ -1,6 +1,7 @@
 /** Sessions: a viewer-facing relationship to a site, and who may take part in it. */
 import * as z from 'zod'
 import { Refusal } from '../refusal.js'
+import { answerOf } from './answer.js'
 import type { Family } from './family.js'
 import { filterBy, Id, idField, randomUuid, SegmentId, Timestamp } from './ids.js'
 import { checkFields, count, defineOptions, func, type Input, inputObject, share, withMethods } from './options.js'
@@ -69,6 +70,14 @@ export const SessionRow = Session.extend({
 }).describe('A session, with facts about its connector and viewers. `null` means unknown.')
 export type SessionRow = z.infer<typeof SessionRow>
 
+/** `SessionRow` as routes answer it. */
+export const SessionRowAnswer = answerOf(SessionRow, ['session_id', 'site_id', 'owner', 'state'], {
+  connector: Session.shape.connector.unwrap(),
+})
+export type SessionRowAnswer = z.output<typeof SessionRowAnswer>
+/** `SessionRow` as an inspector returns it: a field that is absent is not known. */
+export type SessionRowInput = z.input<typeof SessionRowAnswer>
+
 /** Filters of `/sessions`. */
 export const SessionFilter = z.object({
   owner: Id.optional().describe('Only records owned by this user.'),
@@ -83,9 +92,9 @@ export type SessionFilter = z.infer<typeof SessionFilter>
  */
 export interface SessionInspector extends Pingable, Versioned {
   /** Lists sessions under `filter`, one page at a time. */
-  listSessions(filter: SessionFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<SessionRow>>
+  listSessions(filter: SessionFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<SessionRowInput>>
   /** Returns a session, or `null` if it is unknown. */
-  getSession(sessionId: string, ctx: InspectionContext): Awaitable<SessionRow | null>
+  getSession(sessionId: string, ctx: InspectionContext): Awaitable<SessionRowInput | null>
   /**
    * Returns the number of open sessions of each site (at most 500), of its owner only; in their order, `null` for
    * unknown.
@@ -210,5 +219,5 @@ export const SESSION_FAMILY = {
   isListed: true,
   methods: { listSessions: true, getSession: true },
   operations: {},
-  components: { SessionRow, SessionState } as Family['components'],
+  components: { SessionRow: SessionRowAnswer, SessionState } as Family['components'],
 } as const satisfies Family<SessionInspector>

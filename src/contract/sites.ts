@@ -1,6 +1,7 @@
 /** Sites: the declarations of local applications. */
 import * as z from 'zod'
 import { Refusal } from '../refusal.js'
+import { answerOf } from './answer.js'
 import { type LastEvent, positionText } from './event-bus.js'
 import type { Family } from './family.js'
 import { Id, idField, SegmentId, Timestamp } from './ids.js'
@@ -127,6 +128,14 @@ export const SiteRow = Site.extend({
 }).describe("A site's declaration and activity. `null` means unknown.")
 export type SiteRow = z.infer<typeof SiteRow>
 
+/** `SiteRow` as routes answer it. */
+export const SiteRowAnswer = answerOf(SiteRow, ['site_id', 'owner'], {
+  capability_profile: answerOf(Site.shape.capability_profile, []),
+})
+export type SiteRowAnswer = z.output<typeof SiteRowAnswer>
+/** `SiteRow` as an inspector returns it: a field that is absent is not known. */
+export type SiteRowInput = z.input<typeof SiteRowAnswer>
+
 /** A site and whose it is. */
 export type SiteKey = Pick<Site, 'site_id' | 'owner'>
 
@@ -140,9 +149,9 @@ export type SiteFilter = z.infer<typeof SiteFilter>
 /** Reads a site registry. `sessions` may be `null`: the router reads it from a session inspector. */
 export interface SiteInspector extends Pingable, Versioned {
   /** Lists sites under `filter`, one page at a time. */
-  listSites(filter: SiteFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<SiteRow>>
+  listSites(filter: SiteFilter, page: PageQuery, ctx: InspectionContext): Awaitable<Page<SiteRowInput>>
   /** Returns a site, or `null` if it is unknown. */
-  getSite(siteId: string, ctx: InspectionContext): Awaitable<SiteRow | null>
+  getSite(siteId: string, ctx: InspectionContext): Awaitable<SiteRowInput | null>
 }
 
 const NO_LIFE = { last_event_at: null, last_position: null }
@@ -195,5 +204,5 @@ export const SITE_FAMILY = {
   isListed: true,
   methods: { listSites: true, getSite: true },
   operations: {},
-  components: { SiteRow, SiteMode } as Family['components'],
+  components: { SiteRow: SiteRowAnswer, SiteMode } as Family['components'],
 } as const satisfies Family<SiteInspector>

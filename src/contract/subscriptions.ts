@@ -1,5 +1,6 @@
 /** Subscriptions: open viewer streams and how far behind each is. */
 import * as z from 'zod'
+import { answerOf } from './answer.js'
 import type { Family } from './family.js'
 import { filterBy, Id, idField, Timestamp } from './ids.js'
 import { count, custom, defineOptions, type Input, inputObject, parseInput, textOrNull } from './options.js'
@@ -30,6 +31,12 @@ export const SubscriptionRow = z
   .describe('One open viewer stream. Changing fields are as of the last report of its node, at most some seconds old.')
 export type SubscriptionRow = z.infer<typeof SubscriptionRow>
 
+/** `SubscriptionRow` as routes answer it. */
+export const SubscriptionRowAnswer = answerOf(SubscriptionRow, ['subscription_id', 'session_id', 'user_id'])
+export type SubscriptionRowAnswer = z.output<typeof SubscriptionRowAnswer>
+/** `SubscriptionRow` as an inspector returns it: a field that is absent is not known. */
+export type SubscriptionRowInput = z.input<typeof SubscriptionRowAnswer>
+
 /** Filters of `/subscriptions`. */
 export const SubscriptionFilter = z.object({
   session_id: filterBy('session_id'),
@@ -46,7 +53,7 @@ export interface SubscriptionInspector extends Pingable, Versioned {
     filter: SubscriptionFilter,
     page: PageQuery,
     ctx: InspectionContext,
-  ): Awaitable<Page<SubscriptionRow>>
+  ): Awaitable<Page<SubscriptionRowInput>>
   /** Returns the number of open streams of each session (at most 500); in their order, `null` for unknown. */
   countViewers?(sessionIds: readonly string[], ctx: InspectionContext): Awaitable<readonly (number | null)[]>
 }
@@ -111,5 +118,5 @@ export const SUBSCRIPTION_FAMILY = {
   isListed: true,
   methods: { listSubscriptions: true },
   operations: {},
-  components: { SubscriptionRow } as Family['components'],
+  components: { SubscriptionRow: SubscriptionRowAnswer } as Family['components'],
 } as const satisfies Family<SubscriptionInspector>

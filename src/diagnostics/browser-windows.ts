@@ -1,5 +1,5 @@
 /** The routes of the browser-windows family. */
-import { BROWSER_WINDOW_FAMILY, BrowserWindow, BrowserWindowFilter } from '../contract/browser-windows.js'
+import { BROWSER_WINDOW_FAMILY, BrowserWindowAnswer, BrowserWindowFilter } from '../contract/browser-windows.js'
 import { pageSchema, withItems } from '../contract/page.js'
 import { BrowserWindowCount, count, withLiveCounts } from '../views/counts.js'
 import { complete, exampleTime, lastPage, WINDOW } from './examples.js'
@@ -16,7 +16,7 @@ export const BROWSER_WINDOW_ROUTES = routeSection('browser-windows', 'Browser wi
     page: 'paged',
     order: 'newest',
     query: BrowserWindowFilter,
-    response: pageSchema(BrowserWindow),
+    response: pageSchema(BrowserWindowAnswer),
     example: lastPage(WINDOW),
     read: async ({ browserWindowRegistry, contextRegistry }, { filter, page }, view) => {
       const listed = await browserWindowRegistry.listBrowserWindows(filter, page, view.ctx)
@@ -47,7 +47,7 @@ export const BROWSER_WINDOW_ROUTES = routeSection('browser-windows', 'Browser wi
         BROWSER_WINDOW_FAMILY.counted,
         {
           exact: () => browserWindowRegistry.countBrowserWindows?.(filter, view.ctx),
-          entry: BrowserWindow,
+          entry: BrowserWindowAnswer,
           id: 'window_id',
           list: (page, ctx) => browserWindowRegistry.listBrowserWindows(filter, page, ctx),
         },
@@ -61,7 +61,7 @@ export const BROWSER_WINDOW_ROUTES = routeSection('browser-windows', 'Browser wi
     summary: 'One browser window',
     needs: ['browser_window_registry'],
     scopable: true,
-    response: BrowserWindow,
+    response: BrowserWindowAnswer,
     example: WINDOW,
     read: async ({ browserWindowRegistry, contextRegistry }, { params }, view) => {
       const window = await browserWindowRegistry.getBrowserWindow(params.window_id, view.ctx)

@@ -1,6 +1,6 @@
 /** The routes of the contexts family. */
 import type * as z from 'zod'
-import { CONTEXT_FAMILY, Context, type ContextFilter, ContextQuery } from '../contract/contexts.js'
+import { CONTEXT_FAMILY, ContextAnswer, type ContextFilter, ContextQuery } from '../contract/contexts.js'
 import { toTimestamp } from '../contract/ids.js'
 import { pageSchema } from '../contract/page.js'
 import { ContextCount, count } from '../views/counts.js'
@@ -25,7 +25,7 @@ export const CONTEXT_ROUTES = routeSection('contexts', 'Execution contexts.', [
     page: 'paged',
     order: 'newest',
     query: ContextQuery,
-    response: pageSchema(Context),
+    response: pageSchema(ContextAnswer),
     example: lastPage(WORKER, IDLE_WORKER),
     read: ({ contextRegistry }, { filter, page }, view) =>
       contextRegistry.listContexts(toFilter(filter, view), page, view.ctx),
@@ -53,7 +53,7 @@ export const CONTEXT_ROUTES = routeSection('contexts', 'Execution contexts.', [
         CONTEXT_FAMILY.counted,
         {
           exact: () => contextRegistry.countContexts?.(filter, view.ctx),
-          entry: Context,
+          entry: ContextAnswer,
           id: 'context_id',
           list: (page, ctx) => contextRegistry.listContexts(filter, page, ctx),
         },
@@ -68,7 +68,7 @@ export const CONTEXT_ROUTES = routeSection('contexts', 'Execution contexts.', [
     summary: 'One context',
     needs: ['context_registry'],
     scopable: true,
-    response: Context,
+    response: ContextAnswer,
     example: WORKER,
     read: ({ contextRegistry }, { params }, { ctx }) => contextRegistry.getContext(params.context_id, ctx),
   }),

@@ -2,8 +2,8 @@
 
 import * as z from 'zod'
 import { pageSchema, withItems } from '../contract/page.js'
-import { SessionFilter, SessionRow } from '../contract/sessions.js'
-import { SiteFilter, SiteRow } from '../contract/sites.js'
+import { SessionFilter, SessionRowAnswer } from '../contract/sessions.js'
+import { SiteFilter, SiteRowAnswer } from '../contract/sites.js'
 import { SubscriptionFilter } from '../contract/subscriptions.js'
 import { listSlowest, SubscriptionPage, withLife, withSessions } from '../views/cooperative.js'
 import { lastPage, SESSION, SITE, SUBSCRIPTION } from './examples.js'
@@ -19,7 +19,7 @@ export const SITE_ROUTES = routeSection('sites', 'Cooperative sites: what applic
     scopable: true,
     page: 'paged',
     query: SiteFilter,
-    response: pageSchema(SiteRow),
+    response: pageSchema(SiteRowAnswer),
     example: lastPage(SITE),
     read: async ({ sites, sessions }, { filter, page }, view) => {
       const listed = await sites.listSites(filter, page, view.ctx)
@@ -33,7 +33,7 @@ export const SITE_ROUTES = routeSection('sites', 'Cooperative sites: what applic
     summary: 'One site',
     needs: ['sites'],
     scopable: true,
-    response: SiteRow,
+    response: SiteRowAnswer,
     example: SITE,
     read: async ({ sites, sessions }, { params }, view) => {
       const site = await sites.getSite(params.site_id, view.ctx)
@@ -55,7 +55,7 @@ export const SESSION_ROUTES = routeSection('sessions', 'Sessions of cooperative 
     page: 'paged',
     order: 'newest',
     query: SessionFilter,
-    response: pageSchema(SessionRow),
+    response: pageSchema(SessionRowAnswer),
     example: lastPage(SESSION),
     read: async ({ sessions, ...others }, { filter, page }, view) => {
       const listed = await sessions.listSessions(filter, page, view.ctx)
@@ -69,7 +69,7 @@ export const SESSION_ROUTES = routeSection('sessions', 'Sessions of cooperative 
     summary: 'One session',
     needs: ['sessions'],
     scopable: true,
-    response: SessionRow,
+    response: SessionRowAnswer,
     example: SESSION,
     read: async ({ sessions, ...others }, { params }, view) => {
       const session = await sessions.getSession(params.session_id, view.ctx)

@@ -1,5 +1,6 @@
 /** The routes of the deduplicator family. */
-import { DeduplicatorSummary, DeduplicatorUserSummary } from '../contract/deduplicator.js'
+import { readSummary } from '../contract/answer.js'
+import { DeduplicatorSummaryAnswer, DeduplicatorUserSummaryAnswer } from '../contract/deduplicator.js'
 import { CLAIMS, USER_CLAIMS } from './examples.js'
 import { diagnosticsRoute, routeSection } from './route.js'
 
@@ -9,9 +10,10 @@ export const DEDUPLICATOR_ROUTES = routeSection('deduplicator', 'Messages that h
     operationId: 'getDeduplicatorSummary',
     summary: 'How many messages are remembered, and how many were duplicates',
     needs: ['deduplicator'],
-    response: DeduplicatorSummary,
+    response: DeduplicatorSummaryAnswer,
     example: CLAIMS,
-    read: ({ deduplicator }, _input, { ctx }) => deduplicator.summary(ctx),
+    read: async ({ deduplicator }, _input, { ctx }) =>
+      readSummary(DeduplicatorSummaryAnswer, await deduplicator.summary(ctx), ctx.onError),
   }),
   diagnosticsRoute({
     path: '/deduplicator/users/{user_id}',
@@ -20,8 +22,11 @@ export const DEDUPLICATOR_ROUTES = routeSection('deduplicator', 'Messages that h
     summary: 'The same for one user',
     needs: ['dedup_per_user'],
     scopable: true,
-    response: DeduplicatorUserSummary,
+    response: DeduplicatorUserSummaryAnswer,
     example: USER_CLAIMS,
-    read: ({ deduplicator }, { params }, { ctx }) => deduplicator.userSummary?.(params.user_id, ctx),
+    read: async ({ deduplicator }, { params }, { ctx }) => {
+      const summary = await deduplicator.userSummary?.(params.user_id, ctx)
+      return summary && readSummary(DeduplicatorUserSummaryAnswer, summary, ctx.onError)
+    },
   }),
 ])

@@ -1,18 +1,18 @@
 /** The records that the examples of delivery's routes are made of. */
 import {
-  type DeliveryChurn,
-  type DeliveryMailbox,
-  type DeliveryNode,
-  type DeliveryStatus,
-  type DeliverySummary,
-  type DeliveryTenant,
+  type DeliveryChurnInput,
+  type DeliveryMailboxInput,
+  type DeliveryNodeInput,
+  type DeliveryStatusInput,
+  type DeliverySummaryInput,
+  type DeliveryTenantInput,
   NO_LEGACY,
 } from '../contract/delivery.js'
 import { noEnds } from '../contract/delivery-rules.js'
 import { type DeliveryWhy, verdictOf, whyLink } from '../views/why-links.js'
 import { CLIENT, complete, exampleTime, INSTANCE } from './examples.js'
 
-export const SUMMARY: DeliverySummary = {
+export const SUMMARY: DeliverySummaryInput = {
   deployment_id: 'relay-eu',
   mode: 'shared_store',
   tracked_commands: 4,
@@ -53,7 +53,7 @@ export const SUMMARY: DeliverySummary = {
   observed_at: exampleTime(30),
 }
 
-export const NODE: DeliveryNode = {
+export const NODE: DeliveryNodeInput = {
   node_id: 'node-1',
   mailbox_listener_alive: true,
   reconciliation_loop_alive: true,
@@ -72,7 +72,7 @@ export const NODE: DeliveryNode = {
 }
 
 /** A node of another system, of which only the existence is known. */
-export const FOREIGN_NODE: DeliveryNode = {
+export const FOREIGN_NODE: DeliveryNodeInput = {
   node_id: 'worker-10.0.0.7:41822',
   mailbox_listener_alive: null,
   reconciliation_loop_alive: null,
@@ -84,21 +84,21 @@ export const FOREIGN_NODE: DeliveryNode = {
   counters: { recovery: {}, outcome: {}, acknowledgement: {}, other: {} },
 }
 
-export const TENANT: DeliveryTenant = {
+export const TENANT: DeliveryTenantInput = {
   scope_id: 'ada',
   reserved_commands: 4,
   oldest_deadline_at: exampleTime(58),
   capacity: 1_000,
 }
 
-export const MAILBOX: DeliveryMailbox = {
+export const MAILBOX: DeliveryMailboxInput = {
   ...INSTANCE,
   node_id: 'node-1',
   attached_at: exampleTime(5),
   waiting_commands: 1,
 }
 
-export const COMMAND: DeliveryStatus = {
+export const COMMAND: DeliveryStatusInput = {
   ...CLIENT,
   command_id: 'open-report-9',
   admission: { state: 'admitted', at: exampleTime(19), scope_id: 'ada', deadline_at: exampleTime(49) },
@@ -127,7 +127,7 @@ export const COMMAND: DeliveryStatus = {
   terminal: { state: 'resulted', at: exampleTime(24), reason: null },
 }
 
-export const DELIVERY_CHURN: DeliveryChurn = {
+export const DELIVERY_CHURN: DeliveryChurnInput = {
   items: [
     { minute: exampleTime(-101), admitted: 0, ended: noEnds(), open: { waiting: 2, attempted: 0, acknowledged: 0 } },
     {

@@ -1,17 +1,19 @@
 /** The routes of the delivery family. Their schemas have no field for a payload. */
+import { readSummary } from '../contract/answer.js'
 import { requireRequested } from '../contract/bad-record.js'
 import {
   CommandFilter,
   CommandKey,
-  DeliveryChurn,
+  DeliveryChurnAnswer,
   DeliveryChurnFilter,
-  DeliveryCommand,
+  DeliveryCommandAnswer,
   type DeliveryInspector,
-  DeliveryMailbox,
-  DeliveryNode,
-  DeliveryStatus,
-  DeliverySummary,
-  DeliveryTenant,
+  DeliveryMailboxAnswer,
+  DeliveryNodeAnswer,
+  DeliveryStatusAnswer,
+  DeliverySummaryAnswer,
+  DeliveryTenantAnswer,
+  type DeliveryTenantInput,
   MailboxFilter,
 } from '../contract/delivery.js'
 import { type InspectionContext, type Page, type PageQuery, pageSchema, withItems } from '../contract/page.js'
@@ -30,7 +32,7 @@ async function listTenant(
   scope_id: string,
   page: PageQuery,
   ctx: InspectionContext,
-): Promise<Page<DeliveryTenant>> {
+): Promise<Page<DeliveryTenantInput>> {
   if (delivery.getTenant && page.cursor === null) {
     const tenant = await delivery.getTenant(scope_id, ctx)
     requireRequested(tenant, { scope_id })
@@ -49,19 +51,20 @@ export const DELIVERY_ROUTES = routeSection('delivery', 'Commands on their way t
     operationId: 'getDeliverySummary',
     summary: 'Whether admitted commands accumulate',
     needs: ['delivery'],
-    response: DeliverySummary,
+    response: DeliverySummaryAnswer,
     example: SUMMARY,
-    read: ({ delivery }, _input, { ctx }) => delivery.summary(ctx),
+    read: async ({ delivery }, _input, { ctx }) =>
+      readSummary(DeliverySummaryAnswer, await delivery.summary(ctx), ctx.onError),
   }),
   diagnosticsRoute({
     path: '/delivery/nodes',
     unversioned: true,
-    compared: ({ staleness_ms, ...node }: DeliveryNode) => node,
+    compared: ({ staleness_ms, ...node }: DeliveryNodeAnswer) => node,
     operationId: 'listDeliveryNodes',
     summary: 'Delivery nodes: their loops, drainers, waiters and counters',
     needs: ['delivery'],
     page: 'paged',
-    response: pageSchema(DeliveryNode),
+    response: pageSchema(DeliveryNodeAnswer),
     example: lastPage(NODE, FOREIGN_NODE),
     read: ({ delivery }, { page }, { ctx }) => delivery.listNodes(page, ctx),
   }),
@@ -72,7 +75,7 @@ export const DELIVERY_ROUTES = routeSection('delivery', 'Commands on their way t
     needs: ['delivery'],
     page: 'paged',
     query: CommandFilter.pick({ scope_id: true }),
-    response: pageSchema(DeliveryTenant),
+    response: pageSchema(DeliveryTenantAnswer),
     example: lastPage(TENANT),
     read: ({ delivery }, { filter: { scope_id }, page }, { ctx }) =>
       scope_id === undefined ? delivery.listTenants(page, ctx) : listTenant(delivery, scope_id, page, ctx),
@@ -87,7 +90,7 @@ export const DELIVERY_ROUTES = routeSection('delivery', 'Commands on their way t
     page: 'paged',
     order: 'newest',
     query: CommandFilter,
-    response: pageSchema(DeliveryCommand),
+    response: pageSchema(DeliveryCommandAnswer),
     example: lastPage({
       ...COMMAND,
       state: 'resulted' as const,
@@ -104,7 +107,7 @@ export const DELIVERY_ROUTES = routeSection('delivery', 'Commands on their way t
     summary: 'How many commands were admitted and ended, minute by minute',
     needs: ['delivery_churn'],
     query: DeliveryChurnFilter,
-    response: DeliveryChurn,
+    response: DeliveryChurnAnswer,
     example: DELIVERY_CHURN,
     read: ({ delivery }, { filter }, { ctx }) => delivery.deliveryChurn?.(filter, ctx),
   }),
@@ -116,7 +119,7 @@ export const DELIVERY_ROUTES = routeSection('delivery', 'Commands on their way t
     scopable: true,
     page: 'paged',
     query: MailboxFilter,
-    response: pageSchema(DeliveryMailbox),
+    response: pageSchema(DeliveryMailboxAnswer),
     example: lastPage(MAILBOX),
     read: ({ delivery }, { filter, page }, { ctx }) => delivery.listMailboxes?.(filter, page, ctx),
   }),
@@ -128,7 +131,7 @@ export const DELIVERY_ROUTES = routeSection('delivery', 'Commands on their way t
     needs: ['delivery'],
     scopable: true,
     query: CommandKey,
-    response: DeliveryStatus,
+    response: DeliveryStatusAnswer,
     example: COMMAND,
     refusals: { invalid_identity: 'invalid_delivery_identity' },
     read: ({ delivery }, { filter }, { ctx }) => delivery.status(filter, ctx),

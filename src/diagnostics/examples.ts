@@ -1,21 +1,21 @@
 /** The records in the examples of the routes: one user at work, the same on every route. */
-import type { BrowserWindow } from '../contract/browser-windows.js'
+import type { BrowserWindowInput } from '../contract/browser-windows.js'
 import type { SourceName } from '../contract/capabilities.js'
 import type {
-  ActionObservation,
-  ClientEvent,
-  Connection,
-  ConnectionChurn,
-  ConnectionEvent,
+  ActionObservationInput,
+  ClientEventInput,
+  ConnectionChurnInput,
+  ConnectionEventInput,
+  ConnectionInput,
 } from '../contract/connections.js'
-import type { Context } from '../contract/contexts.js'
-import type { DeduplicatorSummary, DeduplicatorUserSummary } from '../contract/deduplicator.js'
-import type { HistoryMessage, HistoryStream } from '../contract/history.js'
+import type { ContextInput } from '../contract/contexts.js'
+import type { DeduplicatorSummaryInput, DeduplicatorUserSummaryInput } from '../contract/deduplicator.js'
+import type { HistoryMessageInput, HistoryStreamInput } from '../contract/history.js'
 import { EXAMINED_MAX } from '../contract/limits.js'
-import type { EndedCall, PendingCall, RpcSummary } from '../contract/rpc.js'
-import type { SessionRow } from '../contract/sessions.js'
-import { SITE_EXAMPLE, type SiteRow } from '../contract/sites.js'
-import type { SubscriptionRow } from '../contract/subscriptions.js'
+import type { EndedCallInput, PendingCallInput, RpcSummaryInput } from '../contract/rpc.js'
+import type { SessionRowInput } from '../contract/sessions.js'
+import { SITE_EXAMPLE, type SiteRowInput } from '../contract/sites.js'
+import type { SubscriptionRowInput } from '../contract/subscriptions.js'
 import type { UserObservation } from '../views/user-observation.js'
 
 /** A time of the example: `09:41` plus `seconds`. */
@@ -35,7 +35,7 @@ export const complete = (examined: Partial<Record<SourceName, number>>) => ({
 export const CLIENT = { user_id: 'ada', client_id: 'laptop' }
 export const INSTANCE = { ...CLIENT, instance_id: 'laptop-7f3a' }
 
-export const CONNECTION: Connection = {
+export const CONNECTION: ConnectionInput = {
   connection_id: 'c-81',
   ...INSTANCE,
   client_type: 'browser',
@@ -50,7 +50,7 @@ export const CONNECTION: Connection = {
   metadata: { version: '4.2.0' },
 }
 
-export const CHURN: ConnectionChurn = {
+export const CHURN: ConnectionChurnInput = {
   items: [
     { minute: exampleTime(-101), opened: 0, ended: {} },
     { minute: exampleTime(-41), opened: 3, ended: { client_closed: 1, heartbeat_lost: 1 } },
@@ -58,14 +58,14 @@ export const CHURN: ConnectionChurn = {
   observed_at: exampleTime(30),
 }
 
-export const CONNECTION_EVENT: ConnectionEvent = {
+export const CONNECTION_EVENT: ConnectionEventInput = {
   connection_id: CONNECTION.connection_id,
   event: 'connected',
   at: exampleTime(0),
   reason: null,
 }
 
-export const CLIENT_EVENT: ClientEvent = {
+export const CLIENT_EVENT: ClientEventInput = {
   connection_id: CONNECTION.connection_id,
   user_id: CONNECTION.user_id,
   client_id: CONNECTION.client_id,
@@ -77,7 +77,7 @@ export const CLIENT_EVENT: ClientEvent = {
   reason: 'heartbeat_lost',
 }
 
-export const ACTION: ActionObservation = {
+export const ACTION: ActionObservationInput = {
   name: 'open_report',
   description: 'Opens a report in a tab',
   parameters_schema: { type: 'object', properties: { report_id: { type: 'string' } } },
@@ -86,7 +86,7 @@ export const ACTION: ActionObservation = {
   observed_client_types: ['browser'],
 }
 
-export const MESSAGE: HistoryMessage = {
+export const MESSAGE: HistoryMessageInput = {
   message_id: 'm-1042',
   stream: 'users/ada/log',
   sequence: 17,
@@ -97,7 +97,7 @@ export const MESSAGE: HistoryMessage = {
   externalized: null,
 }
 
-export const STREAM: HistoryStream = {
+export const STREAM: HistoryStreamInput = {
   stream: MESSAGE.stream,
   user_id: 'ada',
   message_count: 17,
@@ -105,7 +105,7 @@ export const STREAM: HistoryStream = {
   last_recorded_at: MESSAGE.recorded_at,
 }
 
-export const CALL: PendingCall = {
+export const CALL: PendingCallInput = {
   correlation_id: '5f0c9a52d1e84c1b9a4be2f3c7d60e18',
   action: 'open_report',
   ...INSTANCE,
@@ -115,7 +115,7 @@ export const CALL: PendingCall = {
   overdue: false,
 }
 
-export const ENDED_CALL: EndedCall = {
+export const ENDED_CALL: EndedCallInput = {
   correlation_id: '0b1e6f70c2aa4d6f8c1d9d6a5e4b3f21',
   action: 'open_report',
   ...INSTANCE,
@@ -125,7 +125,7 @@ export const ENDED_CALL: EndedCall = {
   duration_ms: 10_000,
 }
 
-export const CALLS: RpcSummary = {
+export const CALLS: RpcSummaryInput = {
   pending: 1,
   oldest_started_at: CALL.started_at,
   oldest_age_ms: 2_000,
@@ -135,7 +135,7 @@ export const CALLS: RpcSummary = {
   observed_at: exampleTime(30),
 }
 
-export const CLAIMS: DeduplicatorSummary = {
+export const CLAIMS: DeduplicatorSummaryInput = {
   entries: 1_042,
   capacity: 100_000,
   ttl_ms: 600_000,
@@ -144,7 +144,7 @@ export const CLAIMS: DeduplicatorSummary = {
   evicted: 0,
 }
 
-export const USER_CLAIMS: DeduplicatorUserSummary = {
+export const USER_CLAIMS: DeduplicatorUserSummaryInput = {
   user_id: 'ada',
   entries: 17,
   accepted: 17,
@@ -153,7 +153,7 @@ export const USER_CLAIMS: DeduplicatorUserSummary = {
 }
 
 /** A worker that carries a task. */
-export const WORKER: Context = {
+export const WORKER: ContextInput = {
   context_id: 'tab-3',
   ...INSTANCE,
   client_type: 'browser',
@@ -166,7 +166,7 @@ export const WORKER: Context = {
   updated_at: exampleTime(25),
 }
 
-export const IDLE_WORKER: Context = {
+export const IDLE_WORKER: ContextInput = {
   ...WORKER,
   context_id: 'tab-4',
   status: 'idle',
@@ -174,7 +174,7 @@ export const IDLE_WORKER: Context = {
   task_assigned_at: null,
 }
 
-export const WINDOW: BrowserWindow = {
+export const WINDOW: BrowserWindowInput = {
   window_id: 'w-2',
   ...CLIENT,
   ownership: 'worker',
@@ -201,17 +201,17 @@ export const USER: UserObservation = {
   observed_action_types: ['open_report'],
   observed_contexts: 2,
   observed_browser_windows: 1,
-  last_seen_at: CONNECTION.last_seen_at,
+  last_seen_at: exampleTime(25),
 }
 
-export const SITE: SiteRow = {
+export const SITE: SiteRowInput = {
   ...SITE_EXAMPLE,
   sessions: 1,
   last_event_at: exampleTime(27),
   last_position: '9f2c:41',
 }
 
-export const SESSION: SessionRow = {
+export const SESSION: SessionRowInput = {
   session_id: 'b51c-shared-notes',
   site_id: SITE.site_id,
   owner: 'ada',
@@ -227,7 +227,7 @@ export const SESSION: SessionRow = {
   viewers: 1,
 }
 
-export const SUBSCRIPTION: SubscriptionRow = {
+export const SUBSCRIPTION: SubscriptionRowInput = {
   subscription_id: '3d0e-bea',
   session_id: SESSION.session_id,
   site_id: SITE.site_id,

@@ -1,6 +1,6 @@
 /** The routes of the history family. */
 import * as z from 'zod'
-import { HistoryMessage, HistoryStream, HistoryStreamFilter, StreamName } from '../contract/history.js'
+import { HistoryMessageAnswer, HistoryStreamAnswer, HistoryStreamFilter, StreamName } from '../contract/history.js'
 import { Omitted, pageSchema } from '../contract/page.js'
 import { lastPage, MESSAGE, STREAM } from './examples.js'
 import { diagnosticsRoute, routeSection } from './route.js'
@@ -8,7 +8,7 @@ import { diagnosticsRoute, routeSection } from './route.js'
 /** Raw history: one bounded sample of a stream, without a cursor. */
 export const RawHistory = z
   .object({
-    items: z.array(HistoryMessage).describe('The newest messages of the stream, oldest first.'),
+    items: z.array(HistoryMessageAnswer).describe('The newest messages of the stream, oldest first.'),
     count: z.int().min(0).describe('Number of these.'),
     omitted: Omitted.optional().describe('Messages among these that cannot be shown. Absent: none.'),
   })
@@ -24,7 +24,7 @@ export const HISTORY_ROUTES = routeSection('history', 'Retained messages.', [
     page: 'paged',
     order: 'newest',
     query: HistoryStreamFilter,
-    response: pageSchema(HistoryStream),
+    response: pageSchema(HistoryStreamAnswer),
     example: lastPage(STREAM),
     read: ({ history }, { filter, page }, { ctx }) => history.listStreams?.(filter, page, ctx),
   }),

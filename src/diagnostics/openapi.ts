@@ -116,7 +116,7 @@ function problemsOf(route: DiagnosticsRoute): ProblemCode[] {
 }
 
 function responsesOf(route: DiagnosticsRoute): JsonObject {
-  const content = { schema: ref(responseName(route)), example: route.example as Json }
+  const content = { schema: ref(responseName(route)), example: route.response.parse(route.example) as Json }
   return {
     '200': {
       description: route.summary,

@@ -1,14 +1,17 @@
 /** The routes of the rpc family. */
+
 import * as z from 'zod'
+import { readSummary } from '../contract/answer.js'
 import { idField, idInput, Timestamp, toTimestamp } from '../contract/ids.js'
 import { type InspectionContext, type Page, type PageQuery, pageSchema, withItems } from '../contract/page.js'
 import {
-  EndedCall,
+  EndedCallAnswer,
   EndedCallFilter,
-  PendingCall,
+  PendingCallAnswer,
   PendingCallFilter,
+  type PendingCallInput,
   type RpcInspector,
-  RpcSummary,
+  RpcSummaryAnswer,
 } from '../contract/rpc.js'
 import { CALL, CALLS, ENDED_CALL, exampleTime, lastPage } from './examples.js'
 import { diagnosticsRoute, routeSection } from './route.js'
@@ -29,7 +32,7 @@ async function listPending(
   { overdue, ...filter }: PendingCallFilter,
   page: PageQuery,
   ctx: InspectionContext,
-): Promise<Page<PendingCall>> {
+): Promise<Page<PendingCallInput>> {
   if (!overdue) return rpc.listPending(filter, page, ctx)
   const listed = await rpc.listPending({ ...filter, overdue }, page, ctx)
   return withItems(
@@ -44,13 +47,13 @@ export const RPC_ROUTES = routeSection('rpc', 'Calls that wait for their reply, 
     operationId: 'getRpcSummary',
     summary: 'Number of pending calls, and how the others ended',
     needs: ['rpc_summary'],
-    response: RpcSummary,
+    response: RpcSummaryAnswer,
     example: CALLS,
-    read: ({ rpc }, _input, { ctx }) => rpc.summary?.(ctx),
+    read: async ({ rpc }, _input, { ctx }) => readSummary(RpcSummaryAnswer, await rpc.summary?.(ctx), ctx.onError),
   }),
   diagnosticsRoute({
     path: '/rpc/pending',
-    compared: ({ age_ms, ...call }: PendingCall) => call,
+    compared: ({ age_ms, ...call }: PendingCallAnswer) => call,
     operationId: 'listPendingCalls',
     summary: 'Calls that wait for their reply, the oldest first unless `order` says otherwise',
     needs: ['rpc'],
@@ -58,7 +61,7 @@ export const RPC_ROUTES = routeSection('rpc', 'Calls that wait for their reply, 
     page: 'paged',
     order: 'oldest',
     query: PendingCallFilter,
-    response: pageSchema(PendingCall),
+    response: pageSchema(PendingCallAnswer),
     example: lastPage(CALL),
     read: ({ rpc }, { filter, page }, { ctx }) => listPending(rpc, filter, page, ctx),
   }),
@@ -69,7 +72,7 @@ export const RPC_ROUTES = routeSection('rpc', 'Calls that wait for their reply, 
     summary: 'One call that waits for its reply',
     needs: ['rpc'],
     scopable: true,
-    response: PendingCall,
+    response: PendingCallAnswer,
     example: CALL,
     read: ({ rpc }, { params }, { ctx }) => rpc.getPending(params.correlation_id, ctx),
   }),
@@ -82,7 +85,7 @@ export const RPC_ROUTES = routeSection('rpc', 'Calls that wait for their reply, 
     page: 'paged',
     order: 'newest',
     query: EndedCallFilter,
-    response: pageSchema(EndedCall),
+    response: pageSchema(EndedCallAnswer),
     example: lastPage(ENDED_CALL),
     read: ({ rpc }, { filter, page }, { ctx }) => rpc.listEnded?.(filter, page, ctx),
   }),
@@ -93,7 +96,7 @@ export const RPC_ROUTES = routeSection('rpc', 'Calls that wait for their reply, 
     summary: 'One call that ended in the last hour',
     needs: ['rpc_ended'],
     scopable: true,
-    response: EndedCall,
+    response: EndedCallAnswer,
     example: ENDED_CALL,
     read: ({ rpc }, { params }, { ctx }) => rpc.getEnded?.(params.correlation_id, ctx),
   }),

@@ -1,7 +1,7 @@
 /** The routes of the workers view: contexts owned by workers, by their assigned task. */
 import * as z from 'zod'
 import { ClientType } from '../contract/connections.js'
-import { Context } from '../contract/contexts.js'
+import { ContextAnswer } from '../contract/contexts.js'
 import { idInput } from '../contract/ids.js'
 import { pageSchema } from '../contract/page.js'
 import { countWorkers, listWorkers, pageWorkers, WorkerCounts, Workers, workerState } from '../views/workers.js'
@@ -52,7 +52,7 @@ export const WORKER_ROUTES = routeSection('workers', 'Contexts owned by workers.
     scopable: true,
     page: 'paged',
     query: WorkerFilter,
-    response: pageSchema(Context),
+    response: pageSchema(ContextAnswer),
     example: lastPage(IDLE_WORKER),
     read: ({ contextRegistry }, { filter, page }, view) =>
       pageWorkers(contextRegistry, filter, page, view, (context) => workerState(context) === 'idle'),
@@ -65,7 +65,7 @@ export const WORKER_ROUTES = routeSection('workers', 'Contexts owned by workers.
     scopable: true,
     page: 'paged',
     query: OfUser,
-    response: pageSchema(Context),
+    response: pageSchema(ContextAnswer),
     example: lastPage(WORKER),
     read: ({ contextRegistry }, { params, filter, page }, view) =>
       pageWorkers(

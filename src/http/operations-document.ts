@@ -30,6 +30,10 @@ export function toSchemas(
     target: 'draft-2020-12',
     io,
     uri: (id) => `#/components/schemas/${id}`,
+    // What an inspector may leave out is always there in a response.
+    override: ({ jsonSchema }) => {
+      if (io === 'output') delete jsonSchema.default
+    },
   })
   return Object.fromEntries(
     Object.entries(schemas).map(([id, schema]) => {

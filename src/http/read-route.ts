@@ -64,7 +64,7 @@ export interface TypedReadRoute<
   path: Path
   query?: Query
   response: Response
-  example: NoInfer<z.output<Response>>
+  example: NoInfer<z.input<Response>>
   read(
     source: Source,
     input: RouteInput<z.output<Query>, ParamIn<Path>>,

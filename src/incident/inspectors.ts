@@ -1,13 +1,18 @@
 /** Inspectors that answer from an incident, so that the unchanged router shows what the deployment showed then. */
-import type { ClientOfUser, Connection, Instance } from '../contract/connections.js'
-import { type CommandFilter, type CommandKey, type DeliveryCommand, DeliveryStatus } from '../contract/delivery.js'
+import type { ClientOfUser, ConnectionAnswer, Instance } from '../contract/connections.js'
+import {
+  type CommandFilter,
+  type CommandKey,
+  type DeliveryCommandAnswer,
+  DeliveryStatusAnswer,
+} from '../contract/delivery.js'
 import { addressOf, admitsCommand, expiredAt } from '../contract/delivery-rules.js'
 import { type Deployment, type FamilyName, familyEntries, type Inspectors } from '../contract/families.js'
 import { checkSegmentId, commandKey } from '../contract/ids.js'
 import type { JsonObject } from '../contract/json.js'
 import { fieldOfFilter, matcherOf, omittedCount, type Page, type PageQuery, type Sample } from '../contract/page.js'
 import { hasAll, type KnownAction, pageOfActions, pageOfRows } from '../contract/rows.js'
-import { admitsCall, type PendingCall } from '../contract/rpc.js'
+import { admitsCall, type PendingCallAnswer } from '../contract/rpc.js'
 import { Refusal } from '../refusal.js'
 import type { Incident, Missing } from './format.js'
 import { PARTS, type Part, type Row } from './parts.js'
@@ -71,8 +76,9 @@ const isPage = (given: unknown): given is PageQuery =>
 
 /** Filters whose values are no fields of a row. */
 const ADMITS: Readonly<Record<string, (filter: Row, row: Row) => boolean>> = {
-  '/delivery/commands': (filter, row) => admitsCommand(filter as CommandFilter, row as unknown as DeliveryCommand),
-  '/rpc/pending': (filter, row) => admitsCall(filter, row as unknown as PendingCall),
+  '/delivery/commands': (filter, row) =>
+    admitsCommand(filter as CommandFilter, row as unknown as DeliveryCommandAnswer),
+  '/rpc/pending': (filter, row) => admitsCall(filter, row as unknown as PendingCallAnswer),
 }
 
 /** @throws Refusal `unavailable` for a filter that the rows cannot answer. */
@@ -167,7 +173,7 @@ function computed(kept: Kept, part: (route: string) => Part): Partial<Record<Fam
         }))
         // Without a filter the numbers are those of the router then.
         const listed = isFiltered
-          ? pageOfActions(unnumbered, rowsOf<Connection>('/connections'), filter, page)
+          ? pageOfActions(unnumbered, rowsOf<ConnectionAnswer>('/connections'), filter, page)
           : pageOfActions(known, [], {}, page)
         return { ...listed, truncated: isTruncated(kept, isFiltered ? '/connections' : '/actions', filter) }
       },
@@ -183,9 +189,9 @@ function computed(kept: Kept, part: (route: string) => Part): Partial<Record<Fam
       status(key: CommandKey) {
         if (checkSegmentId(key.client_id) || checkSegmentId(key.command_id)) throw new Refusal('invalid_identity')
         const asked = commandKey(key)
-        const commands = rowsOf<DeliveryCommand>('/delivery/commands')
+        const commands = rowsOf<DeliveryCommandAnswer>('/delivery/commands')
         const found = commands.find((command) => commandKey(addressOf(command)) === asked)
-        if (found) return expiredAt(DeliveryStatus.parse(found), kept.at)
+        if (found) return expiredAt(DeliveryStatusAnswer.parse(found), kept.at)
         if (!kept.rows.has('/delivery/commands') || isTruncated(kept, '/delivery/commands', { ...key }))
           throw notKept('/delivery/commands')
         return null

@@ -122,9 +122,12 @@ export function defineMetrics<Name extends FamilyName, Answer>(
   }
 }
 
-/** A sample for each of `counts`, by the label `name`. */
-export const samplesBy = (name: string, counts: Readonly<Record<string, number>>): MetricSample[] =>
-  Object.entries(counts).map(([word, value]) => ({ labels: { [name]: word }, value }))
+/** A sample for each known one of `counts`, by the label `name`. */
+export const samplesBy = (
+  name: string,
+  counts: Readonly<Record<string, number | null>> | null | undefined,
+): MetricSample[] =>
+  Object.entries(counts ?? {}).flatMap(([word, value]) => (value === null ? [] : [{ labels: { [name]: word }, value }]))
 
 /** Converts milliseconds to seconds; unknown stays `null`. */
 export const seconds = (ms: number | null): number | null => (ms === null ? null : ms / 1_000)

@@ -2,10 +2,12 @@
 
 import {
   BROWSER_WINDOW_FAMILY,
-  BrowserWindow,
+  type BrowserWindow,
+  BrowserWindowAnswer,
   BrowserWindowFilter,
   type BrowserWindowRegistryInspector,
 } from '../contract/browser-windows.js'
+import { answering, type Known } from './answering.js'
 import { countCases } from './counts.js'
 import {
   CLIENT,
@@ -25,18 +27,22 @@ import { listCases, type MakeInspector, userCases, walk } from './lists.js'
 const FILTERS = BrowserWindowFilter.keyof().options
 
 /** Returns the contract suite of a browser-window inspector. `make` creates one with the same windows each time. */
-export function browserWindowRegistryContract(make: MakeInspector<BrowserWindowRegistryInspector>): ContractCase[] {
+export function browserWindowRegistryContract(given: MakeInspector<BrowserWindowRegistryInspector>): ContractCase[] {
+  const make = answering(given)
   return toCases([
-    ...listCases<BrowserWindowRegistryInspector, BrowserWindow>(make, {
+    ...listCases<Known<BrowserWindowRegistryInspector>, BrowserWindow>(make, {
       name: 'listBrowserWindows',
       ordered: true,
       list: (windows, filter) => (page, ctx) => windows.listBrowserWindows(filter as object, page, ctx),
-      item: BrowserWindow.refine((window) => window.counts_source === 'snapshot', 'counts_source must be snapshot'),
+      item: BrowserWindowAnswer.refine(
+        (window) => window.counts_source === 'snapshot',
+        'counts_source must be snapshot',
+      ),
       id: 'window_id',
       filters: FILTERS,
       get: (windows, id, ctx) => windows.getBrowserWindow(id, ctx),
     }),
-    ...countCases<BrowserWindowRegistryInspector, BrowserWindow>(make, {
+    ...countCases<Known<BrowserWindowRegistryInspector>, BrowserWindow>(make, {
       name: 'countBrowserWindows',
       list: (windows, filter, page, ctx) => windows.listBrowserWindows(filter as object, page, ctx),
       count: (windows, filter, ctx) => windows.countBrowserWindows?.(filter as object, ctx),
@@ -49,11 +55,15 @@ export function browserWindowRegistryContract(make: MakeInspector<BrowserWindowR
 }
 
 /** A window that never reported an attribute matches neither value of it. */
-async function checkKnown(make: MakeInspector<BrowserWindowRegistryInspector>): Promise<void> {
+async function checkKnown(make: MakeInspector<Known<BrowserWindowRegistryInspector>>): Promise<void> {
   const windows = await make()
   if (!windows) return notTested('listBrowserWindows is not implemented')
   for (const field of ['focused', 'incognito', 'draining'] as const) {
-    const found = await walk((page, ctx) => windows.listBrowserWindows({ [field]: false }, page, ctx), 100, 'a filter')
+    const found = await walk<BrowserWindow>(
+      (page, ctx) => windows.listBrowserWindows({ [field]: false }, page, ctx),
+      100,
+      'a filter',
+    )
     check(
       found.every((window) => window[field] === false),
       `listBrowserWindows under ${field}=false returned a window whose ${field} is not false`,

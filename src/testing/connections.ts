@@ -1,21 +1,27 @@
 /** Contract suite of the connection registry's inspector. */
 
 import {
-  ActionObservation,
+  type ActionObservation,
+  ActionObservationAnswer,
   type ChurnFilter,
   type ChurnMinute,
-  ClientEvent,
+  type ClientEvent,
+  ClientEventAnswer,
   ClientEventFilter,
   ClientType,
   CONNECTION_FAMILY,
-  Connection,
-  ConnectionChurn,
-  ConnectionEvent,
+  type Connection,
+  ConnectionAnswer,
+  type ConnectionChurn,
+  ConnectionChurnAnswer,
+  type ConnectionEvent,
+  ConnectionEventAnswer,
   ConnectionFilter,
   type RegistryInspector,
 } from '../contract/connections.js'
 import { compareIds } from '../contract/ids.js'
 import { hasAll, type KnownAction, pageOfActions } from '../contract/rows.js'
+import { answering, type Known } from './answering.js'
 import { countCases } from './counts.js'
 import {
   CONTEXT,
@@ -51,12 +57,12 @@ function sum(parts: readonly Counts[]): Counts {
   return { opened, ended: Object.fromEntries([...ended].filter(([, count]) => count > 0).sort()) }
 }
 
-async function checkChurn(make: MakeInspector<RegistryInspector>): Promise<void> {
+async function checkChurn(make: MakeInspector<Known<RegistryInspector>>): Promise<void> {
   const registry = await make()
   if (!registry?.connectionChurn) return notTested('connectionChurn is not implemented')
   const churnOf = async (filter: ChurnFilter) => {
     const churn = await registry.connectionChurn?.(filter, CONTEXT)
-    checkSchema(ConnectionChurn, churn, 'connectionChurn')
+    checkSchema(ConnectionChurnAnswer, churn, 'connectionChurn')
     return churn as ConnectionChurn
   }
   const { items, observed_at } = await churnOf({})
@@ -100,26 +106,27 @@ const toFilter = (values: Partial<Connection>): ConnectionFilter => ConnectionFi
 
 const FILTERS = ConnectionFilter.omit({ last_seen_before: true }).keyof().options
 
-const connectionsOf = (registry: RegistryInspector) =>
+const connectionsOf = (registry: Known<RegistryInspector>) =>
   walk<Connection>((page, ctx) => registry.listConnections({}, page, ctx), 100, 'listConnections')
 
 /**
  * Returns the contract suite of a connection registry's inspector. `make` creates one with the same connections each
  * time.
  */
-export function registryContract(make: MakeInspector<RegistryInspector>): ContractCase[] {
+export function registryContract(given: MakeInspector<RegistryInspector>): ContractCase[] {
+  const make = answering(given)
   return toCases([
-    ...listCases<RegistryInspector, Connection>(make, {
+    ...listCases<Known<RegistryInspector>, Connection>(make, {
       name: 'listConnections',
       ordered: true,
       list: (registry, filter) => (page, ctx) => registry.listConnections(toFilter(filter), page, ctx),
-      item: Connection,
+      item: ConnectionAnswer,
       id: 'connection_id',
       filters: FILTERS,
       before: 'last_seen_at',
       get: (registry, id, ctx) => registry.getConnection(id, ctx),
     }),
-    ...countCases<RegistryInspector, Connection>(make, {
+    ...countCases<Known<RegistryInspector>, Connection>(make, {
       name: 'countConnections',
       list: (registry, filter, page, ctx) => registry.listConnections(toFilter(filter), page, ctx),
       count: (registry, filter, ctx) => registry.countConnections?.(toFilter(filter), ctx),
@@ -129,14 +136,14 @@ export function registryContract(make: MakeInspector<RegistryInspector>): Contra
     ...userCases(make, CONNECTION_FAMILY.users),
     { name: 'listConnectionHistory returns the events of one connection, oldest first', run: () => checkHistory(make) },
     { name: 'currentInstances returns the instance of each client, in order', run: () => checkHolders(make) },
-    ...listCases<RegistryInspector, ClientEvent>(make, {
+    ...listCases<Known<RegistryInspector>, ClientEvent>(make, {
       name: 'listConnectionEvents',
       list: (registry, filter) => {
         const { listConnectionEvents } = registry
         const given = ClientEventFilter.parse(withoutNulls(filter))
         return listConnectionEvents && ((page, ctx) => listConnectionEvents.call(registry, given, page, ctx))
       },
-      item: ClientEvent,
+      item: ClientEventAnswer,
       id: ({ connection_id, event }) => `${connection_id} ${event}`,
       filters: ClientEventFilter.keyof().options,
     }),
@@ -155,7 +162,7 @@ export function registryContract(make: MakeInspector<RegistryInspector>): Contra
 // A source orders events as it recorded them, which can differ from their times by that much.
 const ORDER_MS = 1_000
 
-async function checkHistory(make: MakeInspector<RegistryInspector>): Promise<void> {
+async function checkHistory(make: MakeInspector<Known<RegistryInspector>>): Promise<void> {
   const registry = await make()
   if (!registry?.listConnectionHistory) return notTested('listConnectionHistory is not implemented')
   const eventsOf = (id: string) =>
@@ -166,7 +173,7 @@ async function checkHistory(make: MakeInspector<RegistryInspector>): Promise<voi
   for (const { connection_id } of (await connectionsOf(registry)).slice(0, 20)) {
     const events = await eventsOf(connection_id)
     for (const [i, event] of events.entries()) {
-      checkSchema(ConnectionEvent, event, 'listConnectionHistory')
+      checkSchema(ConnectionEventAnswer, event, 'listConnectionHistory')
       checkEqual(event.connection_id, connection_id, 'listConnectionHistory returned another connection')
       check(i === 0 || (events[i - 1] as ConnectionEvent).at <= event.at, 'listConnectionHistory must be oldest first')
     }
@@ -175,7 +182,7 @@ async function checkHistory(make: MakeInspector<RegistryInspector>): Promise<voi
   check(unknown === null, 'listConnectionHistory of an unknown connection must be null')
 }
 
-async function checkEvents(make: MakeInspector<RegistryInspector>): Promise<void> {
+async function checkEvents(make: MakeInspector<Known<RegistryInspector>>): Promise<void> {
   const registry = await make()
   const list = registry?.listConnectionEvents
   if (!list) return notTested('listConnectionEvents is not implemented')
@@ -193,7 +200,7 @@ async function checkEvents(make: MakeInspector<RegistryInspector>): Promise<void
   }
 }
 
-async function checkHolders(make: MakeInspector<RegistryInspector>): Promise<void> {
+async function checkHolders(make: MakeInspector<Known<RegistryInspector>>): Promise<void> {
   const registry = await make()
   if (!registry?.currentInstances) return notTested('currentInstances is not implemented')
   const connected = (await connectionsOf(registry)).filter(({ status }) => status === 'connected').slice(0, 20)
@@ -204,7 +211,7 @@ async function checkHolders(make: MakeInspector<RegistryInspector>): Promise<voi
   checkEqual(await registry.currentInstances(clients, CONTEXT), expected, 'instances that hold clients')
 }
 
-async function checkActions(make: MakeInspector<RegistryInspector>): Promise<void> {
+async function checkActions(make: MakeInspector<Known<RegistryInspector>>): Promise<void> {
   const registry = await make()
   if (!registry?.listActions) return notTested('listActions is not implemented')
   const connections = await connectionsOf(registry)
@@ -231,7 +238,7 @@ async function checkActions(make: MakeInspector<RegistryInspector>): Promise<voi
 }
 
 function checkAction(action: ActionObservation, connections: readonly Connection[]): void {
-  checkSchema(ActionObservation, action, 'listActions')
+  checkSchema(ActionObservationAnswer, action, 'listActions')
   const offering = connections.filter((connection) => connection.actions.includes(action.name))
   checkEqual(action.observed_connections ?? offering.length, offering.length, `connections that offer ${action.name}`)
   const users = new Set(offering.map((connection) => connection.user_id)).size
@@ -305,7 +312,13 @@ export function fakeRegistry(world: ConnectionWorld): RegistryInspector | undefi
       return clients.map(({ user_id, client_id }) => current.get(`${user_id}\n${client_id}`) ?? null)
     },
     ...(world.actions && {
-      listActions: (filter, page) => pageOfActions(wholeRecords(toAction, world.actions), connections(), filter, page),
+      listActions: (filter, page) =>
+        pageOfActions(
+          world.actions?.map((one, i, all) => toAction(one as KnownAction, i + 1, all as KnownAction[])) ?? [],
+          connections(),
+          filter,
+          page,
+        ),
     }),
     ...(world.clientEvents && {
       listConnectionEvents: (filter, page) =>

@@ -2,12 +2,15 @@
 
 import {
   CONTEXT_FAMILY,
-  Context,
+  type Context,
+  ContextAnswer,
   ContextFilter,
   type ContextRegistryInspector,
   countWorker,
   noWorkersIn,
+  type WindowCounts,
 } from '../contract/contexts.js'
+import { answering, type Known } from './answering.js'
 import { countCases } from './counts.js'
 import {
   CLIENT,
@@ -31,19 +34,20 @@ const FILTERS = ContextFilter.omit({ updated_before: true }).keyof().options
 /**
  * Returns the contract suite of a context registry's inspector. `make` creates one with the same contexts each time.
  */
-export function contextRegistryContract(make: MakeInspector<ContextRegistryInspector>): ContractCase[] {
+export function contextRegistryContract(given: MakeInspector<ContextRegistryInspector>): ContractCase[] {
+  const make = answering(given)
   return toCases([
-    ...listCases<ContextRegistryInspector, Context>(make, {
+    ...listCases<Known<ContextRegistryInspector>, Context>(make, {
       name: 'listContexts',
       ordered: true,
       list: (contexts, filter) => (page, ctx) => contexts.listContexts(filter as object, page, ctx),
-      item: Context,
+      item: ContextAnswer,
       id: 'context_id',
       filters: FILTERS,
       before: 'updated_at',
       get: (contexts, id, ctx) => contexts.getContext(id, ctx),
     }),
-    ...countCases<ContextRegistryInspector, Context>(make, {
+    ...countCases<Known<ContextRegistryInspector>, Context>(make, {
       name: 'countContexts',
       list: (contexts, filter, page, ctx) => contexts.listContexts(filter as object, page, ctx),
       count: (contexts, filter, ctx) => contexts.countContexts?.(filter as object, ctx),
@@ -55,13 +59,16 @@ export function contextRegistryContract(make: MakeInspector<ContextRegistryInspe
   ])
 }
 
-async function checkWindows(make: MakeInspector<ContextRegistryInspector>): Promise<void> {
+async function checkWindows(make: MakeInspector<Known<ContextRegistryInspector>>): Promise<void> {
   const contexts = await make()
   if (!contexts?.countByWindow) return notTested('countByWindow is not implemented')
   const entries = await walk<Context>((page, ctx) => contexts.listContexts({}, page, ctx), 100, 'listContexts')
   const ids = [...new Set(entries.flatMap((entry) => entry.window_id ?? []))].slice(0, 499)
   const counted = new Map(
-    (await contexts.countByWindow([...ids, UNKNOWN_ID], CONTEXT)).map((counts) => [counts.window_id, counts]),
+    (await contexts.countByWindow([...ids, UNKNOWN_ID], CONTEXT)).map((counts: WindowCounts) => [
+      counts.window_id,
+      counts,
+    ]),
   )
   for (const window_id of [...ids, UNKNOWN_ID]) {
     const expected = noWorkersIn(window_id)

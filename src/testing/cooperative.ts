@@ -1,7 +1,14 @@
 /** Contract suites and fakes of sites, their sessions and their viewers. */
-import { SessionFilter, type SessionInspector, SessionRow } from '../contract/sessions.js'
-import { SiteFilter, type SiteInspector, type SiteKey, SiteRow } from '../contract/sites.js'
-import { SubscriptionFilter, type SubscriptionInspector, SubscriptionRow } from '../contract/subscriptions.js'
+
+import { SessionFilter, type SessionInspector, type SessionRow, SessionRowAnswer } from '../contract/sessions.js'
+import { SiteFilter, type SiteInspector, type SiteKey, type SiteRow, SiteRowAnswer } from '../contract/sites.js'
+import {
+  SubscriptionFilter,
+  type SubscriptionInspector,
+  type SubscriptionRow,
+  SubscriptionRowAnswer,
+} from '../contract/subscriptions.js'
+import { answering, type Known } from './answering.js'
 import {
   CONTEXT,
   type ContractCase,
@@ -20,12 +27,13 @@ import {
 import { listCases, type MakeInspector, UNKNOWN_ID, walk } from './lists.js'
 
 /** Returns the contract suite of a site inspector. `make` creates one with the same sites each time. */
-export function siteContract(make: MakeInspector<SiteInspector>): ContractCase[] {
+export function siteContract(given: MakeInspector<SiteInspector>): ContractCase[] {
+  const make = answering(given)
   return toCases([
-    ...listCases<SiteInspector, SiteRow>(make, {
+    ...listCases<Known<SiteInspector>, SiteRow>(make, {
       name: 'listSites',
       list: (sites, filter) => (page, ctx) => sites.listSites(filter, page, ctx),
-      item: SiteRow,
+      item: SiteRowAnswer,
       id: 'site_id',
       filters: SiteFilter.keyof().options,
       get: (sites, id, ctx) => sites.getSite(id, ctx),
@@ -37,7 +45,7 @@ export function siteContract(make: MakeInspector<SiteInspector>): ContractCase[]
   ])
 }
 
-async function checkLife(make: MakeInspector<SiteInspector>): Promise<void> {
+async function checkLife(make: MakeInspector<Known<SiteInspector>>): Promise<void> {
   const sites = await make()
   if (!sites) return notTested('listSites is not implemented')
   for (const row of await walk<SiteRow>((page, ctx) => sites.listSites({}, page, ctx), 100, 'listSites'))
@@ -83,13 +91,14 @@ export function fakeSites(world: SiteWorld): SiteInspector | undefined {
 // Contract suite of the session inspector.
 
 /** Returns the contract suite of a session inspector. `make` creates one with the same sessions each time. */
-export function sessionContract(make: MakeInspector<SessionInspector>): ContractCase[] {
+export function sessionContract(given: MakeInspector<SessionInspector>): ContractCase[] {
+  const make = answering(given)
   return toCases([
-    ...listCases<SessionInspector, SessionRow>(make, {
+    ...listCases<Known<SessionInspector>, SessionRow>(make, {
       name: 'listSessions',
       ordered: true,
       list: (sessions, filter) => (page, ctx) => sessions.listSessions(filter, page, ctx),
-      item: SessionRow,
+      item: SessionRowAnswer,
       id: 'session_id',
       filters: SessionFilter.keyof().options,
       get: (sessions, id, ctx) => sessions.getSession(id, ctx),
@@ -103,7 +112,7 @@ export function sessionContract(make: MakeInspector<SessionInspector>): Contract
 
 const isOpen = ({ state }: SessionRow) => state !== 'closed' && state !== 'expired'
 
-async function checkCounts(make: MakeInspector<SessionInspector>): Promise<void> {
+async function checkCounts(make: MakeInspector<Known<SessionInspector>>): Promise<void> {
   const sessions = await make()
   if (!sessions?.countSessions) return notTested('countSessions is not implemented')
   const rows = await walk<SessionRow>((page, ctx) => sessions.listSessions({}, page, ctx), 100, 'listSessions')
@@ -158,13 +167,14 @@ export function fakeSessions(world: SessionWorld): SessionInspector | undefined 
 // Contract suite of the inspector of viewer streams.
 
 /** Returns the contract suite of an inspector of viewer streams. `make` creates one with the same streams each time. */
-export function subscriptionContract(make: MakeInspector<SubscriptionInspector>): ContractCase[] {
+export function subscriptionContract(given: MakeInspector<SubscriptionInspector>): ContractCase[] {
+  const make = answering(given)
   return toCases([
-    ...listCases<SubscriptionInspector, SubscriptionRow>(make, {
+    ...listCases<Known<SubscriptionInspector>, SubscriptionRow>(make, {
       name: 'listSubscriptions',
       list: (subscriptions, filter) => (page, ctx) =>
         subscriptions.listSubscriptions(filter as SubscriptionFilter, page, ctx),
-      item: SubscriptionRow,
+      item: SubscriptionRowAnswer,
       id: 'subscription_id',
       filters: SubscriptionFilter.keyof().options,
     }),
@@ -172,7 +182,7 @@ export function subscriptionContract(make: MakeInspector<SubscriptionInspector>)
   ])
 }
 
-async function checkViewers(make: MakeInspector<SubscriptionInspector>): Promise<void> {
+async function checkViewers(make: MakeInspector<Known<SubscriptionInspector>>): Promise<void> {
   const subscriptions = await make()
   if (!subscriptions?.countViewers) return notTested('countViewers is not implemented')
   const rows = await walk<SubscriptionRow>(

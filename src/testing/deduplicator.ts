@@ -1,5 +1,13 @@
 /** Contract suite of the deduplicator's inspector. */
-import { type DeduplicatorInspector, DeduplicatorSummary, DeduplicatorUserSummary } from '../contract/deduplicator.js'
+
+import {
+  type DeduplicatorInspector,
+  type DeduplicatorSummary,
+  DeduplicatorSummaryAnswer,
+  type DeduplicatorUserSummary,
+  DeduplicatorUserSummaryAnswer,
+} from '../contract/deduplicator.js'
+import { answering } from './answering.js'
 import {
   CONTEXT,
   type ContractCase,
@@ -20,9 +28,10 @@ import { type MakeInspector, UNKNOWN_ID } from './lists.js'
  * Returns the contract suite of a deduplicator's inspector. `users`: users with entries, because it cannot list them.
  */
 export function deduplicatorContract(
-  make: MakeInspector<DeduplicatorInspector>,
+  given: MakeInspector<DeduplicatorInspector>,
   { users = [] }: { users?: readonly string[] } = {},
 ): ContractCase[] {
+  const make = answering(given)
   return toCases([
     {
       name: 'summary has no more entries than its capacity',
@@ -30,7 +39,7 @@ export function deduplicatorContract(
         const deduplicator = await make()
         if (!deduplicator) return notTested('the deduplicator is not implemented')
         const summary = await deduplicator.summary(CONTEXT)
-        checkSchema(DeduplicatorSummary, summary, 'summary')
+        checkSchema(DeduplicatorSummaryAnswer, summary, 'summary')
         check(
           summary.entries <= (summary.capacity ?? summary.entries),
           `summary has ${summary.entries} entries, more than its capacity of ${summary.capacity}`,
@@ -46,7 +55,7 @@ export function deduplicatorContract(
         const { entries } = await deduplicator.summary(CONTEXT)
         for (const userId of users) {
           const summary = await deduplicator.userSummary(userId, CONTEXT)
-          checkSchema(DeduplicatorUserSummary, summary, `userSummary of ${userId}`)
+          checkSchema(DeduplicatorUserSummaryAnswer, summary, `userSummary of ${userId}`)
           checkEqual(summary?.user_id, userId, 'userSummary returned')
           check(
             (summary?.entries ?? 0) <= entries,

@@ -1,17 +1,26 @@
 /** Contract suite of the delivery inspector: its evidence is consistent and contains no payload. */
+
 import {
   type CommandFilter,
   type CommandKey,
   CommandState,
-  DeliveryChurn,
-  DeliveryCommand,
+  type DeliveryChurn,
+  DeliveryChurnAnswer,
+  type DeliveryCommand,
+  DeliveryCommandAnswer,
   type DeliveryInspector,
-  DeliveryMailbox,
+  type DeliveryMailbox,
+  DeliveryMailboxAnswer,
   type DeliveryMinute,
-  DeliveryNode,
-  DeliveryStatus,
-  DeliverySummary,
-  DeliveryTenant,
+  type DeliveryNode,
+  DeliveryNodeAnswer,
+  type DeliveryStatus,
+  DeliveryStatusAnswer,
+  type DeliveryStatusInput,
+  type DeliverySummary,
+  DeliverySummaryAnswer,
+  type DeliveryTenant,
+  DeliveryTenantAnswer,
   type MailboxFilter,
   NO_LEGACY,
   NO_REASON,
@@ -28,8 +37,10 @@ import {
   stepTimesOf,
   toDeliveryCommand,
 } from '../contract/delivery-rules.js'
+import { partsOf } from '../contract/evidence.js'
 import { checkSegmentId, clientKey, commandKey } from '../contract/ids.js'
 import { Refusal } from '../refusal.js'
+import { answering, type Known } from './answering.js'
 import {
   CLIENT,
   CONTEXT,
@@ -58,14 +69,17 @@ import { IDS_TRIED, listCases, type MakeInspector, NO_PAGE, UNKNOWN_ID, walk } f
 // Suite of the list of commands.
 
 // Only the first of the three may contain a slash.
-function idOfCommand(command: DeliveryStatus): string {
+function idOfCommand(command: DeliveryStatusInput): string {
   const { user_id, client_id, command_id } = addressOf(command)
   return `${user_id}/${client_id}/${command_id}`
 }
 
 /** Checks the attempts of a record against their totals. */
-function checkAttempts({ command_id, attempts }: DeliveryStatus): void {
+function checkAttempts(command: DeliveryStatusAnswer): void {
+  const { command_id } = command
+  const { attempts } = partsOf(command)
   const { items, omitted, count } = attempts
+  if (omitted === null || count === null) return
   check(
     items.length + omitted === count,
     `${command_id} has ${items.length} attempts and ${omitted} omitted, of ${count}`,
@@ -82,14 +96,14 @@ function checkAttempts({ command_id, attempts }: DeliveryStatus): void {
 }
 
 /** Cases of the list of commands, compared with the status of each. */
-function commandCases(make: MakeInspector<DeliveryInspector>): Promised[] {
+function commandCases(make: MakeInspector<Known<DeliveryInspector>>): Promised[] {
   return [
-    ...listCases<DeliveryInspector, DeliveryCommand>(make, {
+    ...listCases<Known<DeliveryInspector>, DeliveryCommand>(make, {
       name: 'listCommands',
       list: (delivery, filter) =>
         delivery.listCommands &&
         ((page, ctx) => delivery.listCommands?.(filter as CommandFilter, page, ctx) ?? NO_PAGE),
-      item: DeliveryCommand,
+      item: DeliveryCommandAnswer,
       exact: true,
       id: idOfCommand,
       ordered: true,
@@ -102,21 +116,30 @@ function commandCases(make: MakeInspector<DeliveryInspector>): Promised[] {
         const listCommands = delivery?.listCommands
         if (!listCommands) return notTested('listCommands is not implemented')
         const under = (filter: CommandFilter) =>
-          walk((page, ctx) => listCommands.call(delivery, filter, page, ctx), 100, 'listCommands')
+          walk<DeliveryCommandAnswer>(
+            (page, ctx) => listCommands.call(delivery, filter, page, ctx),
+            100,
+            'listCommands',
+          )
         const listed = await under({})
         for (const command of listed) {
           const { state, overdue, action, waits_for, ...evidence } = command
-          const isOpen = command.terminal === null
-          check((waits_for !== null) === isOpen, `waits_for of ${command.command_id} must be null when it has ended`)
-          check((waits_for === 'expiry') === overdue, `waits_for of ${command.command_id} is expiry when it is overdue`)
+          const { command_id, terminal } = command
+          check(waits_for === null || terminal === null, `waits_for of ${command_id} must be null when it has ended`)
+          if (waits_for !== null && overdue !== null)
+            check((waits_for === 'expiry') === overdue, `waits_for of ${command_id} is expiry when it is overdue`)
           checkAttempts(command)
-          const told = toDeliveryCommand(evidence, overdue ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY, null)
-          checkEqual([state, overdue], [told.state, told.overdue], `state of ${command.command_id}`)
+          const { acknowledgement, attempts } = partsOf(command)
+          if (terminal || (acknowledgement.state !== null && attempts.count !== null)) {
+            const isTaken = acknowledgement.state !== 'none'
+            const open = isTaken ? 'acknowledged' : (attempts.count ?? 0) > 0 ? 'attempted' : 'waiting'
+            checkEqual(state, terminal?.state ?? open, `state of ${command_id}`)
+          }
           const status = await delivery.status(addressOf(command), CONTEXT)
           // The status of an overdue command is `expired`.
           if (!overdue) checkEqual(status, evidence, `status of ${command.command_id}, which is listed`)
         }
-        const scopes = new Set(listed.slice(0, IDS_TRIED).map(({ admission }) => admission.scope_id))
+        const scopes = new Set(listed.slice(0, IDS_TRIED).flatMap(({ admission }) => admission?.scope_id ?? []))
         const reasons = new Set(listed.flatMap(({ terminal }) => (terminal ? [terminal.reason ?? NO_REASON] : [])))
         for (const filter of [
           ...[UNKNOWN_ID, ...scopes].map((scope_id) => ({ scope_id })),
@@ -134,14 +157,14 @@ function commandCases(make: MakeInspector<DeliveryInspector>): Promised[] {
 }
 
 /** Cases of the list of mailboxes, compared with what commands wait for. */
-function mailboxCases(make: MakeInspector<DeliveryInspector>): Promised[] {
+function mailboxCases(make: MakeInspector<Known<DeliveryInspector>>): Promised[] {
   return [
-    ...listCases<DeliveryInspector, DeliveryMailbox>(make, {
+    ...listCases<Known<DeliveryInspector>, DeliveryMailbox>(make, {
       name: 'listMailboxes',
       list: (delivery, filter) =>
         delivery.listMailboxes &&
         ((page, ctx) => delivery.listMailboxes?.(filter as MailboxFilter, page, ctx) ?? NO_PAGE),
-      item: DeliveryMailbox,
+      item: DeliveryMailboxAnswer,
       exact: true,
       id: ({ user_id, client_id }) => `${user_id}/${client_id}`,
       filters: ['user_id', 'client_id', 'node_id'],
@@ -152,9 +175,17 @@ function mailboxCases(make: MakeInspector<DeliveryInspector>): Promised[] {
         const delivery = await make()
         const { listCommands, listMailboxes } = delivery ?? {}
         if (!listCommands || !listMailboxes) return notTested('listCommands or listMailboxes is not implemented')
-        const listed = await walk((page) => listMailboxes.call(delivery, {}, page, CONTEXT), 100, 'listMailboxes')
+        const listed = await walk<DeliveryMailbox>(
+          (page) => listMailboxes.call(delivery, {}, page, CONTEXT),
+          100,
+          'listMailboxes',
+        )
         const attached = new Set(listed.map((mailbox) => clientKey(mailbox)))
-        const all = await walk((page) => listCommands.call(delivery, {}, page, CONTEXT), 100, 'listCommands')
+        const all = await walk<DeliveryCommand>(
+          (page) => listCommands.call(delivery, {}, page, CONTEXT),
+          100,
+          'listCommands',
+        )
         for (const command of all) {
           const { user_id, client_id, command_id, waits_for } = command
           const isAttached = user_id !== null && client_id !== null && attached.has(clientKey({ user_id, client_id }))
@@ -173,10 +204,11 @@ function mailboxCases(make: MakeInspector<DeliveryInspector>): Promised[] {
  * them.
  */
 export function deliveryContract(
-  make: MakeInspector<DeliveryInspector>,
+  given: MakeInspector<DeliveryInspector>,
   { commands = [] }: { commands?: readonly CommandKey[] } = {},
 ): ContractCase[] {
-  const of = (work: (delivery: DeliveryInspector) => Promise<void>) => async () => {
+  const make = answering(given)
+  const of = (work: (delivery: Known<DeliveryInspector>) => Promise<void>) => async () => {
     const delivery = await make()
     if (!delivery) return notTested('the delivery inspector is not implemented')
     await work(delivery)
@@ -185,41 +217,47 @@ export function deliveryContract(
     {
       name: 'summary counts tracked commands and contains no payload',
       run: of(async (delivery) => {
-        const summary = await delivery.summary(CONTEXT)
-        checkExact(DeliverySummary, summary, 'summary')
+        const summary: DeliverySummaryAnswer = await delivery.summary(CONTEXT)
+        checkExact(DeliverySummaryAnswer, summary, 'summary')
         checkSums(summary)
+        const { tracked_commands, sample_size } = summary
+        if (tracked_commands === null) return notTested('tracked_commands is not known')
         const due = (summary.due_commands ?? 0) + (summary.waiting_for_client ?? 0)
         check(
-          due <= summary.tracked_commands,
-          `summary has ${due} commands due or waiting for their client, of ${summary.tracked_commands} tracked`,
+          due <= tracked_commands,
+          `summary has ${due} commands due or waiting for their client, of ${tracked_commands} tracked`,
         )
         check(
-          summary.sample_size <= summary.tracked_commands,
-          `summary has sampled ${summary.sample_size} commands of ${summary.tracked_commands} tracked`,
+          (sample_size ?? 0) <= tracked_commands,
+          `summary has sampled ${sample_size} commands of ${tracked_commands} tracked`,
         )
         await checkEnds((ctx) => delivery.summary(ctx), 'summary')
       }),
     },
-    ...listCases<DeliveryInspector, DeliveryNode>(make, {
+    ...listCases<Known<DeliveryInspector>, DeliveryNode>(make, {
       name: 'listNodes',
       list: (delivery) => (page, ctx) => delivery.listNodes(page, ctx),
-      item: DeliveryNode,
+      item: DeliveryNodeAnswer,
       exact: true,
       id: 'node_id',
     }),
-    ...listCases<DeliveryInspector, DeliveryTenant>(make, {
+    ...listCases<Known<DeliveryInspector>, DeliveryTenant>(make, {
       name: 'listTenants',
       list: (delivery) => (page, ctx) => delivery.listTenants(page, ctx),
-      item: DeliveryTenant,
+      item: DeliveryTenantAnswer,
       exact: true,
       id: 'scope_id',
       get: async (delivery, id, ctx) => {
         if (delivery.getTenant) return delivery.getTenant(id, ctx)
-        const listed = await walk((page) => delivery.listTenants(page, ctx), 100, 'listTenants')
+        const listed = await walk<DeliveryTenant>((page) => delivery.listTenants(page, ctx), 100, 'listTenants')
         return listed.find(({ scope_id }) => scope_id === id) ?? null
       },
     }),
     ...commandCases(make),
+    {
+      name: 'summary and scopes have the numbers of the commands that are listed',
+      run: of(checkNumbers),
+    },
     ...mailboxCases(make),
     {
       name: 'deliveryChurn returns each minute once, and nothing of an unknown node',
@@ -231,7 +269,7 @@ export function deliveryContract(
         for (const { user_id, client_id, command_id } of commands) {
           const key = { user_id, client_id, command_id }
           const status = await delivery.status(key, CONTEXT)
-          checkExact(DeliveryStatus, status, `status of ${command_id}`)
+          checkExact(DeliveryStatusAnswer, status, `status of ${command_id}`)
           checkEqual(status && addressOf(status), key, 'status returned')
           for (const part of Object.keys(key)) {
             const other = await delivery.status({ ...key, [part]: UNKNOWN_ID }, CONTEXT)
@@ -259,12 +297,46 @@ export function deliveryContract(
   ])
 }
 
-async function checkChurn(make: MakeInspector<DeliveryInspector>): Promise<void> {
+/** Compares the numbers of the summary and of each scope with the list of commands, as far as they are known. */
+async function checkNumbers(delivery: Known<DeliveryInspector>): Promise<void> {
+  const { listCommands } = delivery
+  if (!listCommands) return notTested('listCommands is not implemented')
+  const commands = await walk<DeliveryCommandAnswer>(
+    (page, ctx) => listCommands.call(delivery, {}, page, ctx),
+    100,
+    'listCommands',
+  )
+  const isOpen = ({ state }: DeliveryCommandAnswer) => TRACKED_STATES.some((open) => open === state)
+  const { tracked_commands, by_state }: DeliverySummaryAnswer = await delivery.summary(CONTEXT)
+  const unknown: string[] = []
+  if (tracked_commands === null || commands.some(({ overdue }) => overdue === null)) unknown.push('tracked_commands')
+  else {
+    const tracked = commands.filter((command) => isOpen(command) && !command.overdue).length
+    checkEqual(tracked_commands, tracked, 'tracked_commands of summary, compared with listCommands')
+  }
+  if (by_state === null) unknown.push('by_state')
+  for (const [state, count] of Object.entries(by_state ?? {})) {
+    const listed = commands.filter((command) => command.state === state).length
+    checkEqual(count, listed, `by_state.${state} of summary, compared with listCommands`)
+  }
+  const tenants = await walk<DeliveryTenantAnswer>((page, ctx) => delivery.listTenants(page, ctx), 100, 'listTenants')
+  const areScoped = commands.every(({ admission }) => typeof admission?.scope_id === 'string')
+  if (!areScoped || tenants.some(({ reserved_commands }) => reserved_commands === null))
+    unknown.push('reserved_commands')
+  else
+    for (const { scope_id, reserved_commands } of tenants) {
+      const listed = commands.filter((command) => isOpen(command) && command.admission?.scope_id === scope_id).length
+      checkEqual(reserved_commands, listed, `reserved_commands of ${scope_id}, compared with listCommands`)
+    }
+  if (unknown.length > 0) return notTested(`${unknown.join(', ')}: not known`)
+}
+
+async function checkChurn(make: MakeInspector<Known<DeliveryInspector>>): Promise<void> {
   const delivery = await make()
   if (!delivery?.deliveryChurn) return notTested('deliveryChurn is not implemented')
   const churnOf = async (node_id?: string) => {
     const churn = await delivery.deliveryChurn?.({ ...(node_id !== undefined && { node_id }) }, CONTEXT)
-    checkExact(DeliveryChurn, churn, 'deliveryChurn')
+    checkExact(DeliveryChurnAnswer, churn, 'deliveryChurn')
     return churn as DeliveryChurn
   }
   checkMinutes(await churnOf(), 'deliveryChurn')
@@ -278,14 +350,14 @@ async function checkChurn(make: MakeInspector<DeliveryInspector>): Promise<void>
 const sumOf = (counts: Readonly<Record<string, number>>) => Object.values(counts).reduce((sum, count) => sum + count, 0)
 
 /** Checks the sums of a summary, as far as they are known. */
-function checkSums({ tracked_commands, by_state, by_reason, waits_for, latency }: DeliverySummary): void {
+function checkSums({ tracked_commands, by_state, by_reason, waits_for, latency }: DeliverySummaryAnswer): void {
   const open = by_state && sumOf(Object.fromEntries(TRACKED_STATES.map((state) => [state, by_state[state]])))
   if (open !== null && waits_for) {
     const waiting = sumOf(waits_for)
     check(waiting === open, `summary has ${waiting} commands by waits_for, but ${open} that have not ended`)
     const within = open - waits_for.expiry
     check(
-      within === tracked_commands,
+      tracked_commands === null || within === tracked_commands,
       `summary has ${within} commands by state within their deadline, of ${tracked_commands} tracked`,
     )
   }
@@ -293,7 +365,9 @@ function checkSums({ tracked_commands, by_state, by_reason, waits_for, latency }
     const ended = sumOf(by_state) - (open ?? 0)
     check(sumOf(by_reason) === ended, `summary has ${sumOf(by_reason)} ends by reason, of ${ended} that have ended`)
   }
-  for (const [step, { p50_ms, p95_ms, p99_ms, sample_size }] of Object.entries(latency ?? {})) {
+  for (const [step, quantiles] of Object.entries(latency ?? {})) {
+    if (quantiles === null) continue
+    const { p50_ms, p95_ms, p99_ms, sample_size } = quantiles
     const isKnown = [p50_ms, p95_ms, p99_ms].every((ms) => (ms === null) === (sample_size === 0))
     check(isKnown, `summary must have quantiles of the step ${step} if, and only if, its sample is not empty`)
     check(

@@ -1,12 +1,16 @@
 /** Contract suite of the message history's inspector. */
+
 import {
   HISTORY_FAMILY,
   type HistoryInspector,
-  HistoryMessage,
-  HistoryStream,
+  type HistoryMessage,
+  HistoryMessageAnswer,
+  type HistoryStream,
+  HistoryStreamAnswer,
   HistoryStreamFilter,
 } from '../contract/history.js'
 import { userStream } from '../contract/ingest.js'
+import { answering, type Known } from './answering.js'
 import {
   CLIENT,
   CONTEXT,
@@ -30,14 +34,15 @@ import { listCases, type MakeInspector, UNKNOWN_ID, userCases, walk } from './li
 const NONE = { items: [], next_cursor: null, has_more: false }
 
 /** Returns the contract suite of a history inspector. `make` creates one with the same messages each time. */
-export function historyContract(make: MakeInspector<HistoryInspector>): ContractCase[] {
+export function historyContract(given: MakeInspector<HistoryInspector>): ContractCase[] {
+  const make = answering(given)
   return toCases([
-    ...listCases<HistoryInspector, HistoryStream>(make, {
+    ...listCases<Known<HistoryInspector>, HistoryStream>(make, {
       name: 'listStreams',
       ordered: true,
       list: (history, filter) =>
         history.listStreams && (async (page, ctx) => (await history.listStreams?.(filter, page, ctx)) ?? NONE),
-      item: HistoryStream,
+      item: HistoryStreamAnswer,
       id: 'stream',
       filters: HistoryStreamFilter.keyof().options,
     }),
@@ -46,7 +51,7 @@ export function historyContract(make: MakeInspector<HistoryInspector>): Contract
   ])
 }
 
-async function checkMessages(make: MakeInspector<HistoryInspector>): Promise<void> {
+async function checkMessages(make: MakeInspector<Known<HistoryInspector>>): Promise<void> {
   const history = await make()
   if (!history) return notTested('the history is not implemented')
   const streams = await walk<HistoryStream>(
@@ -58,7 +63,7 @@ async function checkMessages(make: MakeInspector<HistoryInspector>): Promise<voi
     const whole = await history.readMessages({ stream, limit: 1_000 }, CONTEXT)
     checkEqual(whole.items.length, Math.min(message_count, 1_000), `the number of messages of ${stream}`)
     for (const [i, message] of whole.items.entries()) {
-      checkSchema(HistoryMessage, message, `a message of ${stream}`)
+      checkSchema(HistoryMessageAnswer, message, `a message of ${stream}`)
       checkEqual(message.stream, stream, 'readMessages returned another stream')
       const before = whole.items[i - 1]
       check(!before || before.sequence < message.sequence, `messages of ${stream} must be oldest first`)

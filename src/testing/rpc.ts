@@ -1,15 +1,20 @@
 /** Contract suite of the RPC correlator's inspector. */
+
 import type { Instance } from '../contract/connections.js'
 import {
   CallCounters,
-  EndedCall,
+  type EndedCall,
+  EndedCallAnswer,
   EndedCallFilter,
-  PendingCall,
+  type PendingCall,
+  PendingCallAnswer,
   type PendingCallFilter,
   RPC_FAMILY,
   type RpcInspector,
-  RpcSummary,
+  type RpcSummary,
+  RpcSummaryAnswer,
 } from '../contract/rpc.js'
+import { answering, type Known } from './answering.js'
 import {
   CLIENT,
   CONTEXT,
@@ -32,13 +37,14 @@ import {
 import { listCases, type MakeInspector, UNKNOWN_ID, userCases, walk, walkAll } from './lists.js'
 
 /** Returns the contract suite of a correlator's inspector. `make` creates one with the same calls each time. */
-export function rpcContract(make: MakeInspector<RpcInspector>): ContractCase[] {
+export function rpcContract(given: MakeInspector<RpcInspector>): ContractCase[] {
+  const make = answering(given)
   return toCases([
-    ...listCases<RpcInspector, PendingCall>(make, {
+    ...listCases<Known<RpcInspector>, PendingCall>(make, {
       name: 'listPending',
       ordered: true,
       list: (rpc, filter) => (page, ctx) => rpc.listPending(filter, page, ctx),
-      item: PendingCall,
+      item: PendingCallAnswer,
       id: 'correlation_id',
       filters: ['user_id', 'client_id', 'action'],
       get: (rpc, id, ctx) => rpc.getPending(id, ctx),
@@ -47,14 +53,14 @@ export function rpcContract(make: MakeInspector<RpcInspector>): ContractCase[] {
       name: 'listPending returns the oldest first, and overdue calls only when requested',
       run: () => checkOrder(make),
     },
-    ...listCases<RpcInspector, EndedCall>(make, {
+    ...listCases<Known<RpcInspector>, EndedCall>(make, {
       name: 'listEnded',
       ordered: true,
       list: (rpc, filter) => {
         const { listEnded } = rpc
         return listEnded && ((page, ctx) => listEnded.call(rpc, filter, page, ctx))
       },
-      item: EndedCall,
+      item: EndedCallAnswer,
       id: 'correlation_id',
       filters: EndedCallFilter.keyof().options,
       get: (rpc, id, ctx) => rpc.getEnded?.(id, ctx) ?? null,
@@ -65,14 +71,14 @@ export function rpcContract(make: MakeInspector<RpcInspector>): ContractCase[] {
   ])
 }
 
-const callsOf = (rpc: RpcInspector, filter: PendingCallFilter) =>
+const callsOf = (rpc: Known<RpcInspector>, filter: PendingCallFilter) =>
   walkAll<PendingCall>(
     (page, ctx) => rpc.listPending(filter, page, ctx),
     'listPending',
     (call) => call.correlation_id,
   )
 
-async function checkOrder(make: MakeInspector<RpcInspector>): Promise<void> {
+async function checkOrder(make: MakeInspector<Known<RpcInspector>>): Promise<void> {
   const rpc = await make()
   if (!rpc) return notTested('listPending is not implemented')
   const waiting = await callsOf(rpc, {})
@@ -94,7 +100,7 @@ async function checkOrder(make: MakeInspector<RpcInspector>): Promise<void> {
     }
 }
 
-async function checkInstances(make: MakeInspector<RpcInspector>): Promise<void> {
+async function checkInstances(make: MakeInspector<Known<RpcInspector>>): Promise<void> {
   const rpc = await make()
   if (!rpc?.checkInstance) return notTested('checkInstance is not implemented')
   const calls = await walk<PendingCall>((page, ctx) => rpc.listPending({}, page, ctx), 100, 'listPending')
@@ -109,11 +115,11 @@ async function checkInstances(make: MakeInspector<RpcInspector>): Promise<void> 
   await checkEnds((ctx) => rpc.checkInstance?.(unknown, ctx), 'checkInstance')
 }
 
-async function checkSummary(make: MakeInspector<RpcInspector>): Promise<void> {
+async function checkSummary(make: MakeInspector<Known<RpcInspector>>): Promise<void> {
   const rpc = await make()
   if (!rpc?.summary) return notTested('summary is not implemented')
-  const summary = await rpc.summary(CONTEXT)
-  checkSchema(RpcSummary, summary, 'summary')
+  const summary: RpcSummary = await rpc.summary(CONTEXT)
+  checkSchema(RpcSummaryAnswer, summary, 'summary')
   const { pending, overdue, counters } = summary
   const { opened, succeeded, failed, timed_out, cancelled } = counters
   const told = succeeded + failed + timed_out + cancelled + pending + overdue

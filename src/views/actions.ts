@@ -3,10 +3,11 @@ import type * as z from 'zod'
 import { Completeness } from '../contract/capabilities.js'
 import {
   type ActionFilter,
-  ActionObservation,
+  ActionObservationAnswer,
+  type ActionObservationInput,
   type ActionQuery,
   type ClientType,
-  Connection,
+  ConnectionAnswer,
   type RegistryInspector,
 } from '../contract/connections.js'
 import { compareIds } from '../contract/ids.js'
@@ -14,10 +15,11 @@ import { type InspectionContext, type Page, type PageQuery, pageSchema } from '.
 import { answerFrom, examinedOf, readOnce, type SourceReading, type ViewContext, walkEntries } from './reading.js'
 
 /** A page of actions, ordered by name. */
-export const ActionPage = pageSchema(ActionObservation)
+export const ActionPage = pageSchema(ActionObservationAnswer)
   .extend({ completeness: Completeness.describe('What this response may be missing.') })
   .describe('One page of actions.')
-export type ActionPage = z.infer<typeof ActionPage>
+/** The same as the view returns it, before its fields that are not known are filled in. */
+export type ActionPage = z.input<typeof ActionPage>
 
 /** Actions of connected connections. `page.cursor` is the token of the page before: its last name. */
 export async function listActions(
@@ -62,6 +64,8 @@ interface Offer {
   connections: number
   users: Set<string>
   types: Set<ClientType>
+  /** Connections whose client type is not known. */
+  untyped: number
 }
 
 /** The result of a walk over the connections. */
@@ -70,11 +74,11 @@ async function readConnections(
   filter: ActionFilter,
   page: PageQuery,
   view: ViewContext,
-): Promise<SourceReading<Page<ActionObservation>>> {
+): Promise<SourceReading<Page<ActionObservationInput>>> {
   const list = (query: PageQuery, ctx: InspectionContext) => registry.listConnections(filter, query, ctx)
   const reading = await walkEntries(
     'registry',
-    { entry: Connection, id: 'connection_id', list },
+    { entry: ConnectionAnswer, id: 'connection_id', list },
     view,
     new Map<string, Offer>(),
     addOffers,
@@ -82,23 +86,24 @@ async function readConnections(
   return { ...reading, value: reading.value && pageOfOffers(reading.value, page) }
 }
 
-function addOffers(offers: Map<string, Offer>, connections: readonly Connection[]): void {
+function addOffers(offers: Map<string, Offer>, connections: readonly ConnectionAnswer[]): void {
   for (const { status, actions, user_id, client_type } of connections) {
     if (status !== 'connected') continue
     for (const name of new Set(actions)) {
-      const offer = offers.get(name) ?? { connections: 0, users: new Set(), types: new Set() }
+      const offer = offers.get(name) ?? { connections: 0, users: new Set(), types: new Set(), untyped: 0 }
       offers.set(name, offer)
       offer.connections += 1
       offer.users.add(user_id)
-      offer.types.add(client_type)
+      if (client_type === null) offer.untyped += 1
+      else offer.types.add(client_type)
     }
   }
 }
 
-function pageOfOffers(offers: Map<string, Offer>, { cursor, limit }: PageQuery): Page<ActionObservation> {
+function pageOfOffers(offers: Map<string, Offer>, { cursor, limit }: PageQuery): Page<ActionObservationAnswer> {
   const names = [...offers.keys()].filter((name) => cursor === null || compareIds(name, cursor) > 0).sort(compareIds)
-  const items = names.slice(0, limit).map((name): ActionObservation => {
-    const { connections, users, types } = offers.get(name) as Offer
+  const items = names.slice(0, limit).map((name): ActionObservationAnswer => {
+    const { connections, users, types, untyped } = offers.get(name) as Offer
     return {
       name,
       // A connection carries names alone; descriptions come from a registry that lists its actions itself.
@@ -107,6 +112,7 @@ function pageOfOffers(offers: Map<string, Offer>, { cursor, limit }: PageQuery):
       observed_connections: connections,
       observed_users: users.size,
       observed_client_types: [...types].sort(),
+      observed_client_types_omitted: untyped > 0 ? null : 0,
     }
   })
   const has_more = names.length > limit

@@ -1,6 +1,6 @@
 /** Looks up whether clients are connected now, in one call for all clients of a view. */
 import { betweenSlices } from '../async/turns.js'
-import { type ClientOfUser, Connection, type RegistryInspector } from '../contract/connections.js'
+import { type ClientOfUser, ConnectionAnswer, type RegistryInspector } from '../contract/connections.js'
 import type { InspectionContext, Page, PageQuery } from '../contract/page.js'
 import { type Budget, parseRecords, readPage, type ViewContext } from './reading.js'
 
@@ -54,8 +54,8 @@ async function readHolder(
   const list = (query: PageQuery, ctx: InspectionContext) => registry.listConnections(filter, query, ctx)
   let cursor: string | null = null
   while (budget.entries > 0) {
-    const page: Page<Connection> = await readPage(list, cursor, 1, budget, view)
-    const [held] = parseRecords('registry', Connection, page, view)
+    const page: Page<unknown> = await readPage(list, cursor, 1, budget, view)
+    const [held] = parseRecords('registry', ConnectionAnswer, page, view)
     if (held || !page.has_more) return held?.instance_id ?? null
     // An empty page with a next cursor does not show that the client is disconnected. It may have cost no entry.
     if (budget.pages <= 0) break

@@ -7,9 +7,13 @@ import { Completeness, type SourceName } from '../contract/capabilities.js'
 import type { RegistryInspector } from '../contract/connections.js'
 import { compareIds } from '../contract/ids.js'
 import { type Awaitable, type InspectionContext, type PageQuery, pageSchema } from '../contract/page.js'
-import { type Connector, type SessionInspector, SessionRow } from '../contract/sessions.js'
-import { SiteRow } from '../contract/sites.js'
-import { type SubscriptionFilter, type SubscriptionInspector, SubscriptionRow } from '../contract/subscriptions.js'
+import { type Connector, type SessionInspector, SessionRowAnswer, type SessionRowInput } from '../contract/sessions.js'
+import { SiteRowAnswer, type SiteRowInput } from '../contract/sites.js'
+import {
+  type SubscriptionFilter,
+  type SubscriptionInspector,
+  SubscriptionRowAnswer,
+} from '../contract/subscriptions.js'
 import { Refusal } from '../refusal.js'
 import { answerFrom, type ViewContext, viewForSource, walkEntries } from './reading.js'
 
@@ -43,20 +47,20 @@ async function answersOf<Key, Answer>(
 }
 
 /** The valid records among `items`. Invalid ones are left out when the response is encoded. */
-const recordsIn = <T>(schema: Parameters<typeof readRecord<T>>[0], items: readonly T[]) =>
+const recordsIn = <T>(schema: Parameters<typeof readRecord<T>>[0], items: readonly unknown[]) =>
   items.map((item, i) => readRecord(schema, item, i))
 
 /** Adds the number of sessions to `sites` that lack it. */
 export async function withSessions(
-  sites: readonly SiteRow[],
+  sites: readonly SiteRowInput[],
   sessions: SessionInspector | undefined,
   view: ViewContext,
-): Promise<SiteRow[]> {
-  const read = recordsIn(SiteRow, sites)
+): Promise<SiteRowInput[]> {
+  const read = recordsIn(SiteRowAnswer, sites)
   const asked = read.flatMap((one) => (one instanceof BadRecord || one.data.sessions !== null ? [] : one.data))
   const counts = await answersOf('sessions', asked, sessions?.countSessions?.bind(sessions), view)
   return read.map((one, i) => {
-    if (one instanceof BadRecord) return sites[i] as SiteRow
+    if (one instanceof BadRecord) return sites[i] as SiteRowInput
     return { ...one.data, sessions: one.data.sessions ?? counts.get(one.data) ?? null }
   })
 }
@@ -69,11 +73,11 @@ export interface SessionSources {
 
 /** Adds the status of connectors and the number of viewers to `sessions` that lack them. */
 export async function withLife(
-  sessions: readonly SessionRow[],
+  sessions: readonly SessionRowInput[],
   { registry, subscriptions }: SessionSources,
   view: ViewContext,
-): Promise<SessionRow[]> {
-  const read = recordsIn(SessionRow, sessions)
+): Promise<SessionRowInput[]> {
+  const read = recordsIn(SessionRowAnswer, sessions)
   const rows = read.flatMap((one) => (one instanceof BadRecord ? [] : one.data))
   const connectors = rows.flatMap(({ connector, connector_connected }) =>
     connector && connector_connected === null ? connector : [],
@@ -87,7 +91,7 @@ export async function withLife(
     answersOf('subscriptions', watched, subscriptions?.countViewers?.bind(subscriptions), view),
   ])
   return read.map((one, i) => {
-    if (one instanceof BadRecord) return sessions[i] as SessionRow
+    if (one instanceof BadRecord) return sessions[i] as SessionRowInput
     const { session_id, connector, connector_connected, viewers } = one.data
     const known = connector && connected.get(connector)
     return {
@@ -101,7 +105,7 @@ export async function withLife(
 // The viewer streams that are furthest behind at this moment. There is no next page.
 
 /** A page of viewer streams. */
-export const SubscriptionPage = pageSchema(SubscriptionRow)
+export const SubscriptionPage = pageSchema(SubscriptionRowAnswer)
   .extend({
     completeness: Completeness.nullable().describe(
       'With `order=slowest`, how many streams were compared: not complete if there are more streams than are shown, or than were read. `null` otherwise.',
@@ -110,11 +114,14 @@ export const SubscriptionPage = pageSchema(SubscriptionRow)
   .describe('One page of viewer streams.')
 export type SubscriptionPage = z.infer<typeof SubscriptionPage>
 
-/** Most pending first, then most lost, then oldest. */
-function bySlowness(a: SubscriptionRow, b: SubscriptionRow): number {
-  if (a.pending !== b.pending) return b.pending - a.pending
-  if (a.dropped !== b.dropped) return b.dropped - a.dropped
-  if (a.opened_at !== b.opened_at) return a.opened_at < b.opened_at ? -1 : 1
+/** After every timestamp. */
+const LATEST = '\uffff'
+
+/** Most pending first, then most lost, then oldest; a value that is not known comes last. */
+function bySlowness(a: SubscriptionRowAnswer, b: SubscriptionRowAnswer): number {
+  if (a.pending !== b.pending) return (b.pending ?? -1) - (a.pending ?? -1)
+  if (a.dropped !== b.dropped) return (b.dropped ?? -1) - (a.dropped ?? -1)
+  if (a.opened_at !== b.opened_at) return (a.opened_at ?? LATEST) < (b.opened_at ?? LATEST) ? -1 : 1
   return compareIds(a.subscription_id, b.subscription_id)
 }
 
@@ -131,10 +138,10 @@ export async function listSlowest(
 ): Promise<SubscriptionPage> {
   if (cursor !== null) throw new Refusal('invalid_cursor')
   const list = (page: PageQuery, ctx: InspectionContext) => subscriptions.listSubscriptions(filter, page, ctx)
-  const none: SubscriptionRow[] = []
+  const none: SubscriptionRowAnswer[] = []
   const reading = await walkEntries(
     'subscriptions',
-    { entry: SubscriptionRow, id: 'subscription_id', list },
+    { entry: SubscriptionRowAnswer, id: 'subscription_id', list },
     view,
     none,
     (all, rows) => {

@@ -3,23 +3,23 @@ import * as z from 'zod'
 import { raceAbort } from '../async/abort.js'
 import { runWithin } from '../async/deadline.js'
 import { BadRecord, readRecord } from '../contract/bad-record.js'
-import { BROWSER_WINDOW_FAMILY, BrowserWindow } from '../contract/browser-windows.js'
+import { BROWSER_WINDOW_FAMILY, BrowserWindowAnswer, type BrowserWindowInput } from '../contract/browser-windows.js'
 import { Completeness, type SourceName } from '../contract/capabilities.js'
 import {
   CONNECTION_FAMILY,
-  Connection,
+  ConnectionAnswer,
   type ConnectionFilter,
   type RegistryInspector,
 } from '../contract/connections.js'
 import {
   CONTEXT_FAMILY,
-  Context,
+  ContextAnswer,
   type ContextRegistryInspector,
   countWorker,
   type WindowCounts,
   type WindowKey,
 } from '../contract/contexts.js'
-import { type DeliveryInspector, DeliveryNode } from '../contract/delivery.js'
+import { type DeliveryInspector, DeliveryNodeAnswer } from '../contract/delivery.js'
 import type { Inspectors } from '../contract/families.js'
 import { Timestamp, toTimestamp } from '../contract/ids.js'
 import { type Counted, type CountedFields, countBy, UNKNOWN } from '../contract/observation.js'
@@ -43,15 +43,22 @@ const counts = {
   observed_at: Timestamp.describe('When this was counted.'),
 }
 
+/** A source that has no entry without the field may leave `unknown` out. */
+type CountsShape<Values extends string> = {
+  [Value in Values]: Value extends typeof UNKNOWN ? z.ZodPrefault<typeof Count> : typeof Count
+}
+
 /** A count for every value of an enum, zero included. */
 export function countsBy<Values extends z.ZodEnum>(values: Values) {
   const shape = Object.fromEntries(
     values.options.map((value) => [
       value,
-      Count.describe(value === UNKNOWN ? 'How many did not report it.' : `How many are \`${value}\`.`),
+      value === UNKNOWN
+        ? Count.prefault(0).describe('How many did not report it.')
+        : Count.describe(`How many are \`${value}\`.`),
     ]),
   )
-  return z.object(shape as Record<z.output<Values>, typeof Count>)
+  return z.object(shape as CountsShape<z.output<Values> & string>)
 }
 
 /** The response schema of a route that counts by `fields`. */
@@ -66,7 +73,7 @@ function countOf<F extends Readonly<Record<string, z.ZodEnum>>>(fields: F) {
 }
 
 type CountShape<F extends Readonly<Record<string, z.ZodEnum>>> = {
-  [K in keyof F & string as `by_${K}`]: z.ZodObject<Record<z.output<F[K]>, typeof Count>>
+  [K in keyof F & string as `by_${K}`]: z.ZodObject<CountsShape<z.output<F[K]> & string>>
 }
 
 /** Response of `/connections/count`. */
@@ -105,10 +112,10 @@ async function silentNodes(delivery: DeliveryInspector, view: ViewContext): Prom
     (signal) => {
       const { ctx } = viewForSource(view, 'delivery')
       const bounded = { ...view, ctx: withSignal(ctx, signal), onError }
-      const add = (nodes: DeliveryNode[], items: DeliveryNode[]) => void nodes.push(...items)
-      return walkEntries<DeliveryNode, DeliveryNode[]>(
+      const add = (nodes: DeliveryNodeAnswer[], items: DeliveryNodeAnswer[]) => void nodes.push(...items)
+      return walkEntries<DeliveryNodeAnswer, DeliveryNodeAnswer[]>(
         'delivery',
-        { entry: DeliveryNode, id: 'node_id', list },
+        { entry: DeliveryNodeAnswer, id: 'node_id', list },
         bounded,
         [],
         add,
@@ -153,7 +160,7 @@ export const countConnections = (registry: RegistryInspector, filter: Connection
     CONNECTION_FAMILY.counted,
     {
       exact: () => registry.countConnections?.(filter, view.ctx),
-      entry: Connection,
+      entry: ConnectionAnswer,
       id: 'connection_id',
       list: (page, ctx) => registry.listConnections(filter, page, ctx),
     },
@@ -190,7 +197,7 @@ export async function count<Entry, F extends CountedFields<Entry>, Exact extends
 
 const SOURCE = 'context_registry'
 
-const keyOf = ({ window_id, user_id }: BrowserWindow): WindowKey => ({ window_id, user_id })
+const keyOf = ({ window_id, user_id }: BrowserWindowAnswer): WindowKey => ({ window_id, user_id })
 
 const NONE = { worker_count: 0, idle_count: 0, busy_count: 0 }
 const NO_COUNTS = { worker_count: null, idle_count: null, busy_count: null }
@@ -202,17 +209,17 @@ const NO_COUNTS = { worker_count: null, idle_count: null, busy_count: null }
  * @throws what the context registry throws: a failing registry must not look like a missing one.
  */
 export async function withLiveCounts(
-  windows: readonly BrowserWindow[],
+  windows: readonly BrowserWindowInput[],
   contexts: ContextRegistryInspector | undefined,
   view: ViewContext,
-): Promise<BrowserWindow[]> {
+): Promise<BrowserWindowInput[]> {
   if (!contexts) return [...windows]
   // Invalid windows are left out when the response is encoded.
-  const read = windows.map((window, i) => readRecord(BrowserWindow, window, i))
+  const read = windows.map((window, i) => readRecord(BrowserWindowAnswer, window, i))
   const keys = read.flatMap((one) => (one instanceof BadRecord ? [] : keyOf(one.data)))
   const counts = keys.length === 0 ? new Map() : await countByWindow(keys, contexts, viewForSource(view, SOURCE))
   return read.map((one, i) => {
-    if (one instanceof BadRecord) return windows[i] as BrowserWindow
+    if (one instanceof BadRecord) return windows[i] as BrowserWindowInput
     const { window_id } = one.data
     return { ...one.data, ...(counts.get(window_id) ?? NO_COUNTS), window_id, counts_source: 'contexts' }
   })
@@ -237,12 +244,12 @@ async function countByWindow(
   const budget = budgetOf(view)
   for (const key of keys) {
     const list = (page: PageQuery, ctx: InspectionContext) => contexts.listContexts(key, page, ctx)
-    const addIn = (counted: Counts, found: Context[]) => {
+    const addIn = (counted: Counts, found: ContextAnswer[]) => {
       for (const context of found) if (isIn(key, context)) countWorker(counted, context)
     }
     const reading = await walkEntries(
       SOURCE,
-      { entry: Context, id: 'context_id', list },
+      { entry: ContextAnswer, id: 'context_id', list },
       view,
       { ...NONE },
       addIn,
@@ -257,5 +264,5 @@ async function countByWindow(
 }
 
 /** A context counts only in a window of its own user: other users can report the same window id. */
-const isIn = (key: WindowKey, context: Context) =>
+const isIn = (key: WindowKey, context: ContextAnswer) =>
   context.window_id === key.window_id && context.user_id === key.user_id

@@ -1,11 +1,11 @@
 /** The search view: what has a given id in any family, and which users and actions begin with a text. */
 import * as z from 'zod'
 import { runWithin } from '../async/deadline.js'
-import { BrowserWindow } from '../contract/browser-windows.js'
+import { BrowserWindowAnswer } from '../contract/browser-windows.js'
 import { CAPABILITIES, type Capability, SourceName } from '../contract/capabilities.js'
-import { Connection } from '../contract/connections.js'
-import { Context } from '../contract/contexts.js'
-import { DeliveryCommand } from '../contract/delivery.js'
+import { ConnectionAnswer } from '../contract/connections.js'
+import { ContextAnswer } from '../contract/contexts.js'
+import { DeliveryCommandAnswer } from '../contract/delivery.js'
 import type { Inspectors, Present } from '../contract/families.js'
 import { idField } from '../contract/ids.js'
 import { PAGE_MAX } from '../contract/limits.js'
@@ -18,10 +18,10 @@ import {
   withScanBudget,
   withSignal,
 } from '../contract/page.js'
-import { EndedCall, PendingCall } from '../contract/rpc.js'
-import { SessionRow } from '../contract/sessions.js'
-import { SiteRow } from '../contract/sites.js'
-import { SubscriptionRow } from '../contract/subscriptions.js'
+import { EndedCallAnswer, PendingCallAnswer } from '../contract/rpc.js'
+import { SessionRowAnswer } from '../contract/sessions.js'
+import { SiteRowAnswer } from '../contract/sites.js'
+import { SubscriptionRowAnswer } from '../contract/subscriptions.js'
 import { Refusal } from '../refusal.js'
 import { listActions } from './actions.js'
 import { requestOf } from './findings/finding.js'
@@ -172,7 +172,7 @@ const LOOKUPS: readonly Lookup[] = [
   byFilter(
     'client',
     'registry',
-    Connection,
+    ConnectionAnswer,
     ({ registry }, client_id, page, ctx) => registry.listConnections({ client_id }, page, ctx),
     ({ client_id }) => client_id,
     shared('/connections', 'client_id'),
@@ -180,7 +180,7 @@ const LOOKUPS: readonly Lookup[] = [
   byId(
     'connection',
     'registry',
-    Connection,
+    ConnectionAnswer,
     ({ registry }, id, ctx) => registry.getConnection(id, ctx),
     '/connections',
     userOf,
@@ -188,7 +188,7 @@ const LOOKUPS: readonly Lookup[] = [
   byFilter(
     'node',
     'registry',
-    Connection,
+    ConnectionAnswer,
     ({ registry }, node_id, page, ctx) => registry.listConnections({ node_id }, page, ctx),
     ({ node_id }) => node_id,
     shared('/connections', 'node_id'),
@@ -196,7 +196,7 @@ const LOOKUPS: readonly Lookup[] = [
   byId(
     'context',
     'context_registry',
-    Context,
+    ContextAnswer,
     ({ contextRegistry }, id, ctx) => contextRegistry.getContext(id, ctx),
     '/contexts',
     userOf,
@@ -204,7 +204,7 @@ const LOOKUPS: readonly Lookup[] = [
   byFilter(
     'task',
     'context_registry',
-    Context,
+    ContextAnswer,
     ({ contextRegistry }, task_id, page, ctx) => contextRegistry.listContexts({ task_id }, page, ctx),
     ({ task_id }) => task_id,
     shared('/contexts', 'task_id'),
@@ -212,13 +212,13 @@ const LOOKUPS: readonly Lookup[] = [
   byId(
     'browser_window',
     'browser_window_registry',
-    BrowserWindow,
+    BrowserWindowAnswer,
     ({ browserWindowRegistry }, id, ctx) => browserWindowRegistry.getBrowserWindow(id, ctx),
     '/browser-windows',
     userOf,
   ),
-  byId('call', 'rpc', PendingCall, ({ rpc }, id, ctx) => rpc.getPending(id, ctx), '/rpc/pending', userOf),
-  byId('ended_call', 'rpc_ended', EndedCall, ({ rpc }, id, ctx) => rpc.getEnded?.(id, ctx), '/rpc/ended', userOf),
+  byId('call', 'rpc', PendingCallAnswer, ({ rpc }, id, ctx) => rpc.getPending(id, ctx), '/rpc/pending', userOf),
+  byId('ended_call', 'rpc_ended', EndedCallAnswer, ({ rpc }, id, ctx) => rpc.getEnded?.(id, ctx), '/rpc/ended', userOf),
   {
     kind: 'stream',
     needs: 'history',
@@ -231,7 +231,7 @@ const LOOKUPS: readonly Lookup[] = [
   byFilter(
     'command',
     'delivery_commands',
-    DeliveryCommand,
+    DeliveryCommandAnswer,
     ({ delivery }, command_id, page, ctx) => delivery.listCommands?.({ command_id }, page, ctx),
     ({ command_id }) => command_id,
     ({ user_id, client_id, command_id }) => ({
@@ -247,16 +247,16 @@ const LOOKUPS: readonly Lookup[] = [
   byFilter(
     'scope',
     'delivery_commands',
-    DeliveryCommand,
+    DeliveryCommandAnswer,
     ({ delivery }, scope_id, page, ctx) => delivery.listCommands?.({ scope_id }, page, ctx),
-    ({ admission }) => admission.scope_id,
+    ({ admission }) => admission?.scope_id ?? null,
     shared('/delivery/commands', 'scope_id'),
   ),
-  byId('site', 'sites', SiteRow, ({ sites }, id, ctx) => sites.getSite(id, ctx), '/sites', ownerOf),
+  byId('site', 'sites', SiteRowAnswer, ({ sites }, id, ctx) => sites.getSite(id, ctx), '/sites', ownerOf),
   byId(
     'session',
     'sessions',
-    SessionRow,
+    SessionRowAnswer,
     ({ sessions }, id, ctx) => sessions.getSession(id, ctx),
     '/sessions',
     ownerOf,
@@ -264,7 +264,7 @@ const LOOKUPS: readonly Lookup[] = [
   byFilter(
     'subscription',
     'subscriptions',
-    SubscriptionRow,
+    SubscriptionRowAnswer,
     ({ subscriptions }, _id, page, ctx) => subscriptions.listSubscriptions({}, page, ctx),
     ({ subscription_id }) => subscription_id,
     ({ user_id, session_id }) => ({ user_id, route: requestOf('/subscriptions', { session_id, user_id }) }),

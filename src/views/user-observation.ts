@@ -1,11 +1,12 @@
 /** One user as the sources see it together. */
 import * as z from 'zod'
+import { readSummary } from '../contract/answer.js'
 import { requireRequested } from '../contract/bad-record.js'
 import { WindowStatus } from '../contract/browser-windows.js'
 import { CAPABILITIES, type Capability, Completeness, type SourceName } from '../contract/capabilities.js'
 import { ClientType } from '../contract/connections.js'
 import { ContextStatus } from '../contract/contexts.js'
-import { DeduplicatorUserSummary } from '../contract/deduplicator.js'
+import { DeduplicatorUserSummaryAnswer } from '../contract/deduplicator.js'
 import { familyEntries, type Inspectors } from '../contract/families.js'
 import { compareIds, idField, Timestamp } from '../contract/ids.js'
 import { OBSERVED_MAX } from '../contract/limits.js'
@@ -257,7 +258,9 @@ export const UserSummary = UserObservation.extend({
     .describe('All browser windows by status, closed and stale ones too; `null` if they are not counted.'),
   observed_streams: ObservedCount.describe('Streams that retain messages.'),
   pending_rpc: ObservedCount.describe('Calls that wait for their reply.'),
-  deduplicator: DeduplicatorUserSummary.nullable().describe("The user's part of the deduplicator; `null` for none."),
+  deduplicator: DeduplicatorUserSummaryAnswer.nullable().describe(
+    "The user's part of the deduplicator; `null` for none.",
+  ),
   completeness: Completeness.describe('What this response may be missing.'),
 }).describe('What all sources together know of one user.')
 export type UserSummary = z.infer<typeof UserSummary>
@@ -276,7 +279,7 @@ export async function summarizeUser(
   const { user, cut } = observe(userId, parts)
   const clients = namesOf('observed_client_ids', parts)
   const completeness = completenessOf([...readings, ...counted], view, [...cut, ...clients.cut])
-  const deduplicator = counted[0]?.value ?? null
+  const deduplicator = counted[0]?.value?.summary ?? null
   const sources = deduplicator ? [...user.sources, 'deduplicator'] : user.sources
   if (sources.length === 0 && completeness.complete) return null
   return {
@@ -304,10 +307,13 @@ async function readDeduplicator({ deduplicator }: Inspectors, userId: string, vi
   const read = async () => {
     const summary = await userSummary.call(deduplicator, userId, view.ctx)
     requireRequested(summary, { user_id: userId })
-    return summary
+    if (summary === null) return null
+    const read = readSummary(DeduplicatorUserSummaryAnswer, summary, (error) => view.onError(source, error))
+    const { examined = 0 } = summary
+    return { summary: read, examined, truncated: read.omitted !== undefined }
   }
   // Kept numbers: the source examined nothing unless it reports otherwise.
-  const reading = await readOnce(source, read, view, (summary) => examinedOf(summary, 0))
+  const reading = await readOnce(source, read, view, (found) => examinedOf(found, 0))
   return [reading ?? ({ source, examined: 0, truncated: false, value: null } as const)]
 }
 

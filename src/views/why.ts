@@ -1,9 +1,14 @@
 /** Explains why a command has not arrived: a chain of links, each with its evidence. */
 import { BadRecord, readRecord, requireRequested } from '../contract/bad-record.js'
 import type { SourceName } from '../contract/capabilities.js'
-import { Connection } from '../contract/connections.js'
-import { type CommandKey, DeliveryMailbox, DeliveryNode, DeliveryStatus } from '../contract/delivery.js'
-import { addressOf } from '../contract/delivery-rules.js'
+import { ConnectionAnswer } from '../contract/connections.js'
+import {
+  type CommandKey,
+  DeliveryMailboxAnswer,
+  DeliveryNodeAnswer,
+  DeliveryStatusAnswer,
+} from '../contract/delivery.js'
+import { partsOf } from '../contract/evidence.js'
 import type { Inspectors } from '../contract/families.js'
 import { toTimestamp } from '../contract/ids.js'
 import type { InspectionContext, PageQuery } from '../contract/page.js'
@@ -48,13 +53,13 @@ const OVER = { ...ABSENT, missing: 'over' } as const
 /** Everything that was read. */
 interface Facts {
   readonly key: CommandKey
-  readonly status: Read<DeliveryStatus | null>
+  readonly status: Read<DeliveryStatusAnswer | null>
   /** The newest connections of the client. */
-  readonly connections: Read<Connection[]>
-  readonly connected: Read<Connection[]>
-  readonly mailboxes: Read<DeliveryMailbox[]>
+  readonly connections: Read<ConnectionAnswer[]>
+  readonly connected: Read<ConnectionAnswer[]>
+  readonly mailboxes: Read<DeliveryMailboxAnswer[]>
   /** The node of its newest connection, read if the client is connected without a mailbox; empty if nodes don't list it. */
-  readonly node: Read<DeliveryNode[]>
+  readonly node: Read<DeliveryNodeAnswer[]>
 }
 
 /** Reads one source once. An error makes only this reading fail. @throws Refusal `invalid_identity` */
@@ -108,14 +113,16 @@ async function readStatus(
   { delivery }: Inspectors,
   key: CommandKey,
   view: ViewContext,
-): Promise<Read<DeliveryStatus | null>> {
+): Promise<Read<DeliveryStatusAnswer | null>> {
   if (!delivery) return ABSENT
   return readSource('delivery', view, async ({ ctx }) => {
     const found = await delivery.status(key, ctx)
     if (found === null) return null
-    const read = readRecord(DeliveryStatus, found, 0)
+    const read = readRecord(DeliveryStatusAnswer, found, 0)
     if (read instanceof BadRecord) throw read
-    requireRequested(addressOf(read.data), { ...key })
+    const { user_id, client_id, command_id, admission } = read.data
+    const scope = admission?.scope_id ?? null
+    requireRequested({ user_id: user_id ?? scope, client_id: client_id ?? scope, command_id }, { ...key })
     return read.data
   })
 }
@@ -128,7 +135,7 @@ async function readClient({ registry, delivery }: Inspectors, key: CommandKey, i
       ? readSource('registry', view, (own, budget) => {
           const list = (page: PageQuery, ctx: InspectionContext) =>
             registry.listConnections({ user_id, client_id, ...only }, { ...page, order: 'newest' }, ctx)
-          return ofClient('registry', { entry: Connection, list }, key, limit, own, budget)
+          return ofClient('registry', { entry: ConnectionAnswer, list }, key, limit, own, budget)
         })
       : ABSENT
   const { listMailboxes } = delivery ?? {}
@@ -137,7 +144,7 @@ async function readClient({ registry, delivery }: Inspectors, key: CommandKey, i
       ? readSource('delivery', view, (own, budget) => {
           const list = (page: PageQuery, ctx: InspectionContext) =>
             listMailboxes.call(delivery, { user_id, client_id }, page, ctx)
-          return ofClient('delivery', { entry: DeliveryMailbox, list }, key, 1, own, budget)
+          return ofClient('delivery', { entry: DeliveryMailboxAnswer, list }, key, 1, own, budget)
         })
       : ABSENT
   return Promise.all([
@@ -153,17 +160,17 @@ const NODES = 200
 /** Reads the node of a connection without a mailbox: a node that stopped leaves its connections behind until they expire. */
 async function readNode(
   { delivery }: Inspectors,
-  [newest]: readonly Connection[],
-  mailboxes: Read<DeliveryMailbox[]>,
+  [newest]: readonly ConnectionAnswer[],
+  mailboxes: Read<DeliveryMailboxAnswer[]>,
   view: ViewContext,
-): Promise<Read<DeliveryNode[]>> {
+): Promise<Read<DeliveryNodeAnswer[]>> {
   const node_id = newest?.node_id ?? null
   if (!delivery || node_id === null || mailboxes.value?.length !== 0) return ABSENT
   return readSource('delivery', view, async (own, budget) => {
     const list = (page: PageQuery, ctx: InspectionContext) => delivery.listNodes(page, ctx)
     try {
       const page = await readPage(list, null, NODES, budget, own)
-      return parseRecords('delivery', DeliveryNode, page, own).filter((node) => node.node_id === node_id)
+      return parseRecords('delivery', DeliveryNodeAnswer, page, own).filter((node) => node.node_id === node_id)
     } catch (error) {
       // Scoped callers must not see nodes.
       if (error instanceof Refusal && error.code === 'not_narrowable') return []
@@ -172,8 +179,11 @@ async function readNode(
   })
 }
 
-const isOpen = (status: DeliveryStatus | null | undefined) =>
-  !status || (status.terminal === null && status.acknowledgement.state === 'none')
+const isOpen = (status: DeliveryStatusAnswer | null | undefined) =>
+  !status ||
+  (status.terminal === null &&
+    partsOf(status).acknowledgement.state !== 'acknowledged' &&
+    partsOf(status).acknowledgement.state !== 'refused')
 
 type Judged = Pick<WhyLink, 'holds' | 'evidence'> & { isRefused?: boolean }
 
@@ -190,24 +200,31 @@ function ofStatus({ key, status }: Facts, fields: Readonly<Record<string, WhyEvi
 }
 
 /** Judges a link by the record of the command, if one was read. */
-function byRecord(facts: Facts, judge: (status: DeliveryStatus) => Judged): Judged {
+function byRecord(facts: Facts, judge: (status: DeliveryStatusAnswer) => Judged): Judged {
   const { value } = facts.status
   if (value) return judge(value)
   return { holds: null, evidence: value === null ? ofStatus(facts, { record: null }) : [] }
 }
 
 const admitted = (facts: Facts): Judged =>
-  byRecord(facts, ({ admission, terminal }) => ({
-    holds: admission.state === 'admitted',
-    evidence: ofStatus(facts, {
-      'admission.state': admission.state,
-      'admission.at': admission.at,
-      ...(admission.state === 'rejected' && { 'terminal.reason': terminal?.reason ?? null }),
-    }),
-  }))
+  byRecord(facts, (status) => {
+    const { state, at } = partsOf(status).admission
+    return {
+      holds: state && state === 'admitted',
+      evidence: ofStatus(facts, {
+        'admission.state': state,
+        'admission.at': at,
+        ...(state === 'rejected' && { 'terminal.reason': status.terminal?.reason ?? null }),
+      }),
+    }
+  })
 
 /** Evidence from the newest connection of the client among `found`, or that there is none. */
-function ofConnections({ key }: Facts, { value = [], at }: Read<Connection[]>, status?: 'connected'): WhyEvidence[] {
+function ofConnections(
+  { key }: Facts,
+  { value = [], at }: Read<ConnectionAnswer[]>,
+  status?: 'connected',
+): WhyEvidence[] {
   const { user_id, client_id } = key
   const route = requestOf('/connections', { user_id, client_id, ...(status && { status }) })
   const [newest] = value
@@ -226,8 +243,9 @@ function ofConnections({ key }: Facts, { value = [], at }: Read<Connection[]>, s
 /** An attempt proves that a connection of the client was attached. */
 function byAttempt(facts: Facts): Judged | undefined {
   const status = facts.status.value
-  if (!status || isOpen(status) || status.attempts.count === 0) return undefined
-  const { count, last_at, last_node_id } = status.attempts
+  if (!status || isOpen(status)) return undefined
+  const { count, last_at, last_node_id } = partsOf(status).attempts
+  if (!count) return undefined
   return {
     holds: true,
     evidence: ofStatus(facts, {
@@ -248,14 +266,14 @@ function clientKnown(facts: Facts): Judged {
   return { holds: value.length > 0 || none, evidence: ofConnections(facts, facts.connections) }
 }
 
-/** Whether a connection existed at any time between the admission of a command and its end. */
-function overlaps({ connected_at, disconnected_at }: Connection, { admission, terminal }: DeliveryStatus): boolean {
-  return (
-    (terminal === null || connected_at <= terminal.at) && (disconnected_at === null || disconnected_at >= admission.at)
-  )
+/** Whether a connection existed at any time between the admission of a command and its end. What is not known excludes nothing. */
+function overlaps(connection: ConnectionAnswer, { admission, terminal }: DeliveryStatusAnswer): boolean {
+  const { connected_at, disconnected_at } = connection
+  const isNotAfter = (a: string | null | undefined, b: string | null | undefined) => !a || !b || a <= b
+  return isNotAfter(connected_at, terminal?.at) && isNotAfter(admission?.at, disconnected_at)
 }
 
-const ofNode = ({ stale, updated_at }: DeliveryNode, observed_at: string): WhyEvidence[] =>
+const ofNode = ({ stale, updated_at }: DeliveryNodeAnswer, observed_at: string): WhyEvidence[] =>
   Object.entries({ stale, updated_at }).map(([field, value]) => ({
     source: 'delivery',
     route: '/delivery/nodes',
@@ -305,12 +323,12 @@ function mailboxAttached(facts: Facts): Judged {
 }
 
 const handedOver = (facts: Facts): Judged =>
-  byRecord(facts, ({ attempts }) => {
-    const { count, confirmed, last_at, last_outcome, items, omitted } = attempts
+  byRecord(facts, (status) => {
+    const { count, confirmed, last_at, last_outcome, items, omitted } = partsOf(status).attempts
     // A pending attempt, or one with an unknown outcome, may have reached the client.
-    const isUnsure = omitted > 0 || items.some(({ outcome }) => outcome !== 'rejected')
+    const isUnsure = omitted !== 0 || items.some(({ outcome }) => outcome !== 'rejected')
     return {
-      holds: confirmed > 0 ? true : count > 0 && isUnsure ? null : false,
+      holds: confirmed ? true : count === null || confirmed === null || (count > 0 && isUnsure) ? null : false,
       evidence: ofStatus(facts, {
         'attempts.count': count,
         'attempts.confirmed': confirmed,
@@ -321,10 +339,10 @@ const handedOver = (facts: Facts): Judged =>
   })
 
 const acknowledged = (facts: Facts): Judged =>
-  byRecord(facts, ({ acknowledgement, terminal }) => {
-    const { state, at, instance_id } = acknowledgement
+  byRecord(facts, (status) => {
+    const { state, at, instance_id } = partsOf(status).acknowledgement
     // A command can be settled without an acknowledgement.
-    const none = terminal?.state === 'resulted' ? null : false
+    const none = state === null || status.terminal?.state === 'resulted' ? null : false
     return {
       holds: state === 'acknowledged' || none,
       isRefused: state === 'refused',
@@ -343,7 +361,7 @@ const ended = (facts: Facts): Judged =>
       facts,
       terminal
         ? { 'terminal.state': terminal.state, 'terminal.at': terminal.at, 'terminal.reason': terminal.reason }
-        : { terminal: null, 'admission.deadline_at': admission.deadline_at },
+        : { terminal: null, 'admission.deadline_at': admission?.deadline_at ?? null },
     ),
   }))
 

@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { betweenSlices } from '../async/turns.js'
 import { Completeness } from '../contract/capabilities.js'
 import type { ClientType } from '../contract/connections.js'
-import { Context, type ContextRegistryInspector } from '../contract/contexts.js'
+import { ContextAnswer, type ContextRegistryInspector } from '../contract/contexts.js'
 import { idField } from '../contract/ids.js'
 import { type InspectionContext, omittedCount, type Page, type PageQuery } from '../contract/page.js'
 import { answerFrom, budgetOf, parseRecords, readPage, type ViewContext, walkEntries } from './reading.js'
@@ -25,27 +25,27 @@ export type WorkerCounts = z.infer<typeof WorkerCounts>
 
 /** The worker contexts of a user, each list up to the limit; the counts cover all that was examined. */
 export const Workers = WorkerCounts.extend({
-  idle: z.array(Context).describe('Idle ones, up to `limit`.'),
-  assigned: z.array(Context).describe('Assigned ones, up to `limit`.'),
+  idle: z.array(ContextAnswer).describe('Idle ones, up to `limit`.'),
+  assigned: z.array(ContextAnswer).describe('Assigned ones, up to `limit`.'),
 }).describe('The worker contexts of a user, each list up to the limit; the counts cover all that was examined.')
 export type Workers = z.infer<typeof Workers>
 
 /** Assigned: carries a task and is not closed. Idle: carries none and is idle. */
-export function workerState(context: Context): keyof ByState {
+export function workerState(context: ContextAnswer): keyof ByState {
   if (context.task_id !== null) return context.status === 'closed' ? 'other' : 'assigned'
   return context.status === 'idle' ? 'idle' : 'other'
 }
 
 const SOURCE = 'context_registry'
 
-type ByState = Record<'idle' | 'assigned' | 'other', Context[]>
+type ByState = Record<'idle' | 'assigned' | 'other', ContextAnswer[]>
 
 type WorkerFilter = { user_id: string; client_type?: ClientType | undefined }
 
 const ofWorkers = (filter: WorkerFilter) => ({ ...filter, ownership: 'worker' as const })
 
 /** Whether a context that an inspector returned is a worker of the user: it may ignore its filter. */
-const isWorkerOf = (filter: WorkerFilter, { ownership, user_id }: Context) =>
+const isWorkerOf = (filter: WorkerFilter, { ownership, user_id }: ContextAnswer) =>
   ownership === 'worker' && user_id === filter.user_id
 
 /** The worker contexts of one user, with at most `limit` in each list; the counts cover all that was examined. */
@@ -82,7 +82,7 @@ export async function countWorkers(
 function readWorkers(contexts: ContextRegistryInspector, filter: WorkerFilter, view: ViewContext) {
   const list = (page: PageQuery, ctx: InspectionContext) => contexts.listContexts(ofWorkers(filter), page, ctx)
   const none: ByState = { idle: [], assigned: [], other: [] }
-  return walkEntries(SOURCE, { entry: Context, id: 'context_id', list }, view, none, (found, page) => {
+  return walkEntries(SOURCE, { entry: ContextAnswer, id: 'context_id', list }, view, none, (found, page) => {
     for (const context of page) if (isWorkerOf(filter, context)) found[workerState(context)].push(context)
   })
 }
@@ -96,15 +96,15 @@ export async function pageWorkers(
   filter: WorkerFilter,
   page: PageQuery,
   view: ViewContext,
-  accept: (context: Context) => boolean,
-): Promise<Page<Context>> {
+  accept: (context: ContextAnswer) => boolean,
+): Promise<Page<ContextAnswer>> {
   const list = (query: PageQuery, ctx: InspectionContext) => contexts.listContexts(ofWorkers(filter), query, ctx)
   const budget = budgetOf(view)
   let cursor = page.cursor
   let omitted = 0
   while (true) {
-    const listed: Page<Context> = await readPage(list, cursor, page.limit, budget, view)
-    const contexts = parseRecords(SOURCE, Context, listed, view)
+    const listed: Page<unknown> = await readPage(list, cursor, page.limit, budget, view)
+    const contexts = parseRecords(SOURCE, ContextAnswer, listed, view)
     // Invalid records must not count as contexts of another user.
     omitted += (listed.omitted ?? 0) + listed.items.length - contexts.length
     const items = contexts.filter((context) => isWorkerOf(filter, context) && accept(context))

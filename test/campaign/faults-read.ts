@@ -1,4 +1,5 @@
 /** The last read of a fault campaign: what the store holds when everything is over. */
+import type { DeliveryTenant } from '../../src/contract/delivery.js'
 import { type RedisClient, redisComposition } from '../../src/redis/index.js'
 import { ASK, walk } from '../contract/clock.js'
 import type { CommandName, Entry } from './faults-history.js'
@@ -37,7 +38,7 @@ export function createReader({ client, deploymentId, shards }: ReaderOptions): R
     deploymentId,
     commandTimeoutMs: 20_000,
   })
-  const tenants = () => walk((page) => delivery.listTenants(page, ASK))
+  const tenants = async () => (await walk((page) => delivery.listTenants(page, ASK))) as DeliveryTenant[]
 
   async function inBatches<T>(items: Iterable<T>, toEntry: (item: T) => Promise<Entry>): Promise<Entry[]> {
     const left = [...items]
@@ -50,37 +51,48 @@ export function createReader({ client, deploymentId, shards }: ReaderOptions): R
     const { items } = await history.readMessages({ stream, limit: STREAM_MAX }, ASK)
     const messages = items.map(({ message_id, sequence, payload }) => {
       const { data } = payload as { data: { n: number } }
-      return { message_id, sequence, n: data.n }
+      return { message_id, sequence: sequence as number, n: data.n }
     })
     return { type: 'stream', stream, user_id, message_count: counts.get(stream) ?? 0, messages }
   }
 
   return {
-    tracked: async () => (await delivery.summary(ASK)).tracked_commands,
+    tracked: async () => (await delivery.summary(ASK)).tracked_commands as number,
 
     async holds() {
       const [held, { observed_at }] = [await tenants(), await delivery.summary(ASK)]
-      return held.some(({ oldest_deadline_at }) => shards === 1 || String(oldest_deadline_at) <= observed_at)
+      return held.some(({ oldest_deadline_at }) => shards === 1 || String(oldest_deadline_at) <= String(observed_at))
     },
 
     async read(commands, streams) {
       const listed = await walk((page) => history.listStreams({}, page, ASK))
-      const counts = new Map(listed.map(({ stream, message_count }) => [stream, message_count]))
+      const counts = new Map(listed.map(({ stream, message_count }) => [stream, message_count as number]))
       const users = new Set([...streams.values()].map(({ user_id }) => user_id))
       const entries = [
         ...(await inBatches(commands, async ({ user_id, client_id, command_id }) => {
           const name = { user_id, client_id, command_id }
-          return { type: 'command', ...name, status: await delivery.status(name, ASK) }
+          return { type: 'command', ...name, status: (await delivery.status(name, ASK)) as never }
         })),
         ...(await inBatches(streams, ([stream, { user_id }]) => readStream(stream, user_id, counts))),
         ...(await inBatches(users, async (user_id) => {
           const summary = await deduplicator.userSummary(user_id, ASK)
-          const { entries = 0, accepted = 0, duplicates = 0 } = summary ?? {}
+          const {
+            entries = 0,
+            accepted = 0,
+            duplicates = 0,
+          } = (summary ?? {}) as { entries?: number; accepted?: number; duplicates?: number }
           return { type: 'account', user_id, entries, accepted, duplicates }
         })),
       ]
-      const { tracked_commands, observed_at: now } = await delivery.summary(ASK)
-      const left = { type: 'delivery', now, shards, tracked_commands, tenants: await tenants() } as const
+      const { tracked_commands, observed_at } = await delivery.summary(ASK)
+      const now = observed_at as string
+      const left = {
+        type: 'delivery',
+        now,
+        shards,
+        tracked_commands: tracked_commands as number,
+        tenants: await tenants(),
+      } as const
       return [...entries, left]
     },
   }

@@ -1,6 +1,6 @@
 /** The newest events of all connections, in every registry. */
 import { expect, it } from 'vitest'
-import type { ClientEvent, ClientEventFilter, ConnectInput } from '../../src/contract/connections.js'
+import type { ClientEventFilter, ClientEventInput, ConnectInput } from '../../src/contract/connections.js'
 import type { PageQuery } from '../../src/contract/page.js'
 import { ASK, at, type Clock, walk } from './clock.js'
 import type { ConnectionFacility } from './connections.js'
@@ -17,7 +17,7 @@ export function clientEvents(subject: () => { clock: Clock; registry: Connection
     return listed
   }
   const events = (filter: ClientEventFilter = {}, limit = 100) => walk((query) => page(query, filter), limit)
-  const brief = ({ user_id, event, reason }: ClientEvent) => [user_id, event, reason].join(' ').trim()
+  const brief = ({ user_id, event, reason }: ClientEventInput) => [user_id, event, reason].join(' ').trim()
 
   it('lists connects and ends of all clients, the newest first, with their reasons', async () => {
     const first = await connect('ann')

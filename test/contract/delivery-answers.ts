@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import {
   DeliveryChurn,
   type DeliveryChurnFilter,
-  type DeliveryMailbox,
+  type DeliveryMailboxInput,
   DeliveryMailbox as Mailbox,
   type MailboxFilter,
 } from '../../src/contract/delivery.js'
@@ -39,7 +39,7 @@ export function answersContract({ clock, dispatcher, open, advance, status, summ
     eventually(async () => expect((await status(id))?.attempts.last_outcome).toBe('handed_over'))
 
   const mailboxes = (filter: MailboxFilter = {}, limit = 100) =>
-    walk<DeliveryMailbox>(async (page) => {
+    walk<DeliveryMailboxInput>(async (page) => {
       const answer = await dispatcher.inspector.listMailboxes?.(filter, page, ASK)
       if (!answer) throw new Error('the inspector lists no mailboxes')
       for (const item of answer.items) Mailbox.strict().parse(item)
@@ -310,7 +310,7 @@ export function answersContract({ clock, dispatcher, open, advance, status, summ
     it('examines no more mailboxes than allowed, and continues from there', async () => {
       for (let i = 0; i < 20; i++) await dispatcher.attach({ ...first, client_id: `c${i}` }, connection().deliver)
       const few = { ...ASK, limits: { examined: 6 } }
-      const seen = await walk<DeliveryMailbox>(async (page) => {
+      const seen = await walk<DeliveryMailboxInput>(async (page) => {
         const answer = await dispatcher.inspector.listMailboxes?.({ user_id: 'ada' }, page, few)
         if (!answer) throw new Error('the inspector lists no mailboxes')
         expect(answer.examined).toBeLessThanOrEqual(6)

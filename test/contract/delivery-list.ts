@@ -14,7 +14,7 @@ export function listContract({ clock, dispatcher, open, advance, status, command
   async function pageOf(filter: CommandFilter, page: PageQuery, ask = ASK): Promise<Page<DeliveryCommand>> {
     const answer = await dispatcher.inspector.listCommands?.(filter, page, ask)
     if (!answer) throw new Error('the inspector lists no commands')
-    return answer
+    return answer as Page<DeliveryCommand>
   }
 
   /** A command in each state, of two users and three scopes. */

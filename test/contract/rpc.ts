@@ -241,7 +241,10 @@ export function rpcBattery(
       }
       const started = (calls: readonly PendingCall[]) => calls.map(({ started_at }) => started_at)
       const listed = async (filter: PendingCallFilter, expected: readonly string[]) => {
-        const whole = await walk((page) => rpc.inspector.listPending(filter, page, ASK), 500)
+        const whole = await walk<PendingCall>(
+          async (page) => (await rpc.inspector.listPending(filter, page, ASK)) as never,
+          500,
+        )
         expect(whole.map(({ correlation_id }) => correlation_id).sort()).toEqual([...expected].sort())
         expect(started(whole)).toEqual(started(whole).sort())
         for (const limit of [1, 7, expected.length])

@@ -166,10 +166,10 @@ it('ends every admitted command exactly once, agrees with the model, and leaves 
             expected.terminal = 'failed'
           }
           expect(record.terminal?.state ?? null).toBe(expected.terminal)
-          expect(record.acknowledgement.state).toBe(expected.acknowledged ? 'acknowledged' : 'none')
-          expect(record.attempts.count).toBe(handed.get(key) ?? 0)
+          expect(record.acknowledgement?.state).toBe(expected.acknowledged ? 'acknowledged' : 'none')
+          expect(record.attempts?.count).toBe(handed.get(key) ?? 0)
           if (record.terminal) expect(record).toEqual(finished.get(key) ?? record)
-          if (record.terminal) finished.set(key, record)
+          if (record.terminal) finished.set(key, record as DeliveryStatus)
           else tracked++
         }
         const page = await dispatcher.inspector.listCommands?.({}, { limit: 500, cursor: null }, ASK)
@@ -181,7 +181,9 @@ it('ends every admitted command exactly once, agrees with the model, and leaves 
         )
         const summary = await dispatcher.inspector.summary(ASK)
         expect(summary.tracked_commands).toBe(tracked)
-        expect((summary.due_commands ?? 0) + (summary.waiting_for_client ?? 0)).toBeLessThanOrEqual(summary.sample_size)
+        expect((summary.due_commands ?? 0) + (summary.waiting_for_client ?? 0)).toBeLessThanOrEqual(
+          summary.sample_size ?? 0,
+        )
         const tenants = await dispatcher.inspector.listTenants({ limit: 10, cursor: null }, ASK)
         expect(tenants.items.map(({ reserved_commands }) => reserved_commands)).toEqual(tracked > 0 ? [tracked] : [])
       }

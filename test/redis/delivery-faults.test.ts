@@ -109,7 +109,7 @@ describeNode('a node of the dispatcher', ({ client, make, server }) => {
     await dispatcher.reconcile()
     isDown = true
     await dispatcher.dispatch(command('c1'))
-    const failed = async () => (await dispatcher.inspector.listNodes(FIRST, ASK)).items[0]?.counters.other
+    const failed = async () => (await dispatcher.inspector.listNodes(FIRST, ASK)).items[0]?.counters?.other
     await soon(async () => expect(await failed()).toMatchObject({ fence_unavailable: expect.any(Number) }))
     expect(tab.ids()).toEqual([])
     isDown = false
@@ -145,7 +145,8 @@ describeNode('a node of the dispatcher', ({ client, make, server }) => {
     }
     await tab.got(2)
     ends[0]?.()
-    const counted = async () => (await dispatcher.inspector.listNodes(FIRST, ASK)).items[0]?.counters.other.late_outcome
+    const counted = async () =>
+      (await dispatcher.inspector.listNodes(FIRST, ASK)).items[0]?.counters?.other?.late_outcome
     await eventually(async () => expect(await counted()).toBe(1))
     expect((await dispatcher.inspector.status(key('c1'), ASK))?.attempts).toMatchObject({
       count: 2,

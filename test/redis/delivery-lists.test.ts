@@ -1,6 +1,6 @@
 /** The lists of commands in a store, and their summary: overwritten records, the permissions of an observer, and the cost. */
 import { expect, it, onTestFinished } from 'vitest'
-import type { CommandFilter, DeliveryCommand, DeliveryInspector } from '../../src/contract/delivery.js'
+import type { CommandFilter, DeliveryCommandInput, DeliveryInspector } from '../../src/contract/delivery.js'
 import type { Page, PageQuery } from '../../src/contract/page.js'
 import { redisComposition } from '../../src/redis/composition/inspectors.js'
 import { ASK, at, createClock, walk } from '../contract/clock.js'
@@ -74,7 +74,11 @@ describeNode('the lists of commands in a store', ({ server, make, observe }) => 
     do {
       const ask = { ...ASK, limits: { examined: 9 } }
       const page: PageQuery = { limit: 5, cursor, ...(order && { order }) }
-      const listed: Page<DeliveryCommand> | undefined = await inspector.listCommands?.({ command_id: 'c17' }, page, ask)
+      const listed: Page<DeliveryCommandInput> | undefined = await inspector.listCommands?.(
+        { command_id: 'c17' },
+        page,
+        ask,
+      )
       found.push(...(listed?.items ?? []).map(({ user_id, command_id }) => `${user_id} ${command_id}`))
       examined += listed?.examined ?? 0
       cursor = listed?.next_cursor ?? null

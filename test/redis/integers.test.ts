@@ -1,6 +1,6 @@
 /** Integers that a host writes are returned unchanged by both compositions, up to the largest safe integer. */
 import { expect, it } from 'vitest'
-import type { BrowserWindow } from '../../src/contract/browser-windows.js'
+import type { BrowserWindowInput } from '../../src/contract/browser-windows.js'
 import { createBrowserWindowRegistry } from '../../src/memory/browser-windows.js'
 import { createContextRegistry } from '../../src/memory/contexts.js'
 import { createRedisBrowserWindowRegistry } from '../../src/redis/browser-windows/facility.js'
@@ -29,7 +29,7 @@ describeStores('whole numbers in a shared store', (kind, place) => {
       const reported = await shared.report(report)
       expect(reported).toEqual(await own.report(report))
       expect(reported).toMatchObject(Object.fromEntries(FIELDS.map((f) => [f, n])))
-      const both = async (): Promise<[BrowserWindow | null, BrowserWindow | null]> => [
+      const both = async (): Promise<[BrowserWindowInput | null, BrowserWindowInput | null]> => [
         await shared.inspector.getBrowserWindow(window_id, ASK),
         await own.inspector.getBrowserWindow(window_id, ASK),
       ]

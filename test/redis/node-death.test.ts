@@ -169,7 +169,7 @@ describeNode('the death of a node', (subject) => {
         reach = resolve
       })
       await survivor.attach({ ...first, instance_id: 'i2' }, () => reach())
-      if (left?.terminal === null && left.acknowledgement.state === 'none') {
+      if (left?.terminal === null && left.acknowledgement?.state === 'none') {
         // What was in its hand comes back when its lease is over, and another node has seen that for a while.
         for (const ms of [LEASE_MS, SUSPECT_MS]) {
           world.clock.advance(ms)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { BrowserWindow } from '../../src/contract/browser-windows.js'
+import type { BrowserWindow, BrowserWindowInput } from '../../src/contract/browser-windows.js'
 import type { Context, ContextRegistryInspector } from '../../src/contract/contexts.js'
 import type { DeliveryInspector } from '../../src/contract/delivery.js'
 import type { Inspectors } from '../../src/contract/families.js'
@@ -219,7 +219,8 @@ describe("a window's counts", () => {
     context({ context_id: '5', window_id: 'w-1', status: 'closed' }),
     context({ context_id: '6', window_id: 'w-1', ownership: 'user-owned' }),
   ]
-  const counts = (of: typeof windows) => of.map((w) => [w.worker_count, w.idle_count, w.busy_count, w.counts_source])
+  const counts = (of: readonly BrowserWindowInput[]) =>
+    of.map((w) => [w.worker_count, w.idle_count, w.busy_count, w.counts_source])
 
   it('are live from contexts, with zeros where there is no worker', async () => {
     expect(counts(await withLiveCounts(windows, contextsOf(entries).contexts, createInspectionContext().ctx))).toEqual([

@@ -139,7 +139,7 @@ describe('a list of several users', () => {
   it('asks for one user at a time, and for all of theirs whatever the filter is', async () => {
     const { asked, registry } = createSource(10, 7)
     const found = await walk((page) => list(registry, ['u2', 'u1', 'u3', 'missing'])(page, { client_id: 'desk' }), 3)
-    expect(found.map(({ connection_id }: Connection) => connection_id)).toEqual(
+    expect(found.map(({ connection_id }: { connection_id: string }) => connection_id)).toEqual(
       ['u1', 'u2', 'u3'].flatMap((user) => Array.from({ length: 7 }, (_, i) => `${user}-${i}`)),
     )
     expect(asked.every(({ filters }) => filters === 1)).toBe(true)

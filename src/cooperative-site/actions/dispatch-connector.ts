@@ -81,7 +81,7 @@ function createReply(
   /** Whether the command ended as this reply would end it, by the same instance. */
   async function hasEndedWith({ correlation_id, instance_id, ...client }: Omit<ActionReply, 'outcome'>, end: End) {
     const status = await dispatcher.inspector?.status({ ...client, command_id: correlation_id }, NO_SIGNAL_CTX)
-    const by = status?.acknowledgement.instance_id ?? instance_id
+    const by = status?.acknowledgement?.instance_id ?? instance_id
     const { state, reason } = status?.terminal ?? {}
     return by === instance_id && state === end.state && (reason ?? undefined) === end.reason
   }
@@ -91,7 +91,7 @@ function createReply(
     const key = { user_id, client_id, command_id: correlation_id }
     const read = async () => dispatcher.inspector?.status(key, NO_SIGNAL_CTX)
     const status = await read().catch(onError)
-    return status?.trace
+    return status?.trace ?? undefined
   }
 
   return async ({ outcome: given, ...from }: ActionReply): Promise<boolean> => {

@@ -1,6 +1,9 @@
 /** What has just happened, as this tab saw it: what changed between two readings of the newest commands and of the events of connections. */
-import type { DeliveryCommand } from '../../contract/delivery.js'
+
+import type { DeliveryCommandAnswer } from '../../contract/delivery.js'
+import { partsOf } from '../../contract/evidence.js'
 import { hrefOf } from './address.js'
+import { clock } from './words.js'
 
 export interface Happening {
   key: string
@@ -43,15 +46,16 @@ interface Notice {
 
 const encoded = encodeURIComponent
 
-export function commandNotice(command: DeliveryCommand): Notice {
-  const { user_id, client_id, command_id, admission, state, terminal, attempts, acknowledgement, action } = command
+export function commandNotice(command: DeliveryCommandAnswer): Notice {
+  const { user_id, client_id, command_id, state, terminal, action } = command
+  const { admission, attempts, acknowledgement } = partsOf(command)
   const scope = admission.scope_id
   const times = [terminal?.at, acknowledgement.at, attempts.last_at, admission.at].find((time) => time)
   return {
     key: JSON.stringify([user_id, client_id, command_id, scope]),
     state: `${state} ${attempts.count}`,
     happening: {
-      at: Date.parse(times as string),
+      at: times ? Date.parse(times) : clock(),
       what: state === 'waiting' ? 'admitted' : state,
       id: command_id,
       href: hrefOf('/delivery/status', { user_id: user_id ?? scope, client_id: client_id ?? scope, command_id }),

@@ -1,7 +1,7 @@
 /** Metrics of cooperative sites: sites, sessions, and open viewer streams. */
-import { SESSION_FAMILY, SessionRow, SessionState } from '../../contract/sessions.js'
-import { SITE_FAMILY, SiteMode, SiteRow } from '../../contract/sites.js'
-import { SUBSCRIPTION_FAMILY, SubscriptionRow } from '../../contract/subscriptions.js'
+import { SESSION_FAMILY, SessionRowAnswer, SessionState } from '../../contract/sessions.js'
+import { SITE_FAMILY, SiteMode, SiteRowAnswer } from '../../contract/sites.js'
+import { SUBSCRIPTION_FAMILY, SubscriptionRowAnswer } from '../../contract/subscriptions.js'
 import { defineMetrics, type Group, type MetricSample, readSample } from '../family.js'
 
 interface Sampled<T> {
@@ -14,14 +14,16 @@ function countsOf<T>(
   name: string,
   values: readonly string[],
   entries: readonly T[],
-  of: (entry: T) => string,
+  of: (entry: T) => string | null,
 ): MetricSample[] {
   return values.map((value) => {
     return { labels: { [name]: value }, value: entries.filter((entry) => of(entry) === value).length }
   })
 }
 
-const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0)
+/** The sum; `null` if one of them is not known. */
+const sum = (numbers: readonly (number | null)[]) =>
+  numbers.reduce((total, number) => (total === null || number === null ? null : total + number), 0)
 
 const SAMPLE_SIZE = {
   help: 'Entries counted, if these numbers are from a sample; absent if they are exact.',
@@ -35,7 +37,7 @@ const SITES = defineMetrics(
     read: (sites, scrape) =>
       readSample(
         SITE_FAMILY.capability,
-        { entry: SiteRow, id: 'site_id', list: (page, ctx) => sites.listSites({}, page, ctx) },
+        { entry: SiteRowAnswer, id: 'site_id', list: (page, ctx) => sites.listSites({}, page, ctx) },
         scrape,
       ),
   },
@@ -57,7 +59,7 @@ const SESSIONS = defineMetrics(
     read: (sessions, scrape) =>
       readSample(
         SESSION_FAMILY.capability,
-        { entry: SessionRow, id: 'session_id', list: (page, ctx) => sessions.listSessions({}, page, ctx) },
+        { entry: SessionRowAnswer, id: 'session_id', list: (page, ctx) => sessions.listSessions({}, page, ctx) },
         scrape,
       ),
   },
@@ -80,7 +82,7 @@ const SUBSCRIPTIONS = defineMetrics(
       readSample(
         SUBSCRIPTION_FAMILY.capability,
         {
-          entry: SubscriptionRow,
+          entry: SubscriptionRowAnswer,
           id: 'subscription_id',
           list: (page, ctx) => subscriptions.listSubscriptions({}, page, ctx),
         },

@@ -1,11 +1,12 @@
 /** Metrics of delivery: backlog, node counters, and reservations of named scopes. */
 
+import { readSummary } from '../../contract/answer.js'
 import { BadRecord, requireRequested } from '../../contract/bad-record.js'
 import {
   type DeliveryInspector,
-  DeliveryNode,
-  DeliverySummary,
-  DeliveryTenant,
+  DeliveryNodeAnswer,
+  DeliverySummaryAnswer,
+  DeliveryTenantAnswer,
   LATENCY_STEPS,
 } from '../../contract/delivery.js'
 import { checkId } from '../../contract/ids.js'
@@ -27,7 +28,9 @@ const SUMMARY = defineMetrics(
     of: 'delivery',
     calls: 'delivery.summary',
     read: async (delivery, { view }) => ({
-      value: DeliverySummary.parse(await delivery.summary(view.ctx)),
+      value: readSummary(DeliverySummaryAnswer, await delivery.summary(view.ctx), (error) =>
+        view.onError('delivery', error),
+      ),
       complete: true,
     }),
   },
@@ -89,23 +92,29 @@ const SUMMARY = defineMetrics(
 )
 
 /** A number of each node that knows it. */
-const perNode = (nodes: readonly DeliveryNode[], of: (node: DeliveryNode) => number | boolean | null) =>
+const perNode = (nodes: readonly DeliveryNodeAnswer[], of: (node: DeliveryNodeAnswer) => number | boolean | null) =>
   nodes.flatMap((node): MetricSample[] => {
     const value = of(node)
     return value === null ? [] : [{ labels: { node_id: node.node_id }, value: Number(value) }]
   })
 
 /** The node counters of one kind, by the label `name`. */
-const counters = (nodes: readonly DeliveryNode[], kind: keyof DeliveryNode['counters'], name: string) =>
+const counters = (
+  nodes: readonly DeliveryNodeAnswer[],
+  kind: keyof NonNullable<DeliveryNodeAnswer['counters']>,
+  name: string,
+) =>
   nodes.flatMap(({ node_id, counters }) =>
-    Object.entries(counters[kind]).map(([word, value]): MetricSample => ({ labels: { node_id, [name]: word }, value })),
+    Object.entries(counters?.[kind] ?? {}).map(
+      ([word, value]): MetricSample => ({ labels: { node_id, [name]: word }, value }),
+    ),
   )
 
 /** A bound of a bucket as OpenMetrics writes numbers. */
 const boundOf = (ms: number) => (ms % 1_000 === 0 ? `${ms / 1_000}.0` : String(ms / 1_000))
 
 /** The histogram of each node and step that has one. */
-function histograms(nodes: readonly DeliveryNode[]): MetricSample[] {
+function histograms(nodes: readonly DeliveryNodeAnswer[]): MetricSample[] {
   return nodes.flatMap(({ node_id, latency }) =>
     LATENCY_STEPS.flatMap((step): MetricSample[] => {
       const { counts = [], sum_ms = 0 } = latency?.[step] ?? {}
@@ -127,7 +136,7 @@ function histograms(nodes: readonly DeliveryNode[]): MetricSample[] {
 }
 
 /** The state of a node that reports nothing about itself is unknown. */
-const stateOf = ({ stale }: DeliveryNode) => (stale === null ? 'unknown' : stale ? 'stale' : 'live')
+const stateOf = ({ stale }: DeliveryNodeAnswer) => (stale === null ? 'unknown' : stale ? 'stale' : 'live')
 
 const NODES = defineMetrics(
   {
@@ -135,7 +144,12 @@ const NODES = defineMetrics(
     calls: 'delivery.listNodes',
     async read(delivery, scrape) {
       const list: DeliveryInspector['listNodes'] = (page, ctx) => delivery.listNodes(page, ctx)
-      const nodes = await readAllEntries('delivery', { entry: DeliveryNode, id: 'node_id', list }, scrape, NODES_MAX)
+      const nodes = await readAllEntries(
+        'delivery',
+        { entry: DeliveryNodeAnswer, id: 'node_id', list },
+        scrape,
+        NODES_MAX,
+      )
       // Labels appear in graphs, so invalid ids are skipped.
       const named = nodes.value.filter(({ node_id }) => checkId(node_id) === undefined)
       const nameless = nodes.value.length - named.length
@@ -229,7 +243,7 @@ const NODES = defineMetrics(
   ],
 )
 
-type Reservations = Pick<DeliveryTenant, 'scope_id' | 'reserved_commands' | 'capacity'>
+type Reservations = Pick<DeliveryTenantAnswer, 'scope_id' | 'reserved_commands' | 'capacity'>
 
 /** A scope that has no reservations has no record either. */
 const without = (scope_id: string): Reservations => ({ scope_id, reserved_commands: 0, capacity: null })
@@ -241,14 +255,14 @@ async function reservationsOf(delivery: DeliveryInspector, scrape: Scrape) {
     const value = found.map((tenant, i): Reservations => {
       const scope_id = scopes[i] as string
       requireRequested(tenant, { scope_id })
-      return tenant ? DeliveryTenant.parse(tenant) : without(scope_id)
+      return tenant ? DeliveryTenantAnswer.parse(tenant) : without(scope_id)
     })
     return { value, complete: true }
   }
   const list: DeliveryInspector['listTenants'] = (page, ctx) => delivery.listTenants(page, ctx)
   const { value: tenants, complete } = await readAllEntries(
     'delivery',
-    { entry: DeliveryTenant, id: 'scope_id', list },
+    { entry: DeliveryTenantAnswer, id: 'scope_id', list },
     scrape,
   )
   const value = scopes.flatMap((scope): Reservations[] => {
@@ -271,7 +285,9 @@ const TENANTS = defineMetrics(
       help: 'Commands that hold a reservation, of the scopes that labels.scopes names.',
       labels: ['scope_id'],
       read: (tenants) =>
-        tenants.map(({ scope_id, reserved_commands }) => ({ labels: { scope_id }, value: reserved_commands })),
+        tenants.flatMap(({ scope_id, reserved_commands }) =>
+          reserved_commands === null ? [] : [{ labels: { scope_id }, value: reserved_commands }],
+        ),
     },
     {
       name: 'relayscope_delivery_scope_capacity',

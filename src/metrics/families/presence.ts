@@ -1,15 +1,15 @@
 /** Metrics of connections, connection churn, contexts and browser windows. */
-import { BROWSER_WINDOW_FAMILY, BrowserWindow } from '../../contract/browser-windows.js'
+import { BROWSER_WINDOW_FAMILY, BrowserWindowAnswer } from '../../contract/browser-windows.js'
 import {
   CONNECTION_FAMILY,
-  Connection,
-  ConnectionChurn,
+  ConnectionAnswer,
+  ConnectionChurnAnswer,
   type ConnectionFilter,
   MINUTE_MS,
   minuteOf,
   type RegistryInspector,
 } from '../../contract/connections.js'
-import { CONTEXT_FAMILY, Context } from '../../contract/contexts.js'
+import { CONTEXT_FAMILY, ContextAnswer } from '../../contract/contexts.js'
 import { Counters } from '../../contract/delivery.js'
 import { BrowserWindowCount, ConnectionCount, ContextCount } from '../../views/counts.js'
 import { counted, defineMetrics, type Group, instant, type Scrape, samplesBy } from '../family.js'
@@ -32,7 +32,7 @@ const connectionsUnder = (filter: ConnectionFilter) => ({
       {
         exact: () => registry.countConnections?.(filter, scrape.view.ctx),
         counts: BY_CONNECTION,
-        entry: Connection,
+        entry: ConnectionAnswer,
         id: 'connection_id',
         list: (page, ctx) => registry.listConnections(filter, page, ctx),
       },
@@ -65,9 +65,10 @@ const CHURN = defineMetrics(
     calls: 'registry.connectionChurn',
     async read(registry, { view }) {
       if (!registry.connectionChurn) return undefined
-      const { items, observed_at } = ConnectionChurn.parse(await registry.connectionChurn({}, view.ctx))
+      const { items, observed_at } = ConnectionChurnAnswer.parse(await registry.connectionChurn({}, view.ctx))
+      const now = observed_at === null ? view.now() : Date.parse(observed_at)
       // The current minute is incomplete and would appear as a dip.
-      const last = (minuteOf(Date.parse(observed_at)) - 1) * MINUTE_MS
+      const last = (minuteOf(now) - 1) * MINUTE_MS
       return { value: items.find(({ minute }) => Date.parse(minute) === last) ?? null, complete: true }
     },
   },
@@ -103,7 +104,7 @@ const CONTEXTS = defineMetrics(
         {
           exact: () => contexts.countContexts?.({}, scrape.view.ctx),
           counts: BY_CONTEXT,
-          entry: Context,
+          entry: ContextAnswer,
           id: 'context_id',
           list: (page, ctx) => contexts.listContexts({}, page, ctx),
         },
@@ -138,7 +139,7 @@ const WINDOWS = defineMetrics(
         {
           exact: () => windows.countBrowserWindows?.({}, scrape.view.ctx),
           counts: BY_WINDOW,
-          entry: BrowserWindow,
+          entry: BrowserWindowAnswer,
           id: 'window_id',
           list: (page, ctx) => windows.listBrowserWindows({}, page, ctx),
         },

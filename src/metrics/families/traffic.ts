@@ -1,6 +1,7 @@
 /** The families about what passes through: calls and their replies, and messages that were seen already. */
-import { DeduplicatorSummary } from '../../contract/deduplicator.js'
-import { RpcSummary } from '../../contract/rpc.js'
+import { readSummary } from '../../contract/answer.js'
+import { DeduplicatorSummaryAnswer } from '../../contract/deduplicator.js'
+import { RpcSummaryAnswer } from '../../contract/rpc.js'
 import { defineMetrics, type Group, instant, samplesBy, seconds } from '../family.js'
 
 const CALLS = defineMetrics(
@@ -8,7 +9,10 @@ const CALLS = defineMetrics(
     of: 'rpc',
     calls: 'rpc.summary',
     read: async (rpc, { view }) =>
-      rpc.summary && { value: RpcSummary.parse(await rpc.summary(view.ctx)), complete: true },
+      rpc.summary && {
+        value: readSummary(RpcSummaryAnswer, await rpc.summary(view.ctx), (error) => view.onError('rpc', error)),
+        complete: true,
+      },
   },
   [
     {
@@ -31,22 +35,25 @@ const CALLS = defineMetrics(
       name: 'relayscope_rpc_calls_opened',
       type: 'counter',
       help: 'Opened calls.',
-      read: ({ counters }) => counters.opened,
+      read: ({ counters }) => counters?.opened,
     },
     {
       name: 'relayscope_rpc_calls_ended',
       type: 'counter',
       help: 'Ended calls, by outcome.',
       labels: ['outcome'],
-      read: ({ counters: { succeeded, failed, timed_out, cancelled } }) =>
-        samplesBy('outcome', { succeeded, failed, timed_out, cancelled }),
+      read: ({ counters }) => {
+        if (counters === null) return []
+        const { succeeded, failed, timed_out, cancelled } = counters
+        return samplesBy('outcome', { succeeded, failed, timed_out, cancelled })
+      },
     },
     {
       name: 'relayscope_rpc_replies_dropped',
       type: 'counter',
       help: 'Replies without a pending call, or from another client than the called one.',
       labels: ['reason'],
-      read: ({ counters: { late, foreign } }) => samplesBy('reason', { late, foreign }),
+      read: ({ counters }) => counters && samplesBy('reason', { late: counters.late, foreign: counters.foreign }),
     },
     {
       name: 'relayscope_rpc_counting_since_timestamp_seconds',
@@ -62,7 +69,9 @@ const MESSAGES = defineMetrics(
     of: 'deduplicator',
     calls: 'deduplicator.summary',
     read: async (deduplicator, { view }) => ({
-      value: DeduplicatorSummary.parse(await deduplicator.summary(view.ctx)),
+      value: readSummary(DeduplicatorSummaryAnswer, await deduplicator.summary(view.ctx), (error) =>
+        view.onError('deduplicator', error),
+      ),
       complete: true,
     }),
   },

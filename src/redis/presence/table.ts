@@ -26,9 +26,9 @@ export type Stored<R> = R & { updated_ms: number; ttl_ms: number; sent: string }
 export const presenceTable = <R extends Presence, F extends CountedFields<R>>(
   name: string,
   id: keyof R & string,
-  entry: z.ZodObject,
+  entry: z.ZodObject & z.ZodType<R>,
   indexes: readonly (keyof R & string)[],
-  family: { users: { fold: Fold<R> }; counted: F },
+  family: { users: { fold: Fold<NoInfer<R>> }; counted: F },
 ): PresenceTable<R, F> => ({
   name,
   idOf: (row) => String(row[id]),

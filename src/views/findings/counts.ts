@@ -3,12 +3,12 @@
 import type * as z from 'zod'
 import { betweenSlices } from '../../async/turns.js'
 import type { SourceName } from '../../contract/capabilities.js'
-import { DeliverySummary, DeliveryTenant } from '../../contract/delivery.js'
+import { DeliverySummaryAnswer, DeliveryTenantAnswer } from '../../contract/delivery.js'
 import { digest64 } from '../../contract/digest.js'
 import type { Present } from '../../contract/families.js'
 import { PAGE_MAX } from '../../contract/limits.js'
 import { type Awaitable, type InspectionContext, PAGE_OF_ONE, type Page, type PageQuery } from '../../contract/page.js'
-import { PendingCall, RpcSummary } from '../../contract/rpc.js'
+import { PendingCallAnswer, RpcSummaryAnswer } from '../../contract/rpc.js'
 import type { Entries } from '../reading.js'
 import { type Detector, type ScanContext, SUMMARY_PAGE } from './detector.js'
 import { finding } from './finding.js'
@@ -22,14 +22,16 @@ interface Pair<T, K> {
     route: string
     entry: z.ZodType<K>
     read(inspectors: Present, ctx: InspectionContext): Awaitable<unknown>
-    count(kept: K): number
+    /** `null` if not known. */
+    count(kept: K): number | null
     /** A value that changes when an entry is added or removed. */
     stamp(kept: K): unknown
   }
   listed: {
     route: string
     entries(inspectors: Present): Entries<T>
-    add(entry: T): number
+    /** `null` if not known. */
+    add(entry: T): number | null
     /** What another entry would not have. */
     stamp(entry: T): unknown
   }
@@ -60,7 +62,9 @@ async function sumOf<T, K>({ source, listed }: Pair<T, K>, scan: ScanContext): P
       },
     )
     for (const record of records) {
-      sum += listed.add(record)
+      const more = listed.add(record)
+      if (more === null) return undefined
+      sum += more
       digest = digest64(`${digest}${JSON.stringify(listed.stamp(record))}`)
     }
     if (next === null) return scan.cut.has(source) || digest === '' ? undefined : { sum, digest }
@@ -97,7 +101,7 @@ function compare<T, K>(pair: Pair<T, K>): Detector {
       const none = { findings: [], next: null }
       const before = await keptOf(pair, scan)
       // Its list has more pages than a summary reads.
-      if (scan.isSummary && before !== undefined && kept.count(before) > SUMMARY_PAGE) {
+      if (scan.isSummary && before !== undefined && (kept.count(before) ?? 0) > SUMMARY_PAGE) {
         scan.cut.add(source)
         return none
       }
@@ -106,7 +110,7 @@ function compare<T, K>(pair: Pair<T, K>): Detector {
       if (before === undefined || list === undefined || after === undefined) return none
       const count = kept.count(before)
       const isStill = JSON.stringify(kept.stamp(before)) === JSON.stringify(kept.stamp(after))
-      if (!isStill || count !== kept.count(after) || count === list.sum) return none
+      if (count === null || !isStill || count !== kept.count(after) || count === list.sum) return none
       if ((await sumOf(pair, scan))?.digest !== list.digest) return none
       const found = finding('counts_disagree', { what }, null, [
         scan.evidence(source, kept.route, { [what]: count }),
@@ -117,13 +121,13 @@ function compare<T, K>(pair: Pair<T, K>): Detector {
   }
 }
 
-export const COMMANDS_COUNTED = compare<DeliveryTenant, DeliverySummary>({
+export const COMMANDS_COUNTED = compare<DeliveryTenantAnswer, DeliverySummaryAnswer>({
   what: 'tracked_commands',
   needs: ['delivery'],
   source: 'delivery',
   kept: {
     route: '/delivery/summary',
-    entry: DeliverySummary,
+    entry: DeliverySummaryAnswer,
     read: ({ delivery }, ctx) => delivery.summary(ctx),
     count: ({ tracked_commands }) => tracked_commands,
     stamp: ({ oldest_deadline_at }) => oldest_deadline_at,
@@ -131,7 +135,7 @@ export const COMMANDS_COUNTED = compare<DeliveryTenant, DeliverySummary>({
   listed: {
     route: '/delivery/tenants',
     entries: ({ delivery }) => ({
-      entry: DeliveryTenant,
+      entry: DeliveryTenantAnswer,
       list: (page: PageQuery, ctx: InspectionContext): Awaitable<Page<unknown>> => delivery.listTenants(page, ctx),
     }),
     add: ({ reserved_commands }) => reserved_commands,
@@ -139,13 +143,13 @@ export const COMMANDS_COUNTED = compare<DeliveryTenant, DeliverySummary>({
   },
 })
 
-export const CALLS_COUNTED = compare<PendingCall, RpcSummary>({
+export const CALLS_COUNTED = compare<PendingCallAnswer, RpcSummaryAnswer>({
   what: 'pending_calls',
   needs: ['rpc', 'rpc_summary'],
   source: 'rpc',
   kept: {
     route: '/rpc/summary',
-    entry: RpcSummary,
+    entry: RpcSummaryAnswer,
     read: ({ rpc }, ctx) => rpc.summary?.(ctx),
     count: ({ pending }) => pending,
     stamp: ({ counters, counting_since }) => [counters, counting_since],
@@ -153,7 +157,7 @@ export const CALLS_COUNTED = compare<PendingCall, RpcSummary>({
   listed: {
     route: '/rpc/pending',
     entries: ({ rpc }) => ({
-      entry: PendingCall,
+      entry: PendingCallAnswer,
       list: (page: PageQuery, ctx: InspectionContext): Awaitable<Page<unknown>> => rpc.listPending({}, page, ctx),
     }),
     add: () => 1,

@@ -1,7 +1,13 @@
 /** What delivery's own evidence contradicts: commands, reservations and nodes. */
-import { type ClientOfUser, Connection } from '../../contract/connections.js'
-import { DeliveryCommand, DeliveryNode, DeliveryTenant, type RecoveryReason } from '../../contract/delivery.js'
+import { type ClientOfUser, ConnectionAnswer } from '../../contract/connections.js'
+import {
+  DeliveryCommandAnswer,
+  DeliveryNodeAnswer,
+  DeliveryTenantAnswer,
+  type RecoveryReason,
+} from '../../contract/delivery.js'
 import { addressOf, HEARTBEAT_MS } from '../../contract/delivery-rules.js'
+import { partsOf } from '../../contract/evidence.js'
 import { PAGE_MAX } from '../../contract/limits.js'
 import type { InspectionContext, PageQuery } from '../../contract/page.js'
 import { nameOf } from '../clients.js'
@@ -11,33 +17,34 @@ import { type Evidence, type Finding, type FindingKind, fieldsOf, finding, reque
 
 const SOURCE = 'delivery'
 
-const isAlive = (node: DeliveryNode) => node.stale !== true && node.reconciliation_loop_alive !== false
+const isAlive = (node: DeliveryNodeAnswer) => node.stale !== true && node.reconciliation_loop_alive !== false
 
 /** When a node last reported; 0 if unknown. */
-const instantOf = ({ updated_at }: DeliveryNode) => (updated_at === null ? 0 : Date.parse(updated_at))
+const instantOf = ({ updated_at }: DeliveryNodeAnswer) => (updated_at === null ? 0 : Date.parse(updated_at))
 
 /** The alive node that reported last and for which `counts` is true, from the first page that has one. */
 async function latestOf(
   scan: ScanContext,
-  counts: (node: DeliveryNode) => boolean = () => true,
-): Promise<DeliveryNode | undefined> {
+  counts: (node: DeliveryNodeAnswer) => boolean = () => true,
+): Promise<DeliveryNodeAnswer | undefined> {
   const list = (page: PageQuery, ctx: InspectionContext) => scan.inspectors.delivery.listNodes(page, ctx)
-  const isMeant = (node: DeliveryNode) => isAlive(node) && counts(node)
-  const { records } = await scan.pageWith(SOURCE, { entry: DeliveryNode, list }, PAGE_MAX, isMeant)
+  const isMeant = (node: DeliveryNodeAnswer) => isAlive(node) && counts(node)
+  const { records } = await scan.pageWith(SOURCE, { entry: DeliveryNodeAnswer, list }, PAGE_MAX, isMeant)
   return records.filter(isMeant).sort((a, b) => instantOf(b) - instantOf(a))[0]
 }
 
 /** Whether a loop has looked since `instant`: it reports at least this often, and passes before it does. */
-const hasPassed = (node: DeliveryNode, instant: string) => instantOf(node) >= Date.parse(instant) + HEARTBEAT_MS
+const hasPassed = (node: DeliveryNodeAnswer, instant: string) => instantOf(node) >= Date.parse(instant) + HEARTBEAT_MS
 
-function nodeEvidence(scan: ScanContext, node: DeliveryNode | undefined): Evidence {
+function nodeEvidence(scan: ScanContext, node: DeliveryNodeAnswer | undefined): Evidence {
   if (!node) return scan.evidence(SOURCE, '/delivery/nodes', { living_nodes: 0 })
   const fields = fieldsOf(node, 'node_id', 'stale', 'mailbox_listener_alive', 'reconciliation_loop_alive', 'updated_at')
   return scan.evidence(SOURCE, '/delivery/nodes', fields)
 }
 
-function commandEvidence(scan: ScanContext, command: DeliveryCommand): Evidence {
-  const { state, overdue, admission, attempts } = command
+function commandEvidence(scan: ScanContext, command: DeliveryCommandAnswer): Evidence {
+  const { state, overdue } = command
+  const { admission, attempts } = partsOf(command)
   const { at, deadline_at, scope_id } = admission
   return scan.evidence(SOURCE, requestOf('/delivery/status', addressOf(command)), {
     state,
@@ -54,31 +61,35 @@ function commandEvidence(scan: ScanContext, command: DeliveryCommand): Evidence 
  * The ids that name the command. If its user is unknown, its scope takes their part, because only the scope is unique
  * then.
  */
-const subjectOf = ({ user_id, client_id, command_id, admission }: DeliveryCommand): Record<string, string> => ({
+const subjectOf = ({ user_id, client_id, command_id, admission }: DeliveryCommandAnswer): Record<string, string> => ({
   ...(user_id !== null && { user_id }),
   ...(client_id !== null && { client_id }),
-  ...((user_id === null || client_id === null) && { scope_id: admission.scope_id }),
+  ...((user_id === null || client_id === null) && admission?.scope_id && { scope_id: admission.scope_id }),
   command_id,
 })
 
 /** A finding about a command, named by the parameters of its status route. */
-const ofCommand = (kind: FindingKind, command: DeliveryCommand, since: string | null, evidence: Evidence[]): Finding =>
-  finding(kind, subjectOf(command), since, evidence, addressOf(command))
+const ofCommand = (
+  kind: FindingKind,
+  command: DeliveryCommandAnswer,
+  since: string | null,
+  evidence: Evidence[],
+): Finding => finding(kind, subjectOf(command), since, evidence, addressOf(command))
 
 /** A command without a known client cannot have a missing client. */
-const isForClient = (command: DeliveryCommand): command is DeliveryCommand & ClientOfUser =>
+const isForClient = (command: DeliveryCommandAnswer): command is DeliveryCommandAnswer & ClientOfUser =>
   command.user_id !== null && command.client_id !== null
 
-export const COMMANDS_OVERDUE = createListDetector<DeliveryCommand>({
+export const COMMANDS_OVERDUE = createListDetector<DeliveryCommandAnswer>({
   kinds: ['command_overdue'],
   needs: ['delivery_commands'],
   source: SOURCE,
-  entry: DeliveryCommand,
+  entry: DeliveryCommandAnswer,
   list: ({ delivery }, page, ctx) => delivery.listCommands?.({ overdue: true }, page, ctx),
   async find(commands, scan) {
     const node = await latestOf(scan)
     return commands.flatMap((command) => {
-      const { deadline_at } = command.admission
+      const { deadline_at } = partsOf(command).admission
       if (!command.overdue || deadline_at === null || (node && !hasPassed(node, deadline_at))) return []
       const evidence = [commandEvidence(scan, command), nodeEvidence(scan, node)]
       return [ofCommand('command_overdue', command, deadline_at, evidence)]
@@ -92,7 +103,7 @@ async function busyClients(scan: ScanContext): Promise<Set<string> | null> {
     const listed = await scan.inspectors.delivery.listCommands?.({ state: 'attempted' }, page, ctx)
     return listed ?? { items: [], next_cursor: null, has_more: false }
   }
-  const { records, next } = await scan.pageWith(SOURCE, { entry: DeliveryCommand, list }, PAGE_MAX)
+  const { records, next } = await scan.pageWith(SOURCE, { entry: DeliveryCommandAnswer, list }, PAGE_MAX)
   if (next !== null) scan.cut.add(SOURCE)
   return next === null ? new Set(records.filter(isForClient).map(nameOf)) : null
 }
@@ -113,9 +124,9 @@ async function connectedForSure(
   const silent = new Set<string>()
   let cursor: string | null = null
   do {
-    const page: { records: DeliveryNode[]; next: string | null } = await scan.page(
+    const page: { records: DeliveryNodeAnswer[]; next: string | null } = await scan.page(
       SOURCE,
-      { entry: DeliveryNode, list },
+      { entry: DeliveryNodeAnswer, list },
       { cursor, limit: PAGE_MAX },
     )
     for (const { node_id, stale } of page.records) if (stale) silent.add(node_id)
@@ -127,7 +138,7 @@ async function connectedForSure(
   const sure = new Set<string>()
   const look = async ({ user_id, client_id }: ClientOfUser) => {
     const connections = {
-      entry: Connection,
+      entry: ConnectionAnswer,
       list: (page: PageQuery, ctx: InspectionContext) =>
         scan.inspectors.registry.listConnections({ user_id, client_id, status: 'connected' }, page, ctx),
     }
@@ -138,11 +149,11 @@ async function connectedForSure(
   return (client) => sure.has(nameOf(client))
 }
 
-export const COMMANDS_WAITING = createListDetector<DeliveryCommand>({
+export const COMMANDS_WAITING = createListDetector<DeliveryCommandAnswer>({
   kinds: ['command_waiting_though_listened', 'command_waiting_for_nobody'],
   needs: ['delivery_commands', 'registry'],
   source: SOURCE,
-  entry: DeliveryCommand,
+  entry: DeliveryCommandAnswer,
   list: ({ delivery }, page, ctx) => delivery.listCommands?.({ state: 'waiting' }, page, ctx),
   async find(all, scan) {
     const commands = all.filter(isForClient).filter(({ state, overdue }) => state === 'waiting' && !overdue)
@@ -153,15 +164,14 @@ export const COMMANDS_WAITING = createListDetector<DeliveryCommand>({
     const busy = held.length > 0 ? await busyClients(scan) : null
     const isConnected = await connectedForSure(held, scan)
     return commands.flatMap((command): Finding[] => {
-      const { user_id, client_id, admission } = command
+      const { user_id, client_id } = command
+      const { at } = partsOf(command).admission
       const holder = holderOf(command)
       const evidence = [commandEvidence(scan, command), holderEvidence(scan, command, holder)]
-      if (holder === null) return [ofCommand('command_waiting_for_nobody', command, admission.at, evidence)]
-      if (!node || !busy || busy.has(nameOf({ user_id, client_id })) || !hasPassed(node, admission.at)) return []
+      if (holder === null) return [ofCommand('command_waiting_for_nobody', command, at, evidence)]
+      if (at === null || !node || !busy || busy.has(nameOf({ user_id, client_id })) || !hasPassed(node, at)) return []
       if (!isConnected(command)) return []
-      return [
-        ofCommand('command_waiting_though_listened', command, admission.at, [...evidence, nodeEvidence(scan, node)]),
-      ]
+      return [ofCommand('command_waiting_though_listened', command, at, [...evidence, nodeEvidence(scan, node)])]
     })
   },
 })
@@ -169,19 +179,19 @@ export const COMMANDS_WAITING = createListDetector<DeliveryCommand>({
 /** Reasons for another attempt that concern the client or its connection. Others concern a node. */
 const UNANSWERED = new Set<RecoveryReason | null>(['ack_timeout', 'deliver_timed_out', 'deliver_rejected'])
 
-const isUnanswered = ({ recovery }: DeliveryCommand) => UNANSWERED.has(recovery.reason)
+const isUnanswered = (command: DeliveryCommandAnswer) => UNANSWERED.has(partsOf(command).recovery.reason)
 
-export const COMMANDS_UNACKNOWLEDGED = createListDetector<DeliveryCommand>({
+export const COMMANDS_UNACKNOWLEDGED = createListDetector<DeliveryCommandAnswer>({
   kinds: ['command_not_acknowledged', 'command_waiting_for_nobody'],
   needs: ['delivery_commands', 'registry'],
   source: SOURCE,
-  entry: DeliveryCommand,
+  entry: DeliveryCommandAnswer,
   list: ({ delivery }, page, ctx) => delivery.listCommands?.({ state: 'attempted' }, page, ctx),
   async find(all, scan) {
     const commands = all
       .filter(isForClient)
       .filter(
-        ({ state, overdue, acknowledgement }) => state === 'attempted' && !overdue && acknowledgement.state === 'none',
+        ({ state, overdue, acknowledgement }) => state === 'attempted' && !overdue && acknowledgement?.state === 'none',
       )
     if (commands.length === 0) return []
     const holderOf = await scan.holders(commands)
@@ -190,11 +200,11 @@ export const COMMANDS_UNACKNOWLEDGED = createListDetector<DeliveryCommand>({
     const alone = commands.filter((command) => holderOf(command) === null)
     const ofGone = alone.map((command) => {
       const evidence = [commandEvidence(scan, command), holderEvidence(scan, command, null)]
-      return ofCommand('command_waiting_for_nobody', command, command.admission.at, evidence)
+      return ofCommand('command_waiting_for_nobody', command, partsOf(command).admission.at, evidence)
     })
     const ofHeld = held.filter(isConnected).map((command): Finding => {
       const holder = holderOf(command)
-      const { attempts, acknowledgement, recovery } = command
+      const { attempts, acknowledgement, recovery } = partsOf(command)
       const seen = commandEvidence(scan, command)
       const fields = {
         ...seen.fields,
@@ -218,14 +228,18 @@ export const COMMANDS_UNACKNOWLEDGED = createListDetector<DeliveryCommand>({
 const RECENT = 50
 
 /** Whether its client was asked and never answered: a host that settles it has an answer. */
-const isLeftUnanswered = ({ acknowledgement, attempts, recovery, terminal }: DeliveryCommand) =>
-  (terminal?.reason === 'attempts_exhausted' || terminal?.reason === 'deadline_passed') &&
-  acknowledgement.state === 'none' &&
-  (UNANSWERED.has(recovery.reason) || attempts.items.some(({ reason }) => UNANSWERED.has(reason)))
+function isLeftUnanswered(command: DeliveryCommandAnswer): boolean {
+  const { acknowledgement, attempts } = partsOf(command)
+  return (
+    (command.terminal?.reason === 'attempts_exhausted' || command.terminal?.reason === 'deadline_passed') &&
+    acknowledgement.state === 'none' &&
+    (isUnanswered(command) || attempts.items.some(({ reason }) => UNANSWERED.has(reason)))
+  )
+}
 
 /** An end that says nothing about the client: it was not asked, or what it did no longer mattered. */
-const saysNothing = ({ attempts, terminal }: DeliveryCommand) =>
-  terminal === null || attempts.count === 0 || terminal.state === 'cancelled'
+const saysNothing = ({ attempts, terminal }: DeliveryCommandAnswer) =>
+  terminal === null || attempts?.count === 0 || terminal.state === 'cancelled'
 
 /**
  * The latest commands of one client that it left unanswered, the latest first; none if it has answered since, or if too many others
@@ -234,11 +248,15 @@ const saysNothing = ({ attempts, terminal }: DeliveryCommand) =>
 async function leftUnanswered(
   { user_id, client_id }: ClientOfUser,
   scan: ScanContext,
-): Promise<{ left: DeliveryCommand[]; since: string | null }> {
+): Promise<{ left: DeliveryCommandAnswer[]; since: string | null }> {
   const list = async (page: PageQuery, ctx: InspectionContext) =>
     (await scan.inspectors.delivery.listCommands?.({ user_id, client_id }, { ...page, order: 'newest' }, ctx)) ??
     NOTHING
-  const { records, next } = await scan.page(SOURCE, { entry: DeliveryCommand, list }, { cursor: null, limit: RECENT })
+  const { records, next } = await scan.page(
+    SOURCE,
+    { entry: DeliveryCommandAnswer, list },
+    { cursor: null, limit: RECENT },
+  )
   const asked = records.filter((command) => !saysNothing(command))
   // The latest one may be further back.
   if (asked.length === 0 && next !== null) scan.cut.add(SOURCE)
@@ -246,7 +264,7 @@ async function leftUnanswered(
   const left = answeredAt < 0 ? asked : asked.slice(0, answeredAt)
   const endedAt = left[0]?.terminal?.at ?? ''
   const hasAnswered = records.some(
-    ({ acknowledgement: { at } }) => at !== null && Date.parse(at) >= Date.parse(endedAt),
+    ({ acknowledgement }) => acknowledgement?.at && Date.parse(acknowledgement.at) >= Date.parse(endedAt),
   )
   // Where the row continues beyond what was read, its start is unknown.
   const since = answeredAt < 0 && next !== null ? null : (left.at(-1)?.terminal?.at ?? null)
@@ -255,11 +273,11 @@ async function leftUnanswered(
 
 /** Looks for clients that stay silent along the commands that ended in `state` for `reason`, the latest first. */
 const clientsNotAcknowledging = (state: 'failed' | 'expired', reason: 'attempts_exhausted' | 'deadline_passed') =>
-  createListDetector<DeliveryCommand>({
+  createListDetector<DeliveryCommandAnswer>({
     kinds: ['client_not_acknowledging'],
     needs: ['delivery_commands', 'registry'],
     source: SOURCE,
-    entry: DeliveryCommand,
+    entry: DeliveryCommandAnswer,
     list: ({ delivery }, page, ctx) => delivery.listCommands?.({ state, reason }, { ...page, order: 'newest' }, ctx),
     async find(all, scan) {
       const ended = all.filter(isForClient).filter(isLeftUnanswered)
@@ -268,10 +286,10 @@ const clientsNotAcknowledging = (state: 'failed' | 'expired', reason: 'attempts_
       // Another instance of the client has not been asked.
       const held = ended.filter((command) => {
         const holder = holderOf(command)
-        return holder !== null && command.attempts.items.at(-1)?.instance_id === holder
+        return holder !== null && command.attempts?.items.at(-1)?.instance_id === holder
       })
       const isConnected = await connectedForSure(held, scan)
-      const latest = new Map<string, DeliveryCommand & ClientOfUser>()
+      const latest = new Map<string, DeliveryCommandAnswer & ClientOfUser>()
       for (const command of held.filter(isConnected))
         if (!latest.has(nameOf(command))) latest.set(nameOf(command), command)
       if (latest.size > LOOKED_MAX) scan.cut.add(SOURCE)
@@ -295,28 +313,33 @@ export const CLIENTS_NOT_ACKNOWLEDGING = [
   clientsNotAcknowledging('expired', 'deadline_passed'),
 ]
 
-export const RESERVATIONS_WITHOUT_COMMAND = createListDetector<DeliveryTenant>({
+export const RESERVATIONS_WITHOUT_COMMAND = createListDetector<DeliveryTenantAnswer>({
   kinds: ['reservation_without_command'],
   needs: ['delivery', 'delivery_commands'],
   source: SOURCE,
-  entry: DeliveryTenant,
+  entry: DeliveryTenantAnswer,
   list: ({ delivery }, page, ctx) => delivery.listTenants(page, ctx),
   async find(tenants, scan) {
     const now = scan.view.now()
     const late = tenants.filter(
       ({ reserved_commands, oldest_deadline_at }) =>
-        reserved_commands > 0 && oldest_deadline_at !== null && Date.parse(oldest_deadline_at) <= now,
+        reserved_commands !== null &&
+        reserved_commands > 0 &&
+        oldest_deadline_at !== null &&
+        Date.parse(oldest_deadline_at) <= now,
     )
     if (late.length === 0) return []
     const list = async (page: PageQuery, ctx: InspectionContext) =>
       (await scan.inspectors.delivery.listCommands?.({ overdue: true }, page, ctx)) ?? NOTHING
-    const { records, next } = await scan.pageWith(SOURCE, { entry: DeliveryCommand, list }, PAGE_MAX)
+    const { records, next } = await scan.pageWith(SOURCE, { entry: DeliveryCommandAnswer, list }, PAGE_MAX)
     // Of the scopes beyond that page nothing is known.
     if (next !== null) {
       scan.cut.add(SOURCE)
       return []
     }
-    const scopes = new Set(records.map(({ admission }) => admission.scope_id))
+    // A command whose scope is not known may be of any.
+    if (records.some(({ admission }) => !admission?.scope_id)) return []
+    const scopes = new Set(records.map(({ admission }) => admission?.scope_id))
     return late
       .filter(({ scope_id }) => !scopes.has(scope_id))
       .map((tenant) => {
@@ -339,21 +362,21 @@ const NOTHING = { items: [], next_cursor: null, has_more: false }
 const SILENT_MAX = 20
 
 /** A connection that is recorded as connected at `node_id`. */
-async function connectionAt(node_id: string, scan: ScanContext): Promise<Connection | undefined> {
+async function connectionAt(node_id: string, scan: ScanContext): Promise<ConnectionAnswer | undefined> {
   const { registry } = scan.inspectors
   if (!registry) return undefined
   const list = (page: PageQuery, ctx: InspectionContext) =>
     registry.listConnections({ node_id, status: 'connected' }, page, ctx)
-  const { records } = await scan.pageWith('registry', { entry: Connection, list }, 1)
+  const { records } = await scan.pageWith('registry', { entry: ConnectionAnswer, list }, 1)
   // A registry that does not support the filter lists connections of every node.
   return records.find((connection) => connection.node_id === node_id && connection.status === 'connected')
 }
 
-export const SILENT_NODES = createListDetector<DeliveryNode>({
+export const SILENT_NODES = createListDetector<DeliveryNodeAnswer>({
   kinds: ['silent_node_holds'],
   needs: ['delivery'],
   source: SOURCE,
-  entry: DeliveryNode,
+  entry: DeliveryNodeAnswer,
   list: ({ delivery }, page, ctx) => delivery.listNodes(page, ctx),
   async find(nodes, scan) {
     const silent = nodes.filter(({ stale }) => stale === true)
@@ -363,7 +386,7 @@ export const SILENT_NODES = createListDetector<DeliveryNode>({
   },
 })
 
-async function ofSilent(node: DeliveryNode, scan: ScanContext): Promise<Finding[]> {
+async function ofSilent(node: DeliveryNodeAnswer, scan: ScanContext): Promise<Finding[]> {
   const { node_id, connection_waiters, active_drainers, updated_at } = node
   const held = await connectionAt(node_id, scan)
   if (!held && !connection_waiters && !active_drainers) return []

@@ -4,7 +4,7 @@ import type * as z from 'zod'
 import { runWithin } from '../../async/deadline.js'
 import { betweenSlices } from '../../async/turns.js'
 import type { Capability, SourceName } from '../../contract/capabilities.js'
-import { type ClientOfUser, Connection } from '../../contract/connections.js'
+import { type ClientOfUser, ConnectionAnswer } from '../../contract/connections.js'
 import type { Present } from '../../contract/families.js'
 import { toTimestamp } from '../../contract/ids.js'
 import { type Awaitable, type InspectionContext, type Page, type PageQuery, withSignal } from '../../contract/page.js'
@@ -201,7 +201,7 @@ async function readChange(
   const before = own.entries
   const page = await readPage(list, null, 1, own, view)
   budget.entries -= before - own.entries
-  const [found] = parseRecords('registry', Connection, page, view)
+  const [found] = parseRecords('registry', ConnectionAnswer, page, view)
   if (found?.user_id !== user_id || found.client_id !== client_id || found.status !== status) return null
   return holder === null ? found.disconnected_at : found.instance_id === holder ? found.connected_at : null
 }

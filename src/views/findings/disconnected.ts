@@ -1,10 +1,10 @@
 /** Findings about entries that look active although their client is not connected. */
-import { BrowserWindow } from '../../contract/browser-windows.js'
+import { BrowserWindowAnswer } from '../../contract/browser-windows.js'
 import type { SourceName } from '../../contract/capabilities.js'
 import type { ClientOfUser } from '../../contract/connections.js'
-import { Context } from '../../contract/contexts.js'
-import { PendingCall } from '../../contract/rpc.js'
-import { SessionRow } from '../../contract/sessions.js'
+import { ContextAnswer } from '../../contract/contexts.js'
+import { PendingCallAnswer } from '../../contract/rpc.js'
+import { SessionRowAnswer } from '../../contract/sessions.js'
 import { createListDetector, type ScanContext } from './detector.js'
 import { type Evidence, type Finding, type FindingKind, fieldsOf, finding, requestOf } from './finding.js'
 
@@ -18,13 +18,23 @@ export function holderEvidence(
   return scan.evidence('registry', route, { connected: current !== null, current_instance_id: current })
 }
 
-/** A finding for each of `records` whose client is not connected. */
-async function ofDisconnected<T extends ClientOfUser & { updated_at: string }>(
-  records: readonly T[],
+/** A record that may belong to a client. */
+interface Of {
+  user_id: string
+  client_id: string | null
+  updated_at: string | null
+}
+
+const isOfClient = <T extends Of>(record: T): record is T & ClientOfUser => record.client_id !== null
+
+/** A finding for each of these whose client is known and not connected. */
+async function ofDisconnected<T extends Of>(
+  all: readonly T[],
   scan: ScanContext,
   told: { kind: FindingKind; source: SourceName; id: keyof T & string; path: string; fields: (keyof T & string)[] },
 ): Promise<Finding[]> {
   const { kind, source, id, path, fields } = told
+  const records = all.filter(isOfClient)
   const holderOf = await scan.holders(records)
   const alone = records.filter((record) => holderOf(record) === null)
   return Promise.all(
@@ -45,21 +55,21 @@ async function ofDisconnected<T extends ClientOfUser & { updated_at: string }>(
 }
 
 /** The later of two times if both are known: what holds after both has held since then. */
-function later(change: string | null, reported: string): string | null {
-  if (change === null) return null
+function later(change: string | null, reported: string | null): string | null {
+  if (change === null || reported === null) return null
   return Date.parse(change) >= Date.parse(reported) ? change : reported
 }
 
-const isWorking = ({ ownership, task_id, status }: Context) =>
+const isWorking = ({ ownership, task_id, status }: ContextAnswer) =>
   ownership === 'worker' && task_id !== null && (status === 'active' || status === 'idle')
 
 const CONTEXT = { source: 'context_registry', id: 'context_id', path: '/contexts' } as const
 
-export const WORKERS_OF_DISCONNECTED = createListDetector<Context>({
+export const WORKERS_OF_DISCONNECTED = createListDetector<ContextAnswer>({
   kinds: ['worker_of_disconnected_client'],
   needs: ['context_registry', 'registry'],
   source: 'context_registry',
-  entry: Context,
+  entry: ContextAnswer,
   list: ({ contextRegistry }, page, ctx) => contextRegistry.listContexts({ ownership: 'worker' }, page, ctx),
   find: (contexts, scan) =>
     ofDisconnected(contexts.filter(isWorking), scan, {
@@ -69,11 +79,11 @@ export const WORKERS_OF_DISCONNECTED = createListDetector<Context>({
     }),
 })
 
-export const CONTEXTS_OF_DISCONNECTED = createListDetector<Context>({
+export const CONTEXTS_OF_DISCONNECTED = createListDetector<ContextAnswer>({
   kinds: ['context_of_disconnected_client'],
   needs: ['context_registry', 'registry'],
   source: 'context_registry',
-  entry: Context,
+  entry: ContextAnswer,
   list: ({ contextRegistry }, page, ctx) => contextRegistry.listContexts({ status: 'active' }, page, ctx),
   find: (contexts, scan) =>
     ofDisconnected(
@@ -83,11 +93,11 @@ export const CONTEXTS_OF_DISCONNECTED = createListDetector<Context>({
     ),
 })
 
-export const WINDOWS_OF_DISCONNECTED = createListDetector<BrowserWindow>({
+export const WINDOWS_OF_DISCONNECTED = createListDetector<BrowserWindowAnswer>({
   kinds: ['window_of_disconnected_client'],
   needs: ['browser_window_registry', 'registry'],
   source: 'browser_window_registry',
-  entry: BrowserWindow,
+  entry: BrowserWindowAnswer,
   list: ({ browserWindowRegistry }, page, ctx) =>
     browserWindowRegistry.listBrowserWindows({ status: 'open' }, page, ctx),
   find: (windows, scan) =>
@@ -104,18 +114,18 @@ export const WINDOWS_OF_DISCONNECTED = createListDetector<BrowserWindow>({
     ),
 })
 
-const callEvidence = (scan: ScanContext, call: PendingCall) =>
+const callEvidence = (scan: ScanContext, call: PendingCallAnswer) =>
   scan.evidence(
     'rpc',
     requestOf(`/rpc/pending/${encodeURIComponent(call.correlation_id)}`),
     fieldsOf(call, 'action', 'instance_id', 'started_at', 'deadline_at'),
   )
 
-export const CALLS_TO_SUPERSEDED = createListDetector<PendingCall>({
+export const CALLS_TO_SUPERSEDED = createListDetector<PendingCallAnswer>({
   kinds: ['call_to_superseded_instance'],
   needs: ['rpc', 'registry'],
   source: 'rpc',
-  entry: PendingCall,
+  entry: PendingCallAnswer,
   list: ({ rpc }, page, ctx) => rpc.listPending({}, page, ctx),
   async find(all, scan) {
     const calls = all.filter(({ instance_id }) => instance_id !== null)
@@ -134,11 +144,11 @@ export const CALLS_TO_SUPERSEDED = createListDetector<PendingCall>({
   },
 })
 
-export const CALLS_OVERDUE = createListDetector<PendingCall>({
+export const CALLS_OVERDUE = createListDetector<PendingCallAnswer>({
   kinds: ['call_overdue'],
   needs: ['rpc'],
   source: 'rpc',
-  entry: PendingCall,
+  entry: PendingCallAnswer,
   list: ({ rpc }, page, ctx) => rpc.listPending({ overdue: true }, page, ctx),
   find(calls, scan) {
     const now = scan.view.now()
@@ -160,16 +170,16 @@ export const CALLS_OVERDUE = createListDetector<PendingCall>({
 
 // Sessions whose application is away.
 
-type Connected = SessionRow & { connector: ClientOfUser }
+type Connected = SessionRowAnswer & { connector: ClientOfUser }
 
-const hasConnector = (session: SessionRow): session is Connected =>
+const hasConnector = (session: SessionRowAnswer): session is Connected =>
   session.state === 'active' && session.connector !== null && session.connector_connected !== true
 
-export const SESSIONS_WITHOUT_CONNECTOR = createListDetector<SessionRow>({
+export const SESSIONS_WITHOUT_CONNECTOR = createListDetector<SessionRowAnswer>({
   kinds: ['session_without_connector'],
   needs: ['sessions'],
   source: 'sessions',
-  entry: SessionRow,
+  entry: SessionRowAnswer,
   list: ({ sessions }, page, ctx) => sessions.listSessions({ state: 'active' }, page, ctx),
   async find(sessions, scan) {
     const asked = sessions.filter(hasConnector)

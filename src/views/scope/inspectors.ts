@@ -6,9 +6,9 @@ import type { ContextRegistryInspector } from '../../contract/contexts.js'
 import type { DeduplicatorInspector } from '../../contract/deduplicator.js'
 import type {
   CommandFilter,
-  DeliveryCommand,
+  DeliveryCommandInput,
   DeliveryInspector,
-  DeliveryMailbox,
+  DeliveryMailboxInput,
   MailboxFilter,
 } from '../../contract/delivery.js'
 import { admitsCommand } from '../../contract/delivery-rules.js'
@@ -16,10 +16,15 @@ import type { Inspectors } from '../../contract/families.js'
 import type { HistoryInspector } from '../../contract/history.js'
 import { userStream } from '../../contract/ingest.js'
 import { type InspectionContext, type PageQuery, withItems, withMetadata } from '../../contract/page.js'
-import { admitsCall, type PendingCall, type PendingCallFilter, type RpcInspector } from '../../contract/rpc.js'
-import type { SessionFilter, SessionInspector, SessionRow } from '../../contract/sessions.js'
-import type { SiteFilter, SiteInspector, SiteRow } from '../../contract/sites.js'
-import { type SubscriptionFilter, type SubscriptionInspector, SubscriptionRow } from '../../contract/subscriptions.js'
+import { admitsCall, type PendingCallFilter, type PendingCallInput, type RpcInspector } from '../../contract/rpc.js'
+import type { SessionFilter, SessionInspector, SessionRowInput } from '../../contract/sessions.js'
+import type { SiteFilter, SiteInspector, SiteRowInput } from '../../contract/sites.js'
+import {
+  type SubscriptionFilter,
+  type SubscriptionInspector,
+  SubscriptionRowAnswer,
+  type SubscriptionRowInput,
+} from '../../contract/subscriptions.js'
 import { walkEntries } from '../reading.js'
 import {
   countOfOne,
@@ -44,7 +49,7 @@ const ifOwned = <T extends { owner: string }>(record: T | null, { has }: Visible
 
 function scopeSites(sites: SiteInspector, seen: VisibleUsers): SiteInspector {
   return {
-    listSites: listOwned<'owner', SiteRow, SiteFilter>('owner', seen.users, (filter, page, ctx) =>
+    listSites: listOwned<'owner', SiteRowInput, SiteFilter>('owner', seen.users, (filter, page, ctx) =>
       sites.listSites(filter, page, ctx),
     ),
     getSite: async (id, ctx) => ifOwned(await sites.getSite(id, ctx), seen),
@@ -54,7 +59,7 @@ function scopeSites(sites: SiteInspector, seen: VisibleUsers): SiteInspector {
 function scopeSessions(sessions: SessionInspector, seen: VisibleUsers): SessionInspector {
   const { countSessions } = sessions
   return {
-    listSessions: listOwned<'owner', SessionRow, SessionFilter>('owner', seen.users, (filter, page, ctx) =>
+    listSessions: listOwned<'owner', SessionRowInput, SessionFilter>('owner', seen.users, (filter, page, ctx) =>
       sessions.listSessions(filter, page, ctx),
     ),
     getSession: async (id, ctx) => ifOwned(await sessions.getSession(id, ctx), seen),
@@ -66,7 +71,7 @@ function scopeSessions(sessions: SessionInspector, seen: VisibleUsers): SessionI
 
 /** Counts the visible viewers by walking over their streams, within the bound of a request. */
 function scopeSubscriptions(subscriptions: SubscriptionInspector, seen: VisibleUsers): SubscriptionInspector {
-  const listSubscriptions = listOfUsers<SubscriptionRow, SubscriptionFilter>(seen.users, (filter, page, ctx) =>
+  const listSubscriptions = listOfUsers<SubscriptionRowInput, SubscriptionFilter>(seen.users, (filter, page, ctx) =>
     subscriptions.listSubscriptions(filter, page, ctx),
   )
   return {
@@ -78,7 +83,7 @@ function scopeSubscriptions(subscriptions: SubscriptionInspector, seen: VisibleU
         const view = { ctx, now: Date.now, onError: (_: unknown, error: unknown) => ctx.onError?.(error) }
         const reading = await walkEntries(
           'subscriptions',
-          { entry: SubscriptionRow, id: 'subscription_id', list },
+          { entry: SubscriptionRowAnswer, id: 'subscription_id', list },
           view,
           viewers,
           (counts, rows) => {
@@ -229,7 +234,7 @@ const NO_INSTANCE = { current: false, current_instance_id: null }
 function scopeCalls(rpc: RpcInspector, seen: VisibleUsers): RpcInspector {
   const { checkInstance, summary, listEnded, getEnded } = rpc
   const listCalls = (only: PendingCallFilter) =>
-    listOfUsers<PendingCall, PendingCallFilter>(
+    listOfUsers<PendingCallInput, PendingCallFilter>(
       seen.users,
       (filter, page, ctx) => rpc.listPending({ ...filter, ...only }, page, ctx),
       () => true,
@@ -263,7 +268,7 @@ function scopeHistory(history: HistoryInspector, seen: VisibleUsers): HistoryIns
       const owner = seen.users.find((user) => isIn(query.stream, user))
       if (owner === undefined) return { items: [], truncated: false }
       const sample = await history.readMessages(query, ctx)
-      return { ...sample, items: sample.items.filter((message) => message?.user_id === owner) }
+      return { ...sample, items: sample.items.filter((message) => (message?.user_id ?? owner) === owner) }
     },
     ...(listStreams && {
       listStreams: listOfUsers(
@@ -294,7 +299,7 @@ function scopeDelivery(delivery: DeliveryInspector, seen: VisibleUsers): Deliver
     listTenants: refuseUnscopable,
     status: async (key, ctx) => (seen.has(key.user_id) ? ifVisible(await delivery.status(key, ctx), seen) : null),
     ...(listCommands && {
-      listCommands: listOfUsers<DeliveryCommand, CommandFilter>(
+      listCommands: listOfUsers<DeliveryCommandInput, CommandFilter>(
         seen.users,
         (filter, page, ctx) => listCommands.call(delivery, filter, page, ctx),
         () => true,
@@ -302,7 +307,7 @@ function scopeDelivery(delivery: DeliveryInspector, seen: VisibleUsers): Deliver
       ),
     }),
     ...(listMailboxes && {
-      listMailboxes: listOfUsers<DeliveryMailbox, MailboxFilter>(seen.users, (filter, page, ctx) =>
+      listMailboxes: listOfUsers<DeliveryMailboxInput, MailboxFilter>(seen.users, (filter, page, ctx) =>
         listMailboxes.call(delivery, filter, page, ctx),
       ),
     }),

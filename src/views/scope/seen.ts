@@ -52,8 +52,10 @@ export function refuseUnscopable(): never {
 }
 
 /** Returns `record` if its user is visible, otherwise `null`. */
-export const ifVisible = <T extends { user_id: string | null }>(record: T | null, { has }: VisibleUsers): T | null =>
-  record && record.user_id !== null && has(record.user_id) ? record : null
+export const ifVisible = <T extends { user_id?: string | null | undefined }>(
+  record: T | null,
+  { has }: VisibleUsers,
+): T | null => (record && typeof record.user_id === 'string' && has(record.user_id) ? record : null)
 
 /** Copies the metadata of an indexed response, without its data. */
 export const indexMetadata = ({ examined, truncated }: Indexed): Indexed => ({
@@ -139,7 +141,7 @@ export function eachVisibleUser<Key, Answer>(
 /** The field of an entry that names its user. */
 type Whose = 'user_id' | 'owner'
 /** An entry; its owner may be unknown. */
-type OwnedBy<By extends Whose> = { readonly [Name in By]: string | null }
+type OwnedBy<By extends Whose> = { readonly [Name in By]?: string | null | undefined }
 /** A filter for one user. */
 type OfOne<By extends Whose> = { readonly [Name in By]: string }
 type FilterBy<By extends Whose> = { readonly [Name in By]?: string | undefined }

@@ -1,6 +1,6 @@
 /** A true axis of time, and the lanes on it: marks for events, spans for what took a while. */
 import type { ComponentChildren, JSX } from 'preact'
-import type { Connection, ConnectionEvent } from '../../../contract/connections.js'
+import type { ConnectionAnswer, ConnectionEventAnswer } from '../../../contract/connections.js'
 import { useTick } from '../hooks.js'
 import { Text } from '../parts/text.js'
 import { Term, Time, TONES } from '../parts/value.js'
@@ -100,15 +100,15 @@ export const Ticks = ({ axis, caption }: { axis: Axis; caption: (ms: number) => 
 // The life of one connection on an axis of time: what happened to it, and when it was last seen.
 
 interface LifelineProps {
-  events: readonly ConnectionEvent[]
-  connection: Connection | null
+  events: readonly ConnectionEventAnswer[]
+  connection: ConnectionAnswer | null
 }
 
 export function Lifeline({ events, connection }: LifelineProps): JSX.Element {
-  const marks = events.map(({ at, event }) => ({ at: Date.parse(at), name: event as string }))
+  const marks = events.flatMap(({ at, event }) => (at === null ? [] : [{ at: Date.parse(at), name: event as string }]))
   const isLive = connection?.status === 'connected'
   useTick(isLive ? 5_000 : Infinity)
-  if (connection && isLive) marks.push({ at: Date.parse(connection.last_seen_at), name: 'last_seen' })
+  if (connection?.last_seen_at && isLive) marks.push({ at: Date.parse(connection.last_seen_at), name: 'last_seen' })
   if (marks.length === 0) return <p class="empty">Nothing is recorded of it.</p>
   const times = marks.map(({ at }) => at)
   const from = Math.min(...times)

@@ -2,7 +2,7 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import { zoneName } from '../preferences.js'
-import { countOf, timeOf } from '../words.js'
+import { clock, countOf, timeOf } from '../words.js'
 
 /** A value so many times the median would press all others to a hairline. */
 const FAR = 20
@@ -39,7 +39,7 @@ interface MinutesProps<T> {
   label: string
   items: readonly T[]
   /** The instant of the answer. */
-  until: string
+  until: string | null
   height: number
   /** Heights at which a line is drawn. */
   lines: readonly number[]
@@ -55,7 +55,7 @@ export function Minutes<T extends { readonly minute: string }>(props: MinutesPro
   const { label, items, until, height, lines, draw, saidOf, caption, legend } = props
   /** The chosen minute since the epoch, which does not move as time passes. */
   const [chosen, setChosen] = useState<number | null>(null)
-  const last = Math.floor(Date.parse(until) / MINUTE_MS)
+  const last = Math.floor((until === null ? clock() : Date.parse(until)) / MINUTE_MS)
   const first = last - MINUTES + 1
   const timeAt = (i: number) => timeOf((first + i) * MINUTE_MS)
   const slots = useMemo(() => {

@@ -1,6 +1,6 @@
 /** Commands of the last hour, minute by minute: admitted above, open in the middle by where they stand, ended below. */
 import type { JSX } from 'preact'
-import type { DeliveryMinute } from '../../../contract/delivery-summary.js'
+import type { DeliveryMinuteAnswer } from '../../../contract/delivery-summary.js'
 import { countOf } from '../words.js'
 import { Minutes, type Scale, STEP, scaleOf, sum } from './minutes.js'
 
@@ -33,19 +33,19 @@ function stack(
   })
 }
 
-const saidOf = ({ admitted, open, ended }: DeliveryMinute) =>
+const saidOf = ({ admitted, open, ended }: DeliveryMinuteAnswer) =>
   [
     `${countOf(admitted)} admitted`,
     ...OPEN_STATES.map((state) => `${open ? countOf(open[state]) : 'unknown'} ${state}`),
-    ...ENDS.filter((state) => ended[state] > 0).map((state) => `${countOf(ended[state])} ${state}`),
+    ...ENDS.flatMap((state) => (ended?.[state] ? `${countOf(ended[state])} ${state}` : [])),
   ].join(', ')
 
-export function River({ items, until }: { items: readonly DeliveryMinute[]; until: string }): JSX.Element {
-  const scaleBy = (pick: (item: DeliveryMinute) => number, unit: string) => scaleOf(items.map(pick), unit)
+export function River({ items, until }: { items: readonly DeliveryMinuteAnswer[]; until: string | null }): JSX.Element {
+  const scaleBy = (pick: (item: DeliveryMinuteAnswer) => number, unit: string) => scaleOf(items.map(pick), unit)
   const scales = [
-    scaleBy(({ admitted }) => admitted, 'admitted a minute'),
+    scaleBy(({ admitted }) => admitted ?? 0, 'admitted a minute'),
     scaleBy(({ open }) => (open ? sum(open) : 0), 'open'),
-    scaleBy(({ ended }) => sum(ended), 'ended a minute'),
+    scaleBy(({ ended }) => sum(ended ?? {}), 'ended a minute'),
   ] as const
   return (
     <Minutes
@@ -56,13 +56,13 @@ export function River({ items, until }: { items: readonly DeliveryMinute[]; unti
       lines={[IN, MIDDLE + OPEN]}
       draw={({ admitted, open, ended }, x) => (
         <>
-          {stack(x, IN, IN, scales[0], ['admitted'], { admitted }, true)}
+          {stack(x, IN, IN, scales[0], ['admitted'], { admitted: admitted ?? 0 }, true)}
           {open ? (
             stack(x, MIDDLE + OPEN, OPEN, scales[1], OPEN_STATES, open, true)
           ) : (
             <rect class="unwatched" x={x} y={MIDDLE} width={STEP} height={OPEN} />
           )}
-          {stack(x, MIDDLE + OPEN + GAP, OUT, scales[2], ENDS, ended, false)}
+          {stack(x, MIDDLE + OPEN + GAP, OUT, scales[2], ENDS, ended ?? {}, false)}
         </>
       )}
       saidOf={saidOf}

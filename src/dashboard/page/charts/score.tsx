@@ -1,21 +1,27 @@
 /** One command on one axis of time: what the relay recorded, what nodes tried, whether the client was there, and what it said. */
+
 import type { JSX } from 'preact'
-import type { Connection } from '../../../contract/connections.js'
-import type { DeliveryStatus } from '../../../contract/delivery.js'
+import type { ConnectionAnswer } from '../../../contract/connections.js'
+import type { DeliveryStatusAnswer } from '../../../contract/delivery.js'
+import { partsOf } from '../../../contract/evidence.js'
 import { useTick } from '../hooks.js'
 import { clock, durationText, spacedName, timeOf } from '../words.js'
 import { type Axis, axisBetween, Lane, Mark, Span, Ticks, timeIn } from './axis.js'
 
 /** From the admission to the end; without one to the deadline, and to now where that has passed. */
-function axisOf({ admission, terminal }: DeliveryStatus): Axis {
-  const from = Date.parse(admission.at)
+function axisOf(status: DeliveryStatusAnswer): Axis {
+  const { terminal } = status
+  const { admission } = partsOf(status)
+  const from = timeIn(admission.at) ?? timeIn(terminal?.at) ?? clock()
   const deadline = timeIn(admission.deadline_at)
   const open = Math.max(deadline ?? 0, deadline !== null && clock() < deadline ? 0 : clock())
   const to = Math.max(from + 1, timeIn(terminal?.at) ?? open)
   return axisBetween(from, to)
 }
 
-function Relay({ status: { admission, terminal }, axis }: { status: DeliveryStatus; axis: Axis }): JSX.Element {
+function Relay({ status, axis }: { status: DeliveryStatusAnswer; axis: Axis }): JSX.Element {
+  const { terminal } = status
+  const { admission } = partsOf(status)
   const deadline = timeIn(admission.deadline_at)
   return (
     <Lane name="relay">
@@ -26,13 +32,18 @@ function Relay({ status: { admission, terminal }, axis }: { status: DeliveryStat
         kind="run"
         caption="open"
       />
-      <Mark axis={axis} time={axis.from} glyph={admission.state === 'admitted' ? '●' : '✕'} caption={admission.state} />
+      <Mark
+        axis={axis}
+        time={axis.from}
+        glyph={admission.state === 'admitted' ? '●' : '✕'}
+        caption={admission.state ?? 'unknown'}
+      />
       {terminal ? (
         <Mark
           axis={axis}
-          time={Date.parse(terminal.at)}
+          time={timeIn(terminal.at) ?? axis.to}
           glyph={terminal.state === 'resulted' ? '✓' : '✕'}
-          caption={terminal.state}
+          caption={terminal.state ?? 'ended'}
           tone={terminal.state === 'resulted' ? 'ok' : 'bad'}
         />
       ) : (
@@ -51,8 +62,8 @@ interface Try {
 }
 
 /** Every attempt that is kept one by one; without them the last one alone. */
-function triesOf({ attempts }: DeliveryStatus): Try[] {
-  const { items, count, last_at, last_node_id, last_outcome } = attempts
+function triesOf(status: DeliveryStatusAnswer): Try[] {
+  const { items, count, last_at, last_node_id, last_outcome } = partsOf(status).attempts
   if (items?.length)
     return items.map(({ number, at, ended_at, node_id, outcome, reason }) => ({
       number,
@@ -61,7 +72,7 @@ function triesOf({ attempts }: DeliveryStatus): Try[] {
       caption: spacedName(reason ?? outcome ?? 'under way'),
       node: node_id,
     }))
-  if (count === 0) return []
+  if (!count) return []
   return [
     {
       number: count,
@@ -74,7 +85,7 @@ function triesOf({ attempts }: DeliveryStatus): Try[] {
 }
 
 /** One row for each attempt: their texts cannot overlap, however soon one follows the other. */
-function Nodes({ status, axis }: { status: DeliveryStatus; axis: Axis }): JSX.Element {
+function Nodes({ status, axis }: { status: DeliveryStatusAnswer; axis: Axis }): JSX.Element {
   const tries = triesOf(status)
   if (tries.length === 0)
     return (
@@ -106,7 +117,7 @@ function Nodes({ status, axis }: { status: DeliveryStatus; axis: Axis }): JSX.El
 }
 
 /** Whether the client was connected; unknown before the first connection that is kept. */
-function Client({ connections, axis }: { connections: readonly Connection[] | null; axis: Axis }): JSX.Element {
+function Client({ connections, axis }: { connections: readonly ConnectionAnswer[] | null; axis: Axis }): JSX.Element {
   if (!connections)
     return (
       <Lane name="client">
@@ -117,13 +128,13 @@ function Client({ connections, axis }: { connections: readonly Connection[] | nu
   const lives = connections
     .map(({ connected_at, disconnected_at, ended_reason, connection_id }) => ({
       id: connection_id,
-      from: Date.parse(connected_at),
+      from: timeIn(connected_at) ?? axis.from,
       to: timeIn(disconnected_at) ?? until,
       end: timeIn(disconnected_at),
       why: ended_reason ?? 'disconnected',
     }))
     .filter(({ from, to }) => to >= axis.from && from <= until)
-  const known = Math.min(...connections.map(({ connected_at }) => Date.parse(connected_at)))
+  const known = Math.min(...connections.map(({ connected_at }) => timeIn(connected_at) ?? axis.from))
   const marks = lives
     .flatMap(({ id, from, end, why }) => [
       ...(from > axis.from ? [{ key: `${id} on`, time: from, glyph: '┃', caption: 'connected', tone: 'ok' }] : []),
@@ -167,11 +178,14 @@ function Client({ connections, axis }: { connections: readonly Connection[] | nu
   )
 }
 
-function Said({ status: { acknowledgement, terminal }, axis }: { status: DeliveryStatus; axis: Axis }): JSX.Element {
-  const { state, at } = acknowledgement
+function Said({ status, axis }: { status: DeliveryStatusAnswer; axis: Axis }): JSX.Element {
+  const { terminal } = status
+  const { state, at } = partsOf(status).acknowledgement
   return (
     <Lane name="client said">
-      {state === 'none' ? (
+      {state === null ? (
+        <span class="dim">unknown</span>
+      ) : state === 'none' ? (
         <span class="dim">nothing {terminal ? 'in time: no acknowledgement, no refusal' : 'yet'}</span>
       ) : (
         <Mark
@@ -187,15 +201,15 @@ function Said({ status: { acknowledgement, terminal }, axis }: { status: Deliver
 }
 
 interface ScoreProps {
-  status: DeliveryStatus
+  status: DeliveryStatusAnswer
   /** Connections of the client; `null` if unknown. */
-  connections: readonly Connection[] | null
+  connections: readonly ConnectionAnswer[] | null
 }
 
 export function Score({ status, connections }: ScoreProps): JSX.Element {
   useTick(status.terminal ? Infinity : 1_000)
   const axis = axisOf(status)
-  const omitted = status.attempts.count - triesOf(status).length
+  const omitted = (partsOf(status).attempts.count ?? 0) - triesOf(status).length
   return (
     <section class="score" aria-label="What happened, by time">
       <Ticks axis={axis} caption={(ms) => (ms === 0 ? timeOf(axis.from) : `+${durationText(ms)}`)} />

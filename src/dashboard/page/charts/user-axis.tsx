@@ -1,9 +1,9 @@
 /** One user on one axis of time: each client with its presence, and the commands, calls and contexts that it had. */
 import type { JSX } from 'preact'
-import type { Connection } from '../../../contract/connections.js'
-import type { Context } from '../../../contract/contexts.js'
-import type { DeliveryCommand } from '../../../contract/delivery.js'
-import type { EndedCall, PendingCall } from '../../../contract/rpc.js'
+import type { ConnectionAnswer } from '../../../contract/connections.js'
+import type { ContextAnswer } from '../../../contract/contexts.js'
+import type { DeliveryCommandAnswer } from '../../../contract/delivery.js'
+import type { EndedCallAnswer, PendingCallAnswer } from '../../../contract/rpc.js'
 import { hrefOf } from '../address.js'
 import { useTick } from '../hooks.js'
 import { plainText, Text } from '../parts/text.js'
@@ -18,10 +18,10 @@ const LEAST_MS = 60_000
 const LANES = 8
 
 interface Records {
-  connections: readonly Connection[]
-  commands: readonly DeliveryCommand[]
-  calls: readonly (PendingCall | EndedCall)[]
-  contexts: readonly Context[]
+  connections: readonly ConnectionAnswer[]
+  commands: readonly DeliveryCommandAnswer[]
+  calls: readonly (PendingCallAnswer | EndedCallAnswer)[]
+  contexts: readonly ContextAnswer[]
 }
 
 interface Bar {
@@ -67,7 +67,7 @@ function clientsOf({ connections, commands, calls, contexts }: Records): Client[
     add(client_id, {
       id: connection_id,
       kind: 'there',
-      from: Date.parse(connected_at),
+      from: timeIn(connected_at) ?? now,
       to: timeIn(disconnected_at) ?? now,
       caption: `connection ${connection_id}${disconnected_at ? `, ${spacedName(ended_reason ?? 'disconnected')}` : ''}`,
       href: hrefOf(`/connections/${encoded(connection_id)}`),
@@ -76,8 +76,8 @@ function clientsOf({ connections, commands, calls, contexts }: Records): Client[
     add(client_id, {
       id: context_id,
       kind: 'context',
-      from: Date.parse(created_at),
-      to: status === 'active' || status === 'idle' ? now : Date.parse(updated_at),
+      from: timeIn(created_at) ?? now,
+      to: status === 'active' || status === 'idle' ? now : (timeIn(updated_at) ?? now),
       caption: `context ${context_id}, ${status}`,
       href: hrefOf(`/contexts/${encoded(context_id)}`),
     })
@@ -87,9 +87,9 @@ function clientsOf({ connections, commands, calls, contexts }: Records): Client[
     add(client_id, {
       id: correlation_id,
       kind: 'call',
-      from: Date.parse(started_at),
+      from: timeIn(started_at) ?? now,
       to: timeIn(ended?.ended_at) ?? now,
-      caption: `call ${correlation_id} (${action}), ${spacedName(ended?.outcome ?? 'pending')}`,
+      caption: `call ${correlation_id} (${action ?? 'action unknown'}), ${spacedName(ended?.outcome ?? 'pending')}`,
       href: hrefOf(`/rpc/${ended ? 'ended' : 'pending'}/${encoded(correlation_id)}`),
     })
   }
@@ -97,12 +97,12 @@ function clientsOf({ connections, commands, calls, contexts }: Records): Client[
     add(client_id, {
       id: command_id,
       kind: 'run',
-      from: Date.parse(admission.at),
+      from: timeIn(admission?.at) ?? now,
       to: timeIn(terminal?.at) ?? now,
       caption: `command ${command_id}, ${spacedName(state)}`,
       href: hrefOf('/delivery/status', {
-        user_id: user_id ?? admission.scope_id,
-        client_id: client_id ?? admission.scope_id,
+        user_id: user_id ?? admission?.scope_id,
+        client_id: client_id ?? admission?.scope_id,
         command_id,
       }),
       glyph: GLYPHS[state] ?? '○',

@@ -1,6 +1,12 @@
 /** Calls that wait for their reply, one of them, and whether an instance holds its client. */
 import type { JSX } from 'preact'
-import type { CallOutcomeName, EndedCall, InstanceCheck, PendingCall, RpcSummary } from '../../../contract/rpc.js'
+import type {
+  CallOutcomeName,
+  EndedCallAnswer,
+  InstanceCheck,
+  PendingCallAnswer,
+  RpcSummaryAnswer,
+} from '../../../contract/rpc.js'
 import { type Address, hrefOf, pathWithQuery } from '../address.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
@@ -9,13 +15,13 @@ import { choice, flag, ORDER, text } from '../parts/filters.js'
 import type { ListView } from '../parts/list.js'
 import { Term, Time, Truth } from '../parts/value.js'
 
-const deadlineOf = ({ deadline_at, overdue }: PendingCall) => (
+const deadlineOf = ({ deadline_at, overdue }: PendingCallAnswer) => (
   <>
     <Time at={deadline_at} /> {overdue && <Term value="overdue" />}
   </>
 )
 
-export const CALLS: ListView<PendingCall> = {
+export const CALLS: ListView<PendingCallAnswer> = {
   path: '/rpc/pending',
   title: 'Calls',
   about: 'Calls that wait for their reply.',
@@ -35,7 +41,7 @@ export const CALLS: ListView<PendingCall> = {
 
 const OUTCOMES: CallOutcomeName[] = ['succeeded', 'failed', 'timed_out', 'cancelled']
 
-export const ENDED_CALLS: ListView<EndedCall> = {
+export const ENDED_CALLS: ListView<EndedCallAnswer> = {
   path: '/rpc/ended',
   title: 'Ended calls',
   about: 'Calls that ended in the last hour.',
@@ -46,7 +52,7 @@ export const ENDED_CALLS: ListView<EndedCall> = {
 
 /** What became of all calls, above those that wait. */
 export const CallSummary = (): JSX.Element => (
-  <Card title="All calls" answer={useAnswer<RpcSummary>('/rpc/summary')} class="close">
+  <Card title="All calls" answer={useAnswer<RpcSummaryAnswer>('/rpc/summary')} class="close">
     {({ counters, observed_at: _, ...now }) => <Fields record={{ ...now, ...counters }} />}
   </Card>
 )
@@ -56,7 +62,7 @@ export const CallPage = ({ path }: { path: string }): JSX.Element => (
   <Card
     isMain
     title="Call"
-    answer={useAnswer<PendingCall | EndedCall>(path)}
+    answer={useAnswer<PendingCallAnswer | EndedCallAnswer>(path)}
     gone={
       <>
         A call that has its reply is among the <a href={hrefOf(ENDED_CALLS.path)}>ended calls</a> for an hour.

@@ -1,7 +1,9 @@
 /** One command: its state, what happened over time, what that proves, and related records. */
+
 import type { JSX } from 'preact'
-import type { Connection } from '../../../contract/connections.js'
-import type { DeliveryCommand, DeliveryStatus } from '../../../contract/delivery.js'
+import type { ConnectionAnswer } from '../../../contract/connections.js'
+import type { DeliveryCommandAnswer, DeliveryStatusAnswer } from '../../../contract/delivery.js'
+import { partsOf } from '../../../contract/evidence.js'
 import { type Address, hrefOf, pathWithQuery } from '../address.js'
 import { Score } from '../charts/score.js'
 import { useAnswer } from '../hooks.js'
@@ -32,12 +34,13 @@ const Facts = ({ title, glyph, facts }: { title: string; glyph: string; facts: r
 )
 
 /** The client, the scope, the admission and the deadline of a command. */
-function Whose({ status }: { status: DeliveryStatus }): JSX.Element {
-  const { admission, terminal, user_id } = status
+function Whose({ status }: { status: DeliveryStatusAnswer }): JSX.Element {
+  const { terminal, user_id } = status
+  const { admission } = partsOf(status)
   return (
     <p>
       for <Field name="client_id" record={status} /> of <Field name="user_id" record={status} />
-      {admission.scope_id !== user_id && (
+      {admission.scope_id !== null && admission.scope_id !== user_id && (
         <>
           {' · scope '}
           <Field name="scope_id" record={admission} />
@@ -47,7 +50,10 @@ function Whose({ status }: { status: DeliveryStatus }): JSX.Element {
       {terminal && (
         <>
           {' · ended '}
-          <Time at={terminal.at} /> (after {durationText(Date.parse(terminal.at) - Date.parse(admission.at))})
+          <Time at={terminal.at} />
+          {terminal.at && admission.at && (
+            <> (after {durationText(Date.parse(terminal.at) - Date.parse(admission.at))})</>
+          )}
         </>
       )}
       {!terminal && admission.deadline_at && (
@@ -64,7 +70,7 @@ function Whose({ status }: { status: DeliveryStatus }): JSX.Element {
 
 interface NeighboursProps {
   title: string
-  status: DeliveryStatus
+  status: DeliveryStatusAnswer
   query: Record<string, string>
 }
 
@@ -73,8 +79,8 @@ const [LISTED, COUNTED] = [9, 100]
 const HOUR_MS = 3_600_000
 
 /** How many of the commands admitted in the last hour stand where, the most common first. */
-function tallyOf({ items, has_more }: Listed<DeliveryCommand>): string {
-  const recent = items.filter(({ admission }) => clock() - Date.parse(admission.at) < HOUR_MS)
+function tallyOf({ items, has_more }: Listed<DeliveryCommandAnswer>): string {
+  const recent = items.filter(({ admission }) => admission?.at && clock() - Date.parse(admission.at) < HOUR_MS)
   const counts: Record<string, number> = {}
   for (const { state } of recent) counts[state] = (counts[state] ?? 0) + 1
   const tally = Object.entries(counts)
@@ -87,7 +93,7 @@ function tallyOf({ items, has_more }: Listed<DeliveryCommand>): string {
 /** The newest commands that `query` lets through, the newest first, and how those of the last hour stand. */
 function Neighbours({ title, status, query }: NeighboursProps): JSX.Element {
   const path = pathWithQuery('/delivery/commands', { ...query, limit: String(COUNTED) })
-  const answer = useAnswer<Listed<DeliveryCommand>>(path)
+  const answer = useAnswer<Listed<DeliveryCommandAnswer>>(path)
   return (
     <Card title={title} href={hrefOf('/delivery/commands', query)} answer={answer}>
       {(page) => (
@@ -99,7 +105,7 @@ function Neighbours({ title, status, query }: NeighboursProps): JSX.Element {
                 <span class={TONES.get(command.state)}>{spacedName(command.state)}</span>{' '}
                 <Field name="command_id" record={command} />{' '}
                 <span class="dim">
-                  <Time at={command.admission.at} />
+                  <Time at={command.admission?.at ?? null} />
                 </span>
               </li>
             ))}
@@ -111,12 +117,14 @@ function Neighbours({ title, status, query }: NeighboursProps): JSX.Element {
 }
 
 export function CommandPage({ address: { path, query } }: { address: Address }): JSX.Element {
-  const answer = useAnswer<DeliveryStatus>(pathWithQuery(path, query))
+  const answer = useAnswer<DeliveryStatusAnswer>(pathWithQuery(path, query))
   const { value } = answer
   const client = value?.user_id && value.client_id ? { user_id: value.user_id, client_id: value.client_id } : null
-  const connections = useAnswer<Listed<Connection>>(client && pathWithQuery('/connections', { ...client, limit: '20' }))
+  const connections = useAnswer<Listed<ConnectionAnswer>>(
+    client && pathWithQuery('/connections', { ...client, limit: '20' }),
+  )
   // Its status does not name its action.
-  const own = useAnswer<Listed<DeliveryCommand>>(
+  const own = useAnswer<Listed<DeliveryCommandAnswer>>(
     client && pathWithQuery('/delivery/commands', { ...client, command_id: query.get('command_id'), limit: '1' }),
   )
   const action = own.value?.items[0]?.action
@@ -156,10 +164,10 @@ export function CommandPage({ address: { path, query } }: { address: Address }):
                 <Facts title="Not proven" glyph="–" facts={notProven} />
                 <Facts title="Unknown" glyph="?" facts={unknowns} />
               </div>
-              {status.recovery.count > 0 && (
+              {(status.recovery?.count ?? 0) > 0 && (
                 <p class="dim">
-                  Another attempt was due {status.recovery.count === 1 ? 'once' : `${status.recovery.count} times`},
-                  last because of <Term value={status.recovery.reason} />.
+                  Another attempt was due {status.recovery?.count === 1 ? 'once' : `${status.recovery?.count} times`},
+                  last because of <Term value={status.recovery?.reason ?? null} />.
                 </p>
               )}
             </>

@@ -1,6 +1,11 @@
 /** Connections, and one of them with the line of its life and what hangs on it. */
 import type { JSX } from 'preact'
-import type { ActionObservation, Connection, ConnectionEvent, ConnectionStatus } from '../../../contract/connections.js'
+import type {
+  ActionObservationAnswer,
+  ConnectionAnswer,
+  ConnectionEventAnswer,
+  ConnectionStatus,
+} from '../../../contract/connections.js'
 import { Lifeline } from '../charts/axis.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
@@ -14,7 +19,7 @@ import { CONTEXTS } from './contexts.js'
 
 const STATUSES: ConnectionStatus[] = ['connected', 'disconnected']
 
-export const CONNECTIONS: ListView<Connection> = {
+export const CONNECTIONS: ListView<ConnectionAnswer> = {
   path: '/connections',
   title: 'Connections',
   about: 'Newest first. Disconnected ones are kept for a while.',
@@ -45,8 +50,8 @@ export const CONNECTIONS: ListView<Connection> = {
 }
 
 export function ConnectionPage({ path }: { path: string }): JSX.Element {
-  const answer = useAnswer<Connection>(path)
-  const history = useAnswer<Listed<ConnectionEvent>>(`${path}/history?limit=500`)
+  const answer = useAnswer<ConnectionAnswer>(path)
+  const history = useAnswer<Listed<ConnectionEventAnswer>>(`${path}/history?limit=500`)
   const { value } = answer
   const client = value && { user_id: value.user_id, client_id: value.client_id }
   return (
@@ -73,7 +78,7 @@ export function ConnectionPage({ path }: { path: string }): JSX.Element {
 
 // What connected clients can do.
 
-export const ACTIONS: ListView<ActionObservation> = {
+export const ACTIONS: ListView<ActionObservationAnswer> = {
   path: '/actions',
   title: 'Actions',
   about: 'Actions that connected clients offer.',

@@ -1,6 +1,6 @@
 /** Execution contexts, and one of them. */
 import type { JSX } from 'preact'
-import type { Context, ContextStatus } from '../../../contract/contexts.js'
+import type { ContextAnswer, ContextStatus } from '../../../contract/contexts.js'
 import type { Workers } from '../../../views/workers.js'
 import { type Address, pathWithQuery } from '../address.js'
 import { useAnswer } from '../hooks.js'
@@ -14,7 +14,7 @@ import { Count } from '../parts/value.js'
 
 const STATUSES: ContextStatus[] = ['active', 'idle', 'closed', 'stale']
 
-export const CONTEXTS: ListView<Context> = {
+export const CONTEXTS: ListView<ContextAnswer> = {
   path: '/contexts',
   title: 'Contexts',
   about: 'Each as its client last reported it.',
@@ -46,7 +46,7 @@ export const CONTEXTS: ListView<Context> = {
 }
 
 export const ContextPage = ({ path }: { path: string }): JSX.Element => (
-  <Card isMain title="Context" answer={useAnswer<Context>(path)}>
+  <Card isMain title="Context" answer={useAnswer<ContextAnswer>(path)}>
     {(context) => <Fields record={context} />}
   </Card>
 )
@@ -56,7 +56,7 @@ export const ContextPage = ({ path }: { path: string }): JSX.Element => (
 const USER = { ...text('user_id'), isRequired: true } as const
 
 /** The worker contexts assigned to one task. */
-export const TASK: ListView<Context> = {
+export const TASK: ListView<ContextAnswer> = {
   ...CONTEXTS,
   title: 'Task',
   about: 'Worker contexts with this task. That does not prove that a job system assigned it.',

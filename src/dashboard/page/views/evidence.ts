@@ -1,5 +1,7 @@
 /** What the record of a command proves, what it does not prove, and what is unknown: one sentence per field. */
-import type { DeliveryStatus } from '../../../contract/delivery.js'
+
+import type { DeliveryStatusAnswer } from '../../../contract/delivery.js'
+import { partsOf } from '../../../contract/evidence.js'
 import { HINTS } from '../words.js'
 
 export interface Fact {
@@ -41,7 +43,9 @@ const UNKNOWN: Record<string, string> = {
   cancelled: 'It is unknown whether the client stopped in time.',
 }
 
-function unknownOf(state: string, { attempts, acknowledgement, terminal }: DeliveryStatus): string {
+function unknownOf(state: string, status: DeliveryStatusAnswer): string {
+  const { terminal } = status
+  const { attempts, acknowledgement } = partsOf(status)
   if (state === 'rejected') return 'It was never queued, so nothing was run.'
   if (acknowledgement.state === 'refused') return 'It is unknown whether the client ran a part of it before it refused.'
   const isUntried = attempts.count === 0
@@ -50,39 +54,47 @@ function unknownOf(state: string, { attempts, acknowledgement, terminal }: Deliv
     return 'The client received it. It is unknown whether it ran it, or still will.'
   if (state === 'expired' || terminal?.reason === 'attempts_exhausted') {
     const { count } = attempts
+    if (count === null) return 'It is unknown whether the client ran it, and how often.'
     return `It is unknown whether the client ran it: 0${count === 1 ? ' times or once' : ` to ${count} times`}.`
   }
   return UNKNOWN[state] ?? HINTS[state] ?? 'Nothing more is known.'
 }
 
-function attemptsIn(
-  { attempts, terminal, acknowledgement }: DeliveryStatus,
-  { proven, notProven, unknowns }: Verdict,
-): void {
+function attemptsIn(status: DeliveryStatusAnswer, { proven, notProven, unknowns }: Verdict): void {
+  const { terminal } = status
+  const { attempts, acknowledgement } = partsOf(status)
   const { count, confirmed, last_at } = attempts
   const field = 'attempts'
+  if (count === null) {
+    unknowns.push({ text: 'How many attempts were made.', field })
+    return
+  }
   if (count === 0) {
     if (terminal) proven.push({ text: 'No attempt was made: no node claimed it for a connection.', field })
     return
   }
   const times = `${count} attempt${count === 1 ? '' : 's'}`
   proven.push(
-    confirmed > 0
+    confirmed !== null && confirmed > 0
       ? { text: `The write to a connection succeeded ${confirmed} of ${count} times.`, at: last_at, field }
-      : { text: `A node claimed it for a connection: ${times}, no delivery confirmed.`, at: last_at, field },
+      : {
+          text: `A node claimed it for a connection: ${times}, ${confirmed === null ? 'delivery unknown' : 'no delivery confirmed'}.`,
+          at: last_at,
+          field,
+        },
   )
   if (acknowledgement.state !== 'none') return
   notProven.push({ text: 'That it arrived: bytes may remain in a buffer of a disconnected client.', field })
   if (count > 1) unknowns.push({ text: 'How often the client received it: it may have seen it more than once.', field })
 }
 
-function acknowledgementIn(
-  { acknowledgement, attempts, terminal }: DeliveryStatus,
-  { proven, notProven, unknowns }: Verdict,
-): void {
+function acknowledgementIn(status: DeliveryStatusAnswer, { proven, notProven, unknowns }: Verdict): void {
+  const { terminal } = status
+  const { attempts, acknowledgement } = partsOf(status)
   const { state, at } = acknowledgement
   const field = 'acknowledgement'
-  if (state === 'none') {
+  if (state === null) unknowns.push({ text: 'Whether the client received it.', field })
+  else if (state === 'none') {
     // What was never sent cannot have been run.
     if (terminal && attempts.count === 0) return
     notProven.push({ text: `That the client has not run it: its reply may have been lost.`, field })
@@ -97,9 +109,11 @@ function acknowledgementIn(
 }
 
 /** Reads a record. */
-export function verdictOf(status: DeliveryStatus): Verdict {
-  const { admission, attempts, acknowledgement, terminal } = status
-  const open = acknowledgement.state !== 'none' ? 'acknowledged' : attempts.count > 0 ? 'attempted' : 'waiting'
+export function verdictOf(status: DeliveryStatusAnswer): Verdict {
+  const { terminal } = status
+  const { admission, attempts, acknowledgement } = partsOf(status)
+  const isAcknowledged = acknowledgement.state !== null && acknowledgement.state !== 'none'
+  const open = isAcknowledged ? 'acknowledged' : (attempts.count ?? 0) > 0 ? 'attempted' : 'waiting'
   const state = terminal?.state ?? open
   const isUntried = attempts.count === 0
   const verdict: Verdict = {
@@ -121,11 +135,11 @@ export function verdictOf(status: DeliveryStatus): Verdict {
   const field = 'terminal'
   if (terminal) {
     const failure = FAILURES[terminal.reason ?? ''] ?? 'An authorized caller reported a failure.'
-    const text = terminal.state === 'failed' ? failure : (HINTS[terminal.state] ?? 'It has ended.')
+    const text = terminal.state === 'failed' ? failure : (HINTS[terminal.state ?? ''] ?? 'It has ended.')
     // A refusal is its own proof.
     if (acknowledgement.state !== 'refused') verdict.proven.push({ text, at: terminal.at, field })
-    if (!isUntried || /resulted|rejected/.test(terminal.state))
-      verdict.notProven.push({ text: NOT_PROVEN[terminal.state] ?? 'What happened outside.', field })
+    if (!isUntried || /resulted|rejected/.test(state))
+      verdict.notProven.push({ text: NOT_PROVEN[state] ?? 'What happened outside.', field })
   } else verdict.unknowns.push({ text: 'Whether it makes progress.', field })
   if (/unknown|may/.test(verdict.unknown)) verdict.unknowns.unshift({ text: verdict.unknown, field })
   return verdict

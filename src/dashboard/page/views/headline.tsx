@@ -1,6 +1,6 @@
 /** The line above the overview: what is wrong, as far as known. */
 import type { ComponentChildren, JSX } from 'preact'
-import type { DeliveryNode } from '../../../contract/delivery.js'
+import type { DeliveryNodeAnswer } from '../../../contract/delivery.js'
 import type { SourceRow } from '../../../diagnostics/sources.js'
 import type { FindingSummary } from '../../../views/findings/finding.js'
 import { hrefOf } from '../address.js'
@@ -65,7 +65,7 @@ function foundIn(summary: FindingSummary): string | null {
   return isAll ? 'no findings' : 'no findings in what was read'
 }
 
-function silentIn({ items, has_more }: Listed<DeliveryNode>): string | null {
+function silentIn({ items, has_more }: Listed<DeliveryNodeAnswer>): string | null {
   const silent = items.filter(({ stale }) => stale).length
   // Nodes with an unknown status may be silent too.
   const isAll = !has_more && items.every(({ stale }) => stale !== null)
@@ -85,7 +85,7 @@ export function Headline({
   /** Whether a contradiction is old enough to be one. */
   isAlarm: boolean
   findings: AnswerState<FindingSummary>
-  nodes: AnswerState<Listed<DeliveryNode>>
+  nodes: AnswerState<Listed<DeliveryNodeAnswer>>
   sources: AnswerState<{ items: SourceRow[] }>
 }): JSX.Element {
   const unreachable = sources.value?.items.filter(({ answered }) => !answered).map(({ source }) => spacedName(source))

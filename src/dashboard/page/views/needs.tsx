@@ -1,7 +1,7 @@
 /** What needs attention: findings, silent nodes and sources that do not answer, each with its age. */
 import type { JSX } from 'preact'
-import type { ConnectionChurn } from '../../../contract/connections.js'
-import type { DeliveryNode } from '../../../contract/delivery.js'
+import type { ConnectionChurnAnswer } from '../../../contract/connections.js'
+import type { DeliveryNodeAnswer } from '../../../contract/delivery.js'
 import type { SourceRow } from '../../../diagnostics/sources.js'
 import type { Finding, FindingSummary } from '../../../views/findings/finding.js'
 import { hrefOf } from '../address.js'
@@ -75,12 +75,12 @@ export const isAlarming = ({ kinds }: FindingSummary): boolean =>
   )
 
 /** One that holds nothing needs no attention: the line below counts it. */
-const isSilentHolder = ({ stale, connection_waiters, active_drainers }: DeliveryNode) =>
+const isSilentHolder = ({ stale, connection_waiters, active_drainers }: DeliveryNodeAnswer) =>
   stale && (connection_waiters !== 0 || active_drainers !== 0)
 
 interface Given {
   findings: AnswerState<FindingSummary>
-  nodes: AnswerState<Listed<DeliveryNode>>
+  nodes: AnswerState<Listed<DeliveryNodeAnswer>>
   sources: AnswerState<{ items: SourceRow[] }>
 }
 
@@ -152,14 +152,14 @@ const Row = ({ id, caption, detail, since, isBySource, href }: Need & { id: stri
 /** Rows that have a place of their own, so that nothing moves when one comes or goes. */
 const PLACES = 3
 
-export const useNodes = () => useAnswer<Listed<DeliveryNode>>('/delivery/nodes')
+export const useNodes = () => useAnswer<Listed<DeliveryNodeAnswer>>('/delivery/nodes')
 const useSources = () => useAnswer<{ items: SourceRow[] }>('/sources')
 
 const LOST = 'heartbeat_lost'
 
 /** How many connections were lost in the last minutes; nothing for none, and where it is unknown. */
 function useLost(): number | undefined {
-  const { value, isOld } = useAnswer<ConnectionChurn>('/connections/churn')
+  const { value, isOld } = useAnswer<ConnectionChurnAnswer>('/connections/churn')
   const recent = value && !isOld ? recentChurn(value.items, value.observed_at) : null
   return recent?.gone.find(([reason]) => reason === LOST)?.[1]
 }

@@ -1,6 +1,6 @@
 /** Delivery nodes with their loops, and the scopes that commands are admitted on account of. */
 import type { Capabilities } from '../../../contract/capabilities.js'
-import type { DeliveryNode, DeliveryTenant } from '../../../contract/delivery.js'
+import type { DeliveryNodeAnswer, DeliveryTenantAnswer } from '../../../contract/delivery.js'
 import { queryState } from '../answers.js'
 import { text } from '../parts/filters.js'
 import type { ListView } from '../parts/list.js'
@@ -18,7 +18,7 @@ const Alive = ({ value, isSilent }: { value: boolean | null; isSilent: boolean |
   )
 
 /** Those that a glance needs. */
-const NODE_COLUMNS: ListView<DeliveryNode>['columns'] = [
+const NODE_COLUMNS: ListView<DeliveryNodeAnswer>['columns'] = [
   'node_id',
   { head: 'state', cell: ({ stale }) => (stale === null ? <Unknown /> : <Term value={stale ? 'silent' : 'active'} />) },
   { head: 'listener', cell: (row) => <Alive value={row.mailbox_listener_alive} isSilent={row.stale} /> },
@@ -28,7 +28,7 @@ const NODE_COLUMNS: ListView<DeliveryNode>['columns'] = [
   'active_drainers',
 ]
 
-export const NODES: ListView<DeliveryNode> = {
+export const NODES: ListView<DeliveryNodeAnswer> = {
   path: '/delivery/nodes',
   title: 'Nodes',
   about: 'A silent node is shown as it last reported.',
@@ -40,15 +40,15 @@ export const NODES: ListView<DeliveryNode> = {
     'updated_at',
     {
       head: 'counted since its start',
-      cell: ({ counters }) => <Json value={Object.assign({}, ...Object.values(counters))} />,
+      cell: ({ counters }) => <Json value={Object.assign({}, ...Object.values(counters ?? {}))} />,
     },
     'metadata',
   ],
 }
 
 /** How full a scope is; without a known bound there is nothing to draw. */
-const defaultShare = ({ reserved_commands, capacity }: DeliveryTenant) =>
-  capacity === null ? (
+const defaultShare = ({ reserved_commands, capacity }: DeliveryTenantAnswer) =>
+  capacity === null || reserved_commands === null ? (
     <Unknown />
   ) : (
     <>
@@ -56,7 +56,7 @@ const defaultShare = ({ reserved_commands, capacity }: DeliveryTenant) =>
     </>
   )
 
-export const TENANTS: ListView<DeliveryTenant> = {
+export const TENANTS: ListView<DeliveryTenantAnswer> = {
   path: '/delivery/tenants',
   title: 'Tenants',
   about: 'Scopes of admission: each has a quota of commands. By default each user is one.',

@@ -1,10 +1,10 @@
 /** The overview: what needs attention, the last hour of commands as a chart, and who is connected. */
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import type { ConnectionChurn, ConnectionCounts } from '../../../contract/connections.js'
-import type { DeliveryCommand } from '../../../contract/delivery.js'
-import type { DeliveryChurn, DeliverySummary } from '../../../contract/delivery-summary.js'
-import type { RpcSummary } from '../../../contract/rpc.js'
+import type { ConnectionChurnAnswer, ConnectionCounts } from '../../../contract/connections.js'
+import type { DeliveryCommandAnswer } from '../../../contract/delivery.js'
+import type { DeliveryChurnAnswer, DeliverySummaryAnswer } from '../../../contract/delivery-summary.js'
+import type { RpcSummaryAnswer } from '../../../contract/rpc.js'
 import { hrefOf, pathWithQuery } from '../address.js'
 import { isIndexKnown, NOT_SCOPABLE, offers } from '../answers.js'
 import { Churn, recentChurn } from '../charts/churn.js'
@@ -43,7 +43,7 @@ const Stand = ({ state, count }: StandProps): JSX.Element => (
 )
 
 /** What the open commands wait for, the most common first. */
-function waitsOf({ waits_for }: DeliverySummary): string | false {
+function waitsOf({ waits_for }: DeliverySummaryAnswer): string | false {
   const waits = Object.entries(waits_for ?? {})
     .filter(([, count]) => count > 0)
     .sort(([, a], [, b]) => b - a)
@@ -55,7 +55,7 @@ function waitsOf({ waits_for }: DeliverySummary): string | false {
 const REASONS = 3
 
 /** Why commands ended, the most common reasons first. */
-function Reasons({ by_reason }: DeliverySummary): JSX.Element {
+function Reasons({ by_reason }: DeliverySummaryAnswer): JSX.Element {
   const reasons = Object.entries(by_reason ?? {}).filter(([reason]) => reason !== 'unspecified')
   const shown = reasons
     // It counts reasons beyond a bound too, which no filter finds.
@@ -81,7 +81,7 @@ function Reasons({ by_reason }: DeliverySummary): JSX.Element {
   )
 }
 
-const Numbers = ({ value }: { value: DeliverySummary }): JSX.Element => {
+const Numbers = ({ value }: { value: DeliverySummaryAnswer }): JSX.Element => {
   const { by_state, oldest_open_age_ms, latency, legacy_reason } = value
   return (
     <>
@@ -104,7 +104,7 @@ const Numbers = ({ value }: { value: DeliverySummary }): JSX.Element => {
       <p>
         <b>{countOf(value.tracked_commands)}</b> <Hint name="in delivery" />
         {waitsOf(value)}, <b>{countOf(value.due_commands)}</b> <Hint name="due" />
-        {latency && latency.total.p95_ms !== null && (
+        {latency?.total && latency.total.p95_ms !== null && (
           <>
             ; of the last {countOf(latency.total.sample_size)} half took at most{' '}
             {durationText(latency.total.p50_ms ?? 0)}, <Hint name="95 %" /> at most {durationText(latency.total.p95_ms)}
@@ -123,9 +123,9 @@ const Numbers = ({ value }: { value: DeliverySummary }): JSX.Element => {
 }
 
 function Commands(): JSX.Element {
-  const summary = useAnswer<DeliverySummary>('/delivery/summary')
+  const summary = useAnswer<DeliverySummaryAnswer>('/delivery/summary')
   const hasRiver = offers('/delivery/churn')
-  const churn = useAnswer<DeliveryChurn>(hasRiver ? '/delivery/churn' : null)
+  const churn = useAnswer<DeliveryChurnAnswer>(hasRiver ? '/delivery/churn' : null)
   // Callers with access to some users can list commands, but not read the summary.
   if (summary.problem?.code === NOT_SCOPABLE) return <Excerpt view={COMMANDS} query={{}} />
   return (
@@ -186,7 +186,7 @@ function Lost(): JSX.Element {
 
 function Connections(): JSX.Element {
   const counts = useAnswer<ConnectionCounts & { of_silent_nodes: number | null }>('/connections/count?status=connected')
-  const churn = useAnswer<ConnectionChurn>('/connections/churn')
+  const churn = useAnswer<ConnectionChurnAnswer>('/connections/churn')
   const recent = churn.value && !churn.isOld ? recentChurn(churn.value.items, churn.value.observed_at) : null
   return (
     <>
@@ -244,7 +244,7 @@ const TAIL = 8
 const FOLLOWED = 30
 
 function JustNow(): JSX.Element {
-  const commands = useAnswer<Listed<DeliveryCommand>>(`/delivery/commands?limit=${FOLLOWED}`)
+  const commands = useAnswer<Listed<DeliveryCommandAnswer>>(`/delivery/commands?limit=${FOLLOWED}`)
   const hasEvents = offers(EVENTS)
   const events = useAnswer<Listed<ClientEvent>>(hasEvents ? `${EVENTS}?limit=${FOLLOWED}` : null)
   notice('commands', commands.value?.items, commandNotice)
@@ -331,7 +331,7 @@ const Nodes = (): JSX.Element => (
 )
 
 const Calls = (): JSX.Element => (
-  <Card title="Calls" href={hrefOf('/rpc/pending')} answer={useAnswer<RpcSummary>('/rpc/summary')}>
+  <Card title="Calls" href={hrefOf('/rpc/pending')} answer={useAnswer<RpcSummaryAnswer>('/rpc/summary')}>
     {({ pending, overdue, oldest_age_ms, counters }) => (
       <>
         <p>
@@ -341,9 +341,9 @@ const Calls = (): JSX.Element => (
             {oldest_age_ms !== null && `, the oldest for ${durationText(oldest_age_ms)}`}
           </small>
         </p>
-        {overdue > 0 && <p class="bad">{countOf(overdue)} past their deadline</p>}
+        {overdue !== null && overdue > 0 && <p class="bad">{countOf(overdue)} past their deadline</p>}
         <p class="dim">
-          {Object.entries(counters).map(([name, value], i) => (
+          {Object.entries(counters ?? {}).map(([name, value], i) => (
             <span key={name}>
               {i > 0 && ' · '}
               {countOf(value)} {/late|foreign/.test(name) ? <Hint name={name} /> : spacedName(name)}

@@ -1,8 +1,8 @@
 /** Cooperative sites, their sessions, and the viewer streams that are open. */
 import type { JSX } from 'preact'
-import type { SessionRow, SessionState } from '../../../contract/sessions.js'
-import type { SiteMode, SiteRow } from '../../../contract/sites.js'
-import type { SubscriptionRow } from '../../../contract/subscriptions.js'
+import type { SessionRowAnswer, SessionState } from '../../../contract/sessions.js'
+import type { SiteMode, SiteRowAnswer } from '../../../contract/sites.js'
+import type { SubscriptionRowAnswer } from '../../../contract/subscriptions.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
 import { Field, Fields } from '../parts/field.js'
@@ -13,7 +13,7 @@ import { Truth } from '../parts/value.js'
 const MODES: SiteMode[] = ['cooperative', 'observe']
 const STATES: SessionState[] = ['pending', 'active', 'suspended', 'closed', 'expired']
 
-export const SITES: ListView<SiteRow> = {
+export const SITES: ListView<SiteRowAnswer> = {
   path: '/sites',
   title: 'Sites',
   about: 'Applications that publish events.',
@@ -22,9 +22,9 @@ export const SITES: ListView<SiteRow> = {
   columns: ['site_id', 'title', 'owner', 'mode', 'event_names', 'action_names', 'sessions', 'last_event_at'],
 }
 
-const connectorOf = ({ connector }: SessionRow) => connector && <Field name="client_id" record={connector} />
+const connectorOf = ({ connector }: SessionRowAnswer) => connector && <Field name="client_id" record={connector} />
 
-export const SESSIONS: ListView<SessionRow> = {
+export const SESSIONS: ListView<SessionRowAnswer> = {
   path: '/sessions',
   title: 'Sessions',
   about: 'Shared sessions of cooperative sites.',
@@ -44,13 +44,13 @@ export const SESSIONS: ListView<SessionRow> = {
   ],
 }
 
-export const SUBSCRIPTIONS: ListView<SubscriptionRow> = {
+export const SUBSCRIPTIONS: ListView<SubscriptionRowAnswer> = {
   path: '/subscriptions',
   title: 'Viewers',
   about: 'Open event streams, and how far behind each is.',
   filters: [text('session_id'), text('site_id'), text('user_id'), text('node_id'), choice('order', ['slowest'])],
   keyOf: ({ subscription_id }) => subscription_id,
-  markOf: ({ dropped }) => (dropped > 0 ? 'bad' : ''),
+  markOf: ({ dropped }) => (dropped ? 'bad' : ''),
   columns: [
     'subscription_id',
     'pending',
@@ -66,7 +66,7 @@ export const SUBSCRIPTIONS: ListView<SubscriptionRow> = {
 }
 
 export function SitePage({ path }: { path: string }): JSX.Element {
-  const answer = useAnswer<SiteRow>(path)
+  const answer = useAnswer<SiteRowAnswer>(path)
   const { value } = answer
   return (
     <>
@@ -80,7 +80,7 @@ export function SitePage({ path }: { path: string }): JSX.Element {
 }
 
 export function SessionPage({ path }: { path: string }): JSX.Element {
-  const answer = useAnswer<SessionRow>(path)
+  const answer = useAnswer<SessionRowAnswer>(path)
   const { value } = answer
   return (
     <>

@@ -1,7 +1,7 @@
 /** Sources and capabilities: what can be asked here, and who answers now. */
 import type { JSX } from 'preact'
 import type { Capabilities } from '../../../contract/capabilities.js'
-import type { DeduplicatorSummary } from '../../../contract/deduplicator.js'
+import type { DeduplicatorSummaryAnswer } from '../../../contract/deduplicator.js'
 import type { SourceRow } from '../../../diagnostics/sources.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
@@ -38,7 +38,7 @@ export const SourcesPage = (): JSX.Element => (
     </Card>
     <Card
       title="Deduplicator"
-      answer={useAnswer<DeduplicatorSummary>('/deduplicator/summary')}
+      answer={useAnswer<DeduplicatorSummaryAnswer>('/deduplicator/summary')}
       note="messages that have been seen"
     >
       {(summary) => <Fields record={summary} />}

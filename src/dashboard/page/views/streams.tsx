@@ -1,11 +1,11 @@
 /** Streams that retain messages, and the newest messages of one. */
-import type { HistoryMessage, HistoryStream } from '../../../contract/history.js'
+import type { HistoryMessageAnswer, HistoryStreamAnswer } from '../../../contract/history.js'
 import { Field } from '../parts/field.js'
 import { ORDER, text } from '../parts/filters.js'
 import type { ListView } from '../parts/list.js'
 import { Json } from '../parts/value.js'
 
-export const STREAMS: ListView<HistoryStream> = {
+export const STREAMS: ListView<HistoryStreamAnswer> = {
   path: '/history/streams',
   title: 'History',
   about: 'Retained messages, by stream.',
@@ -15,14 +15,14 @@ export const STREAMS: ListView<HistoryStream> = {
 }
 
 /** What is kept outside says where, how large it is, and what became of reading it. */
-const payloadOf = (message: HistoryMessage) => (
+const payloadOf = (message: HistoryMessageAnswer) => (
   <>
     <Json value={message.payload} /> {message.externalized && <Json value={message.externalized} />}
     <Field name="trace_id" record={message} />
   </>
 )
 
-export const MESSAGES: ListView<HistoryMessage> = {
+export const MESSAGES: ListView<HistoryMessageAnswer> = {
   path: '/history/messages',
   title: 'Messages',
   about: 'The newest messages of one stream, oldest first.',

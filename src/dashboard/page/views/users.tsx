@@ -1,10 +1,10 @@
 /** Users, and one of them: all that is known, by source. */
 
 import type { JSX } from 'preact'
-import type { Connection } from '../../../contract/connections.js'
-import type { Context } from '../../../contract/contexts.js'
-import type { DeliveryCommand } from '../../../contract/delivery.js'
-import type { EndedCall, PendingCall } from '../../../contract/rpc.js'
+import type { ConnectionAnswer } from '../../../contract/connections.js'
+import type { ContextAnswer } from '../../../contract/contexts.js'
+import type { DeliveryCommandAnswer } from '../../../contract/delivery.js'
+import type { EndedCallAnswer, PendingCallAnswer } from '../../../contract/rpc.js'
 import type { UserObservation, UserSummary } from '../../../views/user-observation.js'
 import { UserAxis } from '../charts/user-axis.js'
 import { useAnswer } from '../hooks.js'
@@ -54,11 +54,11 @@ const PARTS: readonly ListView<any>[] = [
 /** The newest records of the tables below on one axis: the answers are shared with them. */
 function Hour({ user_id }: { user_id: string }): JSX.Element | null {
   const of = <T,>(view: ListView<T>) => ({ view, ...useAnswer<Listed<T>>(excerptPath(view, { user_id })) })
-  const connections = of<Connection>(CONNECTIONS)
-  const commands = of<DeliveryCommand>(COMMANDS)
-  const calls = of<PendingCall>(CALLS)
-  const ended = of<EndedCall>(ENDED_CALLS)
-  const contexts = of<Context>(CONTEXTS)
+  const connections = of<ConnectionAnswer>(CONNECTIONS)
+  const commands = of<DeliveryCommandAnswer>(COMMANDS)
+  const calls = of<PendingCallAnswer>(CALLS)
+  const ended = of<EndedCallAnswer>(ENDED_CALLS)
+  const contexts = of<ContextAnswer>(CONTEXTS)
   const all = [connections, commands, calls, ended, contexts]
   const loading = all.find(({ value, problem }) => !value && !problem)
   const cut = all.filter(({ value }) => value?.has_more)

@@ -1,6 +1,6 @@
 /** Browser windows, and one of them with the contexts in it. */
 import type { JSX } from 'preact'
-import type { BrowserWindow, WindowState, WindowStatus, WindowType } from '../../../contract/browser-windows.js'
+import type { BrowserWindowAnswer, WindowState, WindowStatus, WindowType } from '../../../contract/browser-windows.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
 import { Fields } from '../parts/field.js'
@@ -12,7 +12,7 @@ const STATUSES: WindowStatus[] = ['open', 'stale', 'closed']
 const TYPES: WindowType[] = ['normal', 'popup', 'panel', 'app', 'devtools']
 const STATES: WindowState[] = ['normal', 'minimized', 'maximized', 'fullscreen']
 
-export const WINDOWS: ListView<BrowserWindow> = {
+export const WINDOWS: ListView<BrowserWindowAnswer> = {
   path: '/browser-windows',
   title: 'Windows',
   about: 'Each as its client last reported it.',
@@ -52,7 +52,7 @@ export const WINDOWS: ListView<BrowserWindow> = {
 }
 
 export function WindowPage({ path }: { path: string }): JSX.Element {
-  const answer = useAnswer<BrowserWindow>(path)
+  const answer = useAnswer<BrowserWindowAnswer>(path)
   const { value } = answer
   return (
     <>
