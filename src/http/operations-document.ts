@@ -32,7 +32,8 @@ export function toSchemas(
     uri: (id) => `#/components/schemas/${id}`,
     // What an inspector may leave out is always there in a response.
     override: ({ jsonSchema }) => {
-      if (io === 'output') delete jsonSchema.default
+      const { default: given } = jsonSchema
+      if (io === 'output' && (given === null || (Array.isArray(given) && given.length === 0))) delete jsonSchema.default
     },
   })
   return Object.fromEntries(

@@ -75,7 +75,7 @@ describe('a scrape', () => {
         throw new Error('s3cr3t')
       },
     ],
-    ['answers an invalid summary', () => ({ tracked_commands: Number.NaN })],
+    ['answers no summary', () => 'none'],
     ['answers nothing', () => null],
   ])('a source that %s has no series of that, is not up, and the others are as they were', async (_, summary) => {
     const inspectors = changed(({ delivery }) => ({ delivery: { ...delivery, summary } as never }))

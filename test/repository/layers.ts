@@ -60,6 +60,7 @@ const LAYERS: Record<string, Layer> = {
     own: [
       'contract/checks.ts',
       'contract/digest.ts',
+      'contract/evidence.ts',
       'contract/unseen.ts',
       'http/',
       'type contract/',

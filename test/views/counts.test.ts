@@ -62,6 +62,7 @@ describe('/actions', () => {
       observed_connections: 2,
       observed_users: 2,
       observed_client_types: ['console', 'web'],
+      observed_client_types_omitted: 0,
     })
   })
 
@@ -330,8 +331,8 @@ describe('counts', () => {
     expect((await get(router, '/contexts/count')).body).toEqual({
       total: 1,
       by_status: { active: 0, idle: 1, closed: 0, stale: 0 },
-      by_client_type: { browser: 1, console: 0, mobile: 0, web: 0 },
-      by_ownership: { 'user-owned': 0, worker: 1 },
+      by_client_type: { browser: 1, console: 0, mobile: 0, web: 0, unknown: 0 },
+      by_ownership: { 'user-owned': 0, worker: 1, unknown: 0 },
       completeness: {
         complete: true,
         truncated_sources: [],
