@@ -1,5 +1,4 @@
 /** Inspectors as the suites read them: every record has the fields of its answer, `null` where it is not known. */
-import type * as z from 'zod'
 import { BrowserWindowAnswer } from '../contract/browser-windows.js'
 import {
   ActionObservationAnswer,
@@ -24,10 +23,11 @@ import { EndedCallAnswer, PendingCallAnswer, RpcSummaryAnswer } from '../contrac
 import { SessionRowAnswer } from '../contract/sessions.js'
 import { SiteRowAnswer } from '../contract/sites.js'
 import { SubscriptionRowAnswer } from '../contract/subscriptions.js'
+import type { Schema } from './expect.js'
 import type { MakeInspector } from './lists.js'
 
 /** What each method returns: a record, or a page of records. */
-const RECORDS: Readonly<Record<string, z.ZodType>> = {
+const RECORDS: Readonly<Record<string, Schema>> = {
   listConnections: ConnectionAnswer,
   getConnection: ConnectionAnswer,
   listConnectionHistory: ConnectionEventAnswer,
@@ -60,7 +60,7 @@ const RECORDS: Readonly<Record<string, z.ZodType>> = {
 }
 
 /** The methods `summary` of several families. */
-const SUMMARIES: readonly (readonly [method: string, z.ZodType])[] = [
+const SUMMARIES: readonly (readonly [method: string, Schema])[] = [
   ['listNodes', DeliverySummaryAnswer],
   ['listPending', RpcSummaryAnswer],
   ['summary', DeduplicatorSummaryAnswer],
@@ -75,14 +75,14 @@ export type Known<Inspector> = {
 }
 
 /** `record` with every field of its answer; one that does not match is left as it is, for the checks of the suite. */
-function known(schema: z.ZodType, record: unknown): unknown {
+function known(schema: Schema, record: unknown): unknown {
   const read = schema.safeParse(record)
   return read.success && record !== null && typeof record === 'object'
     ? { ...record, ...(read.data as object) }
     : record
 }
 
-function answerOfMethod(schema: z.ZodType, returned: unknown): unknown {
+function answerOfMethod(schema: Schema, returned: unknown): unknown {
   if (returned === null || typeof returned !== 'object') return returned
   const { items, has_more, truncated } = returned as { items?: unknown; has_more?: unknown; truncated?: unknown }
   const isPage = Array.isArray(items) && (has_more !== undefined || truncated !== undefined)
