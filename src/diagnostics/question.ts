@@ -185,7 +185,11 @@ export function createQuestions({
       },
     }
     return {
-      version: () => versionWithin(deadline, versionedSources(asked, inspectors, false), ctx),
+      // Records match a silence by the passing of time, without a change of their source.
+      version: () =>
+        given.filters.silent_for_ms === undefined
+          ? versionWithin(deadline, versionedSources(asked, inspectors, false), ctx)
+          : null,
       answer: () => read(asked as never, inspectors, { params, given, deployment, users, deadline }, view),
     }
   }

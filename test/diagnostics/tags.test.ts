@@ -223,4 +223,24 @@ describe('over live objects in memory', () => {
       expect([path, silent[path] !== before[path]]).toEqual([path, true])
     await facilities.close()
   })
+
+  it('returns 200 for a filter by silence once a record matches it', async () => {
+    let time = NOW
+    const now = () => time
+    const facilities = createMemoryFacilities({ now })
+    const router = createSubject({ ...memoryComposition(facilities), now })
+    const client = { user_id: 'ann', client_id: 'c', client_type: 'console' } as const
+    await facilities.connections.connect({ ...client, instance_id: 'i' })
+    await facilities.contexts.report({ ...client, context_id: 'x', status: 'active' })
+    const paths = ['/connections', '/connections/count', '/contexts', '/contexts/count']
+    const tagOf = async (path: string) => (await get(router, `${path}?silent_for_ms=10000`)).headers.get('etag')
+    const before = await Promise.all(paths.map(tagOf))
+    time += 10_001
+    for (const [i, path] of paths.entries()) {
+      const headers = { 'if-none-match': before[i] as string }
+      const answer = await get(router, `${path}?silent_for_ms=10000`, { headers })
+      expect([path, answer.status, answer.body.total ?? answer.body.items.length]).toEqual([path, 200, 1])
+    }
+    await facilities.close()
+  })
 })
