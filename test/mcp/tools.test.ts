@@ -91,7 +91,6 @@ describe('the list of tools', () => {
     const { tools } = await (await connectHttp(await serve())).listTools()
     // Three bytes to a token: tokenizers of today make fewer tokens of such text, four bytes and more to each.
     const tokens = Math.ceil(new TextEncoder().encode(JSON.stringify(tools)).byteLength / 3)
-    console.log(`the list of tools: at most ${tokens} tokens`)
     expect(tokens).toBeLessThan(2_300)
   })
 

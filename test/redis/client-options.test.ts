@@ -255,8 +255,8 @@ describeRedis('a client with options', () => {
       await expectPlain(await clusterOfIoRedis(options), 'cluster')
     })
 
-    it('gets the same answers whatever transformers the application has set', async () => {
-      const names = ['evalsha', 'EVALSHA', 'mget', 'MGET', 'eval_ro', 'EVAL_RO', 'fcall', 'FCALL']
+    it('gets the same answers whatever transformers the application has set for commands of ioredis', async () => {
+      const names = ['evalsha', 'mget', 'eval_ro', 'fcall']
       const { reply, argument } = (Command as unknown as { _transformer: Record<string, Record<string, unknown>> })
         ._transformer as { reply: Record<string, unknown>; argument: Record<string, unknown> }
       for (const name of names) {

@@ -101,6 +101,7 @@ it('a node sends one heartbeat after several changes during which the store did 
   })
   const store = {
     deploymentId: 'd',
+    key: (shard: number) => `d:${shard}`,
     joinShards: async () => answered.then(() => 1),
     heldShards: async () => 1,
     fenced: async () => {

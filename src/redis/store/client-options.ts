@@ -61,6 +61,10 @@ export function checkClientOptions(client: object, kind: string): void {
 export const hasStringNumbers = (client: object): boolean =>
   allOptionsOf(client).some(({ stringNumbers }) => stringNumbers === true)
 
+/** Whether the client sends commands in pipelines of its own. */
+export const hasAutoPipelining = (client: object): boolean =>
+  allOptionsOf(client).some(({ enableAutoPipelining }) => enableAutoPipelining === true)
+
 /** Returns the number of the database that the client has selected when it connects. */
 export function databaseOf(client: object): number {
   const { db, database } = optionsOf(client)

@@ -4,7 +4,7 @@
 
 import { sleep } from '../../async/timer.js'
 import { invalidOption } from '../../contract/checks.js'
-import { checkClientOptions, hasStringNumbers, unsupportedKind } from './client-options.js'
+import { checkClientOptions, hasAutoPipelining, hasStringNumbers, unsupportedKind } from './client-options.js'
 import { type StoreReply, toReply } from './reply.js'
 
 /** An event listener, as clients accept it. */
@@ -165,11 +165,12 @@ function createPort(client: RedisClient): Port {
 
   /**
    * ioredis: with `stringNumbers`, only replies as bytes differ between a string and a number. Commands made like this
-   * are not pipelined by the client itself, and no transformer of replies has their spelling.
+   * are not pipelined by the client itself.
    */
   const isText = hasStringNumbers(client)
+  const isMade = isText || hasAutoPipelining(client)
   const call = (to: Loose, [name = '', ...args]: string[]) => {
-    const command = to.createBuiltinCommand?.(name.charAt(0) + name.slice(1).toLowerCase())
+    const command = isMade ? to.createBuiltinCommand?.(name) : undefined
     return (command?.[isText ? 'buffer' : 'string'] ?? to.call.bind(to, name)).apply(to, args)
   }
 
