@@ -62,6 +62,7 @@ const shared = () => ({
 const settings = {
   // Processes, not threads: tests start servers, count handles and send signals.
   pool: 'forks',
+  setupFiles: ['test/setup.ts'],
   // A worker keeps what it has loaded for its next file: to load it again for each took a fifth of all time.
   isolate: false,
   // What runs at once within a file says so, and bounds itself.

@@ -32,7 +32,7 @@ function unwrapped(field: z.ZodType): z.ZodType {
 }
 
 /** `field`, or `null` where it is absent. */
-function orNull(field: z.ZodType): z.ZodType {
+function nullableField(field: z.ZodType): z.ZodType {
   const made = unwrapped(field).nullable().prefault(null)
   return field.description === undefined ? made : made.describe(field.description)
 }
@@ -67,7 +67,7 @@ export function answerOf<
         shape[omittedName(name)] = Count.nullable()
           .default(() => Number.NaN)
           .describe(`Entries that \`${name}\` does not list; \`null\` if not known.`)
-    } else shape[name] = orNull(field)
+    } else shape[name] = nullableField(field)
   }
   const answer = whole.description === undefined ? z.object(shape) : z.object(shape).describe(whole.description)
   if (lists.length === 0) return answer as never

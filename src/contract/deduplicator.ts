@@ -29,7 +29,9 @@ export const DeduplicatorSummary = z
 export type DeduplicatorSummary = z.infer<typeof DeduplicatorSummary>
 
 /** `DeduplicatorSummary` as routes answer it. */
-export const DeduplicatorSummaryAnswer = answerOf(DeduplicatorSummary, []).extend({ omitted: OmittedFields })
+export const DeduplicatorSummaryAnswer = answerOf(DeduplicatorSummary, [])
+  .extend({ omitted: OmittedFields })
+  .describe(DeduplicatorSummary.description as string)
 export type DeduplicatorSummaryAnswer = z.output<typeof DeduplicatorSummaryAnswer>
 /** `DeduplicatorSummary` as an inspector returns it: a field that is absent is not known. */
 export type DeduplicatorSummaryInput = Omit<z.input<typeof DeduplicatorSummaryAnswer>, 'omitted'>
@@ -47,9 +49,11 @@ export const DeduplicatorUserSummary = z
 export type DeduplicatorUserSummary = z.infer<typeof DeduplicatorUserSummary>
 
 /** `DeduplicatorUserSummary` as routes answer it. */
-export const DeduplicatorUserSummaryAnswer = answerOf(DeduplicatorUserSummary, ['user_id']).extend({
-  omitted: OmittedFields,
-})
+export const DeduplicatorUserSummaryAnswer = answerOf(DeduplicatorUserSummary, ['user_id'])
+  .extend({
+    omitted: OmittedFields,
+  })
+  .describe(DeduplicatorUserSummary.description as string)
 export type DeduplicatorUserSummaryAnswer = z.output<typeof DeduplicatorUserSummaryAnswer>
 /** `DeduplicatorUserSummary` as an inspector returns it: a field that is absent is not known. */
 export type DeduplicatorUserSummaryInput = Omit<z.input<typeof DeduplicatorUserSummaryAnswer>, 'omitted'>

@@ -285,7 +285,9 @@ export type DeliverySummary = z.infer<typeof DeliverySummary>
 /** `DeliverySummary` as routes answer it. */
 export const DeliverySummaryAnswer = answerOf(DeliverySummary, [], {
   latency: answerOf(Latency, []),
-}).extend({ omitted: OmittedFields })
+})
+  .extend({ omitted: OmittedFields })
+  .describe(DeliverySummary.description as string)
 export type DeliverySummaryAnswer = z.output<typeof DeliverySummaryAnswer>
 /** `DeliverySummary` as an inspector returns it: a field that is absent is not known. */
 export type DeliverySummaryInput = Omit<z.input<typeof DeliverySummaryAnswer>, 'omitted'>

@@ -162,9 +162,11 @@ export const RpcSummary = z
 export type RpcSummary = z.infer<typeof RpcSummary>
 
 /** `RpcSummary` as routes answer it. */
-export const RpcSummaryAnswer = answerOf(RpcSummary, [], { counters: answerOf(CallCounters, []) }).extend({
-  omitted: OmittedFields,
-})
+export const RpcSummaryAnswer = answerOf(RpcSummary, [], { counters: answerOf(CallCounters, []) })
+  .extend({
+    omitted: OmittedFields,
+  })
+  .describe(RpcSummary.description as string)
 export type RpcSummaryAnswer = z.output<typeof RpcSummaryAnswer>
 /** `RpcSummary` as an inspector returns it: a field that is absent is not known. */
 export type RpcSummaryInput = Omit<z.input<typeof RpcSummaryAnswer>, 'omitted'>

@@ -48,7 +48,8 @@ describe('nodes of another system', () => {
       '/delivery/nodes',
     )
     expect(status).toBe(200)
-    expect(body).toEqual({ items: WORKERS.map(toNode), next_cursor: null, has_more: false })
+    const items = WORKERS.map((worker) => ({ ...toNode(worker), latency: null }))
+    expect(body).toEqual({ items, next_cursor: null, has_more: false })
   })
 
   it('are returned a page at a time', async () => {
@@ -80,8 +81,7 @@ describe('nodes of another system', () => {
   it('are complete when faked from an id: all other fields are null', async () => {
     const inspectors = createFakeInspectors({ delivery: { nodes: [{ node_id: 'mails:1', stale: null }] } })
     const { body } = await get(createSubject({ inspectors }), '/delivery/nodes')
-    const { metadata: _, ...node } = toNode({ name: 'mails:1', addr: '', idle: '' })
-    expect(body.items).toEqual([node])
+    expect(body.items).toEqual([{ ...toNode({ name: 'mails:1', addr: '', idle: '' }), metadata: null, latency: null }])
   })
 
   it('have metadata of 4,096 bytes at most: a node with more is left out, and onError hears why', async () => {
@@ -97,7 +97,7 @@ describe('nodes of another system', () => {
       onError: (error) => heard.push(String(error)),
     })
     const { body } = await get(router, '/delivery/nodes')
-    expect(body).toEqual({ items: [fits], next_cursor: null, has_more: false, omitted: 1 })
+    expect(body).toEqual({ items: [{ ...fits, latency: null }], next_cursor: null, has_more: false, omitted: 1 })
     expect(heard).toEqual([expect.stringContaining('metadata: expected JSON of at most 4096 bytes')])
   })
 })

@@ -20,9 +20,11 @@ describe('the document', () => {
   })
 
   it.each(ROUTES)('has an example of what $path answers, as its schema has it', ({ path, response, example }) => {
-    expect(response.parse(example)).toEqual(example)
+    const answer = response.parse(example)
+    // An example is what an inspector returns; the answer has every field.
+    expect(answer).toMatchObject(example as object)
     const [, operation] = operationsOf(document).find(([name]) => name === `GET ${path}`) ?? []
-    expect(operation?.responses['200'].content['application/json'].example).toEqual(JSON.parse(JSON.stringify(example)))
+    expect(operation?.responses['200'].content['application/json'].example).toEqual(JSON.parse(JSON.stringify(answer)))
   })
 })
 

@@ -1,5 +1,5 @@
 /** Holds the guard against foreign names: which `Host` and `Origin` are a service's own. */
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { noopAuth, resolveAdminAuth } from '../../src/http/auth.js'
 import { createHostGuard } from '../../src/http/guard.js'
 
@@ -75,7 +75,10 @@ describe('what is left open on loopback without a key', () => {
   const auth = resolveAdminAuth({ strict: true, host: '127.0.0.1', env: {} })
 
   it('answers who names loopback, and a call in process', () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+    onTestFinished(() => warn.mockRestore())
     expect(auth.authenticate(request({}))).toEqual({ name: 'anonymous' })
+    expect(warn).toHaveBeenCalledOnce()
     expect(auth.authenticate(request({ host: 'localhost:4780' }))).toEqual({ name: 'anonymous' })
   })
 

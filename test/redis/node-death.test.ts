@@ -79,6 +79,7 @@ function createWorld({ client, observe, server }: NodeSubject, name: string) {
     commandTimeoutMs: COMMAND_TIMEOUT_MS,
     ackTimeoutMs: ACK_TIMEOUT_MS,
     maxAttempts: 100,
+    onError: null,
   }
   const delivery = observe(deploymentId, { now: clock.now, commandTimeoutMs: COMMAND_TIMEOUT_MS })
   return {

@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest'
 import { importsOf, readFiles, readSources, SOURCES, type SourceFile } from './imports.js'
 import { circles, misdirected, unusedPermissions } from './layers.js'
 
-const SMELL = 400
 const DEFECT = 600
 
 const files = readSources()
@@ -15,7 +14,6 @@ function tree(texts: Record<string, string>): SourceFile[] {
 
 it.each(['src', 'test'])(`%s has no file over ${DEFECT} lines`, (folder) => {
   const measured = readFiles(folder, SOURCES)
-  for (const { path, lines } of measured) if (lines > SMELL) console.warn(`${folder}/${path}: ${lines} lines`)
   expect(measured.filter(({ lines }) => lines > DEFECT).map(({ path }) => path)).toEqual([])
 })
 

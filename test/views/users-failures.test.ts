@@ -28,7 +28,7 @@ describe('/users', () => {
 
   it.each<[what: string, lie: unknown]>([
     ['nothing', null],
-    ['a connection without actions', { ...connection(), actions: undefined }],
+    ['a connection whose actions are no list', { ...connection(), actions: 'planted' }],
     ['a client type that there is not', { ...connection(), client_type: 'planted' }],
   ])('leaves out of a page what is %s, and takes the rest', async (_what, lie) => {
     const registry = {
