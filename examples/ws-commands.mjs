@@ -15,6 +15,8 @@ const diagnostics = createDiagnosticsRouter({
 const mount = toNodeHandler(diagnostics)
 const server = createServer((req, res) => mount(req, res, () => work(req, res)))
 const sockets = new WebSocketServer({ server })
+// A malformed frame is an 'error' of its socket, and without a listener it ends the process.
+sockets.on('connection', (socket) => socket.on('error', () => {}))
 
 /** Look up the user of your cookie or token here. This example trusts the path `/user/client/instance`. */
 function whoIs(request) {

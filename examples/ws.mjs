@@ -19,6 +19,8 @@ const mount = toNodeHandler(diagnostics)
 const mountPage = toNodeHandler(dashboard)
 const server = createServer((req, res) => mount(req, res, () => mountPage(req, res, () => res.end('your own pages'))))
 const sockets = new WebSocketServer({ server })
+// A malformed frame is an 'error' of its socket, and without a listener it ends the process.
+sockets.on('connection', (socket) => socket.on('error', () => {}))
 server.listen(Number(process.env.PORT ?? 8080), '127.0.0.1')
 // #endregion
 

@@ -1,7 +1,15 @@
 /** Follows the browser contexts and pages of a browser: they become windows, and contexts in them. */
 import { guardErrorHook } from '../../async/hook.js'
 import type { BrowserWindowRegistry, ReportBrowserWindowInput } from '../../contract/browser-windows.js'
-import { checkOptions, FUNCTION, required, resolveBounds, type Shape, withMethods } from '../../contract/checks.js'
+import {
+  checkOptions,
+  checkParts,
+  FUNCTION,
+  required,
+  resolveBounds,
+  type Shape,
+  withMethods,
+} from '../../contract/checks.js'
 import type { ContextRegistry, ReportContextInput } from '../../contract/contexts.js'
 import { Refusal } from '../../refusal.js'
 import { createPresenceFollower, type Followed, NOT_FOLLOWED, type Presence } from '../follow/presences.js'
@@ -137,6 +145,13 @@ export interface BrowserFollower<C, P> extends Follower {
   identifyAgain(peer: C | P): Promise<void>
 }
 
+const BROWSER: Shape<{ browser: unknown }> = {
+  browser: required({
+    ...withMethods('contexts', 'on', 'off'),
+    expected: 'a Browser of Playwright (contexts, on, off), not a browser type, a context or a page',
+  }),
+}
+
 const OPTIONS: Shape<FollowBrowserOptions<unknown, unknown>> = {
   ...FOLLOW_OPTIONS,
   contexts: required(withMethods('report', 'close', 'assignTask', 'releaseTask')),
@@ -197,6 +212,7 @@ export function followBrowser<C extends object, P extends FollowedPage>(
   browser: FollowedBrowser<C, P>,
   options: FollowBrowserOptions<C, P>,
 ): BrowserFollower<C, P> {
+  checkParts({ browser }, BROWSER)
   checkOptions(options, OPTIONS)
   const { contexts, browserWindows, identify, newId = () => crypto.randomUUID(), onError } = options
   type Context = C & FollowedBrowserContext<P>

@@ -2,6 +2,7 @@
 import { guardErrorHook, guardHook } from '../../async/hook.js'
 import {
   checkOptions,
+  checkParts,
   FUNCTION,
   LIST,
   required,
@@ -78,6 +79,17 @@ const OPTIONS: Shape<FollowSocketIoOptions<unknown>> = {
   onSuperseded: FUNCTION,
 }
 
+const SERVER: Shape<{ io: unknown }> = {
+  io: required({
+    expected: 'a Server of Socket.IO (on, off, of, sockets), not a namespace, a socket or an HTTP server',
+    test(value) {
+      const { on, off, of, sockets } = (value ?? {}) as Record<string, unknown>
+      const root = (sockets ?? {}) as Record<string, unknown>
+      return [on, off, of, root.on].every((method) => typeof method === 'function') && root.adapter !== undefined
+    },
+  }),
+}
+
 /** Maximum room names listed, and their maximum length; further rooms are only counted. */
 const ROOMS_MAX = 20
 const ROOM_CHARS = 64
@@ -99,7 +111,7 @@ function metadataOf({ id, nsp, conn, rooms }: FollowedSocket) {
  * Socket.IO pong, disconnected with its reason; rooms and transport are updated as they change. Several servers over
  * one shared store are one deployment, with or without an adapter. It only listens.
  *
- * @throws TypeError, RangeError for an invalid option.
+ * @throws TypeError, RangeError for an invalid server or option.
  *
  * @example
  * followSocketIo(io, { connections: facilities.connections, identify: (socket) => socket.data.client })
@@ -108,6 +120,7 @@ export function followSocketIo<S extends FollowedSocket>(
   io: FollowedSocketIoServer<S>,
   options: FollowSocketIoOptions<S>,
 ): Follower {
+  checkParts({ io }, SERVER)
   checkOptions(options, OPTIONS)
   const { connections, identify, actionsOf, namespaces = [], onConnected, onSuperseded, onError } = options
   const report = guardErrorHook(onError)

@@ -2,6 +2,7 @@
 import { guardErrorHook, guardHook } from '../../async/hook.js'
 import {
   checkOptions,
+  checkParts,
   FLAG,
   FUNCTION,
   required,
@@ -91,6 +92,19 @@ const OPTIONS: Shape<FollowWebSocketsOptions<unknown, unknown>> = {
   onSuperseded: FUNCTION,
 }
 
+// A server of HTTP and one of Socket.IO emit `connection` too, but for other sockets.
+const SERVER: Shape<{ server: unknown }> = {
+  server: required({
+    expected: 'a WebSocketServer (on, off, clients), not the HTTP server that it is attached to',
+    test(value) {
+      const { on, off, clients, listen, readyState } = (value ?? {}) as Record<string, unknown>
+      if (typeof on !== 'function' || typeof off !== 'function') return false
+      if (clients === undefined) return listen === undefined && readyState === undefined
+      return typeof (clients as Iterable<unknown> | null)?.[Symbol.iterator] === 'function'
+    },
+  }),
+}
+
 const CLOSED = 3
 
 /**
@@ -98,7 +112,7 @@ const CLOSED = 3
  * pong, disconnected with its close code. It only listens. Store failures never reach the host: a state that cannot be
  * written now is written later, as it is then.
  *
- * @throws TypeError, RangeError for an invalid option.
+ * @throws TypeError, RangeError for an invalid server or option.
  *
  * @example
  * followWebSockets(server, { connections: facilities.connections, identify: (socket, request) => clientOf(request) })
@@ -107,6 +121,7 @@ export function followWebSockets<S extends FollowedWebSocket, R>(
   server: FollowedWebSocketServer<S, R>,
   options: FollowWebSocketsOptions<S, R>,
 ): Follower {
+  checkParts({ server }, SERVER)
   checkOptions(options, OPTIONS)
   const { connections, identify, ping = true, onConnected, onSuperseded, onError } = options
   const report = guardErrorHook(onError)
