@@ -72,6 +72,7 @@ async function startAll() {
     token: TOKEN,
     sites: createRemoteSiteRegistry({ runtime }),
     publisher,
+    onError: null,
   })
   onTestFinished(async () => void (await control.close()))
   const ask = (method: string, path: string, body?: unknown) =>

@@ -146,7 +146,14 @@ const CASES: Record<Exclude<FindingKind, 'counts_disagree'>, [FakeWorld, FakeWor
   ],
   call_to_superseded_instance: [
     { connections: [desk], calls: [call({ instance_id: 'inst-0' })] },
-    { connections: [desk], calls: [call(), call({ correlation_id: 'call-2', instance_id: null })] },
+    {
+      connections: [desk],
+      calls: [
+        call(),
+        call({ correlation_id: 'call-2', instance_id: null }),
+        call({ correlation_id: 'call-3', client_id: 'never-recorded' }),
+      ],
+    },
     { correlation_id: 'call-1', user_id: 'alice', client_id: 'desk' },
   ],
   worker_of_disconnected_client: [
@@ -187,6 +194,24 @@ describe.each(Object.entries(CASES))('%s', (kind, [bad, good, subject]) => {
   it('is not found where nothing contradicts', async () => {
     expect((await findingsOf(good)).items.filter((one) => one.kind === kind)).toEqual([])
   })
+})
+
+it('a waiting command is found beside an attempted one if its client has no attached connection', async () => {
+  const [, world] = CASES.command_waiting_though_listened
+  const inspectors = createFakeInspectors(world)
+  const { delivery } = inspectors
+  const found = async (waits_for: 'client_not_attached' | 'turn') => {
+    const listCommands: NonNullable<typeof delivery>['listCommands'] = async (...query) => {
+      const page = await delivery?.listCommands?.(...query)
+      if (!page) throw new Error('the world has commands')
+      return { ...page, items: page.items.map((row) => ({ ...row, ...(row.state === 'waiting' && { waits_for }) })) }
+    }
+    const changed = { ...inspectors, delivery: { ...delivery, listCommands } } as Inspectors
+    const { body } = await get(createSubject({ inspectors: changed }), '/findings')
+    return body.items.map(({ kind, subject }: Finding) => [kind, subject.command_id])
+  }
+  expect(await found('client_not_attached')).toEqual([['command_waiting_though_listened', 'cmd-1']])
+  expect(await found('turn')).toEqual([])
 })
 
 describe('counts that disagree', () => {

@@ -9,6 +9,7 @@ import { noopAuth } from '../../src/http/auth.js'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { redisComposition } from '../../src/redis/composition/inspectors.js'
 import { createClock } from '../contract/clock.js'
+import { closedAfterTest } from './closing.js'
 import { createObserver, get } from './router.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
 
@@ -125,7 +126,7 @@ describeRedis('a reader of rows under wrong keys', () => {
     const reported: string[] = []
     const router = createObserver({ ...where, onError: (error) => void reported.push(String(error)) })
     const key = (...parts: string[]) => `relayscope:{${deploymentId}:0}:${parts.join(':')}`
-    return { facilities: createRedisFacilities(where), reported, router, key }
+    return { facilities: closedAfterTest(createRedisFacilities(where)), reported, router, key }
   }
   const context = (user_id: string, context_id: string) =>
     ({ user_id, context_id, client_id: 'c', client_type: 'web', status: 'idle' }) as const

@@ -17,6 +17,7 @@ describeNode('a node of the dispatcher', ({ client, make, server }) => {
       client: other.client,
       deploymentId: 'down',
       commandTimeoutMs: 1_000,
+      onError: null,
     })
     try {
       const tab = connection()

@@ -4,6 +4,7 @@ import { noopAuth } from '../../src/http/auth.js'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { redisComposition } from '../../src/redis/composition/inspectors.js'
 import { createStore } from '../../src/redis/store/store.js'
+import { closedAfterTest } from './closing.js'
 import { createObserver, get } from './router.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
 
@@ -26,7 +27,7 @@ describeRedis('a store that others write to', () => {
   })
 
   const facilitiesOf = (deploymentId: string) =>
-    createRedisFacilities({ client: host.client, deploymentId, onError: null })
+    closedAfterTest(createRedisFacilities({ client: host.client, deploymentId, onError: null }))
   const contextOf = (context_id: string, user_id: string) => ({
     context_id,
     user_id,

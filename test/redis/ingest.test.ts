@@ -5,6 +5,7 @@ import { ASK } from '../contract/clock.js'
 import { createFlakySpill } from '../contract/history.js'
 import { ingestBattery } from '../contract/ingest.js'
 import { deferred } from '../cooperative-site/deferred.js'
+import { closedAfterTest } from './closing.js'
 import { lossyClient } from './lossy-client.js'
 import { runsOf } from './lossy-plan.js'
 import { describeStores, type Place } from './matrix.js'
@@ -13,10 +14,10 @@ const me = { user_id: 'ann', client_id: 'desk', instance_id: 'i1' }
 const message = { ...me, message_id: 'm', stream: 'log', kind: 'event' as const }
 
 describeStores('the ingest over Redis', (kind, place) => {
-  ingestBattery(kind, (options) => createRedisFacilities({ ...place(), ...options }))
+  ingestBattery(kind, (options) => closedAfterTest(createRedisFacilities({ ...place(), ...options })))
 
   const nodeOf = (where: Place, more = {}) =>
-    createRedisFacilities({ ...where, ...more, history: { inlineBytes: 100 } })
+    closedAfterTest(createRedisFacilities({ ...where, ...more, history: { inlineBytes: 100 } }))
 
   it('keeps one payload when two nodes ingest the same message', async () => {
     const where = place()

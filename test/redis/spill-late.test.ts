@@ -6,6 +6,7 @@ import { createStore } from '../../src/redis/store/store.js'
 import { ASK, createClock } from '../contract/clock.js'
 import { createFlakySpill } from '../contract/history.js'
 import { deferred } from '../cooperative-site/deferred.js'
+import { closedAfterTest } from './closing.js'
 import { lossyClient } from './lossy-client.js'
 import { runsOf } from './lossy-plan.js'
 import { describeStores, type Place } from './matrix.js'
@@ -43,7 +44,7 @@ function createLateSpill() {
 
 describeStores('a payload that is spilled late', (_kind, place) => {
   async function nodeOf(where: Place, options: object) {
-    const node = createRedisFacilities({ ...where, ...options })
+    const node = closedAfterTest(createRedisFacilities({ ...where, ...options }))
     await node.connections.connect({ ...me, client_type: 'web' })
     return {
       send: (message_id: string) => node.ingest(sent(message_id)),

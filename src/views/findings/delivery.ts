@@ -169,8 +169,11 @@ export const COMMANDS_WAITING = createListDetector<DeliveryCommandAnswer>({
       const holder = holderOf(command)
       const evidence = [commandEvidence(scan, command), holderEvidence(scan, command, holder)]
       if (holder === null) return [ofCommand('command_waiting_for_nobody', command, at, evidence)]
-      if (at === null || !node || !busy || busy.has(nameOf({ user_id, client_id })) || !hasPassed(node, at)) return []
-      if (!isConnected(command)) return []
+      if (at === null || !node || !hasPassed(node, at) || !isConnected(command)) return []
+      // Commands of a client take turns, but one that has no attached connection waits for that, not for its turn.
+      const waitsForTurn =
+        command.waits_for !== 'client_not_attached' && busy?.has(nameOf({ user_id, client_id })) !== false
+      if (waitsForTurn) return []
       return [ofCommand('command_waiting_though_listened', command, at, [...evidence, nodeEvidence(scan, node)])]
     })
   },

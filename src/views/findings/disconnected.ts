@@ -130,7 +130,8 @@ export const CALLS_TO_SUPERSEDED = createListDetector<PendingCallAnswer>({
   async find(all, scan) {
     const calls = all.filter(({ instance_id }) => instance_id !== null)
     const holderOf = await scan.holders(calls)
-    const lost = calls.filter((call) => holderOf(call) !== call.instance_id)
+    // Without a holder nothing has taken over: the client may never have been recorded, or be disconnected.
+    const lost = calls.filter((call) => ![null, call.instance_id].includes(holderOf(call)))
     return Promise.all(
       lost.map(async (call) => {
         const { correlation_id, user_id, client_id, started_at } = call

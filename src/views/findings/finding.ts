@@ -67,7 +67,7 @@ const WORDS: Record<FindingKind, readonly [means: string, doesNotMean: string]> 
     'It does not mean that the action was not run: its caller may have stopped waiting before the reply.',
   ],
   call_to_superseded_instance: [
-    'The call was sent to an instance that no longer holds the client.',
+    'The call was sent to an instance, and another instance of the client has taken over since.',
     'It does not mean that the call fails: that instance may still reply.',
   ],
   worker_of_disconnected_client: [
