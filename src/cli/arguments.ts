@@ -11,7 +11,7 @@ export const COMMANDS = [
   'observe',
   'get',
   'why',
-  'top',
+  'status',
   'mcp',
   'capture',
   'open',
@@ -26,7 +26,7 @@ export const HELP = `relayscope: read-only diagnostics of a relay
   relayscope observe  serves the diagnostics of one deployment from its Redis
   relayscope get      prints one response of a router
   relayscope why      explains why a command has not arrived
-  relayscope top      shows the state of a relay in the terminal
+  relayscope status   prints the overview of a relay
   relayscope mcp      serves the diagnostics of a router to an agent over stdio
   relayscope capture  writes the current state of a relay to a file
   relayscope open     serves such a file with the dashboard, offline

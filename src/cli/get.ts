@@ -2,7 +2,6 @@
 import { parse, UsageError } from './arguments.js'
 import { createReader, type Reader, readKey, readTarget } from './reader/reader.js'
 import { cellOf, columnsOf, print, recordLines, safeJson, tableOf } from './text/table.js'
-import { TABLES } from './top/tables.js'
 
 export const GET_HELP = `relayscope get: prints one response of a diagnostics router
 
@@ -73,17 +72,19 @@ async function* answers({ fetchRoute }: Reader, route: string, isAll: boolean): 
   }
 }
 
-/** The ids that name a row, which other routes ask for, and then the fields that `top` shows first of the same list. */
-const firstOf = (route: string): readonly string[] => {
-  const pathOf = (each: string) => each.split('?', 1)[0]
-  const table = TABLES.find((each) => pathOf(each.route) === pathOf(route))
-  if (!table) return []
-  const fields = table.fields.map(({ path }) => path)
-  // An instant takes three times as much room as its age in `top`.
-  const instants = new Set(table.fields.flatMap(({ path, format }) => (format === 'age' ? [path] : [])))
-  const ids = table.id.filter((name) => fields.includes(name) && !name.includes('.'))
-  return [...ids, ...fields.filter((path) => !instants.has(path)), ...instants]
+/** Columns that a table begins with: ids of the row, then its state. Instants are last, because they are wide. */
+const FIRST: Readonly<Record<string, string>> = {
+  '/delivery/nodes': 'node_id stale staleness_ms connection_waiters active_drainers updated_at',
+  '/delivery/tenants': 'scope_id reserved_commands capacity oldest_deadline_at',
+  '/delivery/commands': 'user_id client_id command_id state terminal.reason waits_for attempts.count action overdue',
+  '/connections':
+    'connection_id status ended_reason user_id client_id client_type node_id superseded_count last_seen_at connected_at',
+  '/rpc/pending': 'correlation_id age_ms overdue action user_id client_id instance_id deadline_at',
+  '/subscriptions': 'subscription_id pending dropped user_id session_id site_id node_id last_taken_at',
+  '/findings': 'finding_id kind',
 }
+
+const firstOf = (route: string): readonly string[] => FIRST[route.split('?', 1)[0] as string]?.split(' ') ?? []
 
 const isTabular = (value: unknown): value is object[] =>
   Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === 'object' && item !== null)

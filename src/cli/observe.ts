@@ -20,7 +20,7 @@ async function main(): Promise<number> {
     if (command === 'docs') return (await import('./docs.js')).docs(args, stdout, stderr)
     if (command === 'why') return await (await import('./why.js')).why(args, env, stdout, stderr)
     if (command === 'mcp') return await (await import('./mcp.js')).mcp(args, { env, stdin, stdout, stderr })
-    if (command === 'top') return await (await import('./top/top.js')).top(args, { env, stdin, stdout, stderr })
+    if (command === 'status') return await (await import('./status.js')).status(args, env, stdout, stderr)
     if (command === 'capture') return await (await import('./incident/capture.js')).capture(args, env, stdout, stderr)
     if (command === 'diff') return await (await import('./incident/diff.js')).diff(args, env, stdout, stderr)
     if (command === 'remove') {
@@ -68,7 +68,7 @@ async function main(): Promise<number> {
     return 0
   } catch (error) {
     print(process.stderr, `relayscope: ${error instanceof Error ? error.message : String(error)}`)
-    if (!(error instanceof UsageError)) return 1
+    if (!(error instanceof UsageError)) return command === 'status' ? 2 : 1
     const known = COMMANDS.find((name) => name === command)
     print(process.stderr, `relayscope ${known ? `${known} ` : ''}--help shows its usage`)
     return 2

@@ -56,8 +56,8 @@ describe('the arguments of observe', () => {
   })
 
   it.each([
-    [[], /expected one of observe, get, why, top, mcp/],
-    [['watch', ...store], /the commands are observe, get, why, top, mcp/],
+    [[], /expected one of observe, get, why, status, mcp/],
+    [['watch', ...store], /the commands are observe, get, why, status, mcp/],
     [['observe', '--deployment', 'prod'], /Missing required option --redis/],
     [['observe', '--redis', 'http://u:secret@h', '--deployment', 'prod'], /redis:\/\/ or rediss:\/\//],
     [
@@ -100,7 +100,7 @@ describe('the arguments of observe', () => {
     [['observe', ...store, '--port', 'redis://u:secret@h'], /not "redis:\/\/…"/],
     [['observe', ...store, '--legacy', 'redis://u:secret@h'], /not "redis:\/\/…"/],
     [['observe', ...store, '--mcp', '--allow-host', 'redis://u:secret@h'], /not "redis:\/\/…"/],
-    [['observe', ...store, 'more'], /the commands are observe, get, why, top, mcp, .*one at a time/],
+    [['observe', ...store, 'more'], /the commands are observe, get, why, status, mcp, .*one at a time/],
   ] as const)('refuses %j', (args, message) => {
     expect(() => readArguments(args, {})).toThrow(UsageError)
     expect(() => readArguments(args, {})).toThrow(message)
@@ -420,7 +420,7 @@ describeRedis('relayscope observe', () => {
   it('prints its usage', async () => {
     const all = await startCommand(['--help']).ended
     expect(all).toMatchObject({ code: 0, err: '' })
-    for (const command of ['observe', 'get', 'top', 'mcp']) expect(all.out).toContain(`relayscope ${command} `)
+    for (const command of ['observe', 'get', 'status', 'mcp']) expect(all.out).toContain(`relayscope ${command} `)
     expect((await startCommand(['watch']).ended).err).toMatch(/\nrelayscope --help shows its usage\n$/)
     const help = await startCommand(['observe', '--help']).ended
     expect(help).toMatchObject({ code: 0, err: '' })

@@ -1,14 +1,19 @@
 /** Asks a diagnostics router as an operator's program: with the key, within a time, and never anywhere else. */
 import { readFile } from 'node:fs/promises'
 import { problemText } from '../../http/problem.js'
+import { readObject } from '../../relay-client/wire.js'
 import { UsageError } from '../arguments.js'
 import { visible } from '../text/table.js'
 
 /** Longer than a router takes to give up. */
 const TIMEOUT_MS = 10_000
+/** Maximum bytes of one answer, after decompression. */
+const ANSWER_BYTES = 16_777_216
 
 /** An answer, or why there is none, in one line. */
-export type FetchResult = { readonly value: unknown; readonly problem?: never } | { readonly problem: string }
+export type FetchResult =
+  | { readonly value: unknown; readonly problem?: never }
+  | { readonly problem: string; readonly value?: never }
 
 export interface Reader {
   /** Where the router is, without a slash at its end. */
@@ -48,8 +53,11 @@ function checkKey(key: string | null, from: string): string | null {
   return key
 }
 
-async function problemOf(response: Response): Promise<string> {
-  return visible(problemText(response.status, await response.json().catch(() => null)))
+/** The reason that a request failed: the code of its cause, such as ECONNREFUSED. */
+function causeOf(error: unknown): string {
+  const { cause = error } = error as { cause?: unknown }
+  const { code, message } = cause as { code?: unknown; message?: unknown }
+  return visible(String(code ?? message))
 }
 
 export function createReader(url: string, key: string | null): Reader {
@@ -67,11 +75,17 @@ export function createReader(url: string, key: string | null): Reader {
           redirect: 'error',
           signal: timeout.signal,
         })
-        if (!response.ok) return { problem: await problemOf(response) }
-        return { value: await response.json() }
-      } catch {
+        const value = await readObject(response, ANSWER_BYTES)
+        if (!response.ok) return { problem: visible(problemText(response.status, value ?? null)) }
+        return value === undefined
+          ? { problem: `the answer is not a JSON object of at most ${ANSWER_BYTES} bytes` }
+          : { value }
+      } catch (error) {
+        const at = new URL(url).origin
         return {
-          problem: timeout.signal.aborted ? `no answer within ${TIMEOUT_MS / 1_000} s` : 'no answer there',
+          problem: timeout.signal.aborted
+            ? `no answer from ${at} within ${TIMEOUT_MS / 1_000} s`
+            : `no answer from ${at}: ${causeOf(error)}`,
         }
       } finally {
         clearTimeout(timer)

@@ -8,7 +8,7 @@ export const visible = (text: string): string => text.replace(UNSEEN, (character
 
 /**
  * Writes `text` and a line break to a terminal, its lines `visible`. Everything that the commands print goes through here,
- * except JSON lines (`safeJson`) and the frames of `top`, whose lines are `visible` before they are coloured.
+ * except JSON lines (`safeJson`).
  */
 export function print(out: { write(text: string): unknown }, text: string): void {
   out.write(`${text.split('\n').map(visible).join('\n')}\n`)
@@ -41,7 +41,7 @@ export function widthOf(text: string): number {
 }
 
 /** `text` in exactly `width` columns: filled up, or cut with an ellipsis. */
-export function padTo(text: string, width: number, atEnd = false): string {
+function padTo(text: string, width: number, atEnd = false): string {
   const own = widthOf(text)
   if (own <= width) return atEnd ? ' '.repeat(width - own) + text : text + ' '.repeat(width - own)
   let cut = ''
@@ -65,17 +65,6 @@ function taken(graphemes: readonly string[], width: number): string[] {
     return used > width
   })
   return graphemes.slice(0, end < 0 ? graphemes.length : Math.max(1, end))
-}
-
-/** Columns of the end of a shortened id, where similar ids often differ. */
-const TAIL = 8
-
-/** An id in at most `width` columns: what is left out is in its middle. */
-export function shorten(text: string, width: number): string {
-  if (widthOf(text) <= width) return text
-  const graphemes = graphemesOf(text)
-  const tail = taken(graphemes.slice().reverse(), TAIL).reverse()
-  return [...taken(graphemes, Math.max(1, width - TAIL - 1)), '…', ...tail].join('')
 }
 
 /**
@@ -107,7 +96,7 @@ export function wrap(text: string, width: number, indent: number): string {
 }
 
 /** Most columns of one cell. */
-export const CELL = 40
+const CELL = 40
 const GAP = '  '
 
 /** A value on one line. `null` is `-`, and never 0. */
@@ -122,7 +111,7 @@ export function cellOf(value: unknown): string {
  * What one record says, fields of its objects among them: `admission.at`. Lists and deeper objects stay whole. Names are as a
  * terminal may show them: those of metadata are a client's own.
  */
-export function flatten(record: object): Map<string, unknown> {
+function flatten(record: object): Map<string, unknown> {
   const flat = new Map<string, unknown>()
   for (const [name, value] of Object.entries(record))
     if (value !== null && typeof value === 'object' && !Array.isArray(value))
@@ -175,13 +164,11 @@ export function recordLines(record: object): string[] {
   return flat.map(([name, value]) => `${padTo(name, width)}${GAP}${cellOf(value)}`)
 }
 
-// How large a terminal is, for what is laid out in it.
+// The width of a terminal.
 
 interface Sized {
   readonly columns?: number
-  readonly rows?: number
 }
 
 /** A terminal of unknown size reports 0. */
 export const columnsOf = ({ columns }: Sized): number => columns || 80
-export const rowsOf = ({ rows }: Sized): number => rows || 24
