@@ -95,7 +95,9 @@ function nothingOf({ findings, nodes, sources }: StatusAnswers): string {
     findings.kinds.every(({ count: found, exact }) => found !== null && exact) &&
     sources !== null &&
     (nodes === null || (!nodes.has_more && nodes.items.every(({ stale }) => stale !== null)))
-  return isRead ? `No problems found · ${sources.items.length} of ${sources.items.length} sources read` : 'No problems in what was read.'
+  return isRead
+    ? `No problems found · ${sources.items.length} of ${sources.items.length} sources read`
+    : 'No problems in what was read.'
 }
 
 /** How many findings, silent nodes and sources without an answer there are, as far as known. */
@@ -151,6 +153,7 @@ export function statusOf(answers: StatusAnswers): { lines: string[]; needsPerson
     headline(answers),
     ...commandLines(answers),
     `Connected clients  ${count(counts?.total)}${Object.entries(counts?.by_client_type ?? {})
+      .filter(([, each]) => each > 0)
       .map(([type, each], i) => `${i === 0 ? ': ' : ', '}${each} ${type}`)
       .join('')}`,
     ...(counts?.of_silent_nodes

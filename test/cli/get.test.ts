@@ -241,9 +241,9 @@ describe('relayscope get', () => {
   })
 
   it('exits with 1 when the router cannot be reached', async () => {
-    expect(await call(['http://127.0.0.1:1', '/users'])).toMatchObject({
+    expect(await call(['http://127.0.0.1:2', '/users'])).toMatchObject({
       code: 1,
-      err: 'relayscope: no answer from http://127.0.0.1:1: ECONNREFUSED\n',
+      err: 'relayscope: no answer from http://127.0.0.1:2: ECONNREFUSED\n',
     })
   })
 

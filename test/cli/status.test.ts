@@ -63,7 +63,12 @@ it('says that no problems were found only if every kind of finding was looked fo
 it('prints the overview of a router in 80 columns, and exits with 2 if it is refused or unreachable', async () => {
   const facilities = createMemoryFacilities()
   onTestFinished(async () => void (await facilities.close()))
-  await facilities.connections.connect({ user_id: 'u'.repeat(100), client_id: 'c', instance_id: 'i', client_type: 'web' })
+  await facilities.connections.connect({
+    user_id: 'u'.repeat(100),
+    client_id: 'c',
+    instance_id: 'i',
+    client_type: 'web',
+  })
   const router = createDiagnosticsRouter({ ...memoryComposition(facilities), auth: apiKeyAuth('k-1') })
   const server = await startNodeServer(router, { port: 0 })
   onTestFinished(async () => void (await server.close()))
@@ -78,10 +83,10 @@ it('prints the overview of a router in 80 columns, and exits with 2 if it is ref
     out: '',
     err: expect.stringContaining('403'),
   })
-  expect(await call(status, ['http://127.0.0.1:1'])).toMatchObject({
+  expect(await call(status, ['http://127.0.0.1:2'])).toMatchObject({
     code: 2,
     out: '',
-    err: 'relayscope: no answer from http://127.0.0.1:1: ECONNREFUSED\n',
+    err: 'relayscope: no answer from http://127.0.0.1:2: ECONNREFUSED\n',
   })
 })
 

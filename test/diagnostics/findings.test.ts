@@ -196,7 +196,7 @@ describe.each(Object.entries(CASES))('%s', (kind, [bad, good, subject]) => {
   })
 })
 
-it('a waiting command is found beside an attempted one if its client has no attached connection', async () => {
+it('a waiting command is found, also after an attempted one, if its client has no attached connection', async () => {
   const [, world] = CASES.command_waiting_though_listened
   const inspectors = createFakeInspectors(world)
   const { delivery } = inspectors

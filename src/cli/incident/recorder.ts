@@ -51,13 +51,16 @@ function prune({ directory, keepMs, maxBytes }: RecorderOptions, now: number): v
   }
 }
 
+/** When the snapshot was complete, by the clock of the router. */
+const takenAt = ({ clocks }: Incident) => Date.parse((clocks.node ?? clocks.observer).to)
+
 /** One file. Each line is written whole, in one call: a crash leaves at most the beginning of the last one. */
 function openSegment(directory: string, incident: Incident, continues: boolean) {
   const name = `segment-${String(Date.now()).padStart(15, '0')}-${process.pid}.ndjson`
   const file = openSync(join(directory, name), 'wx', 0o600)
   const openedAt = Date.now()
   let bytes = 0
-  let latest = Date.parse((incident.clocks.node ?? incident.clocks.observer).to)
+  let latest = takenAt(incident)
   writeSync(file, `${snapshotLine(incident, continues)}\n`)
   return {
     /** Whether a new one is due. */
@@ -130,10 +133,12 @@ async function session(options: RecorderOptions, started: (at: string) => void):
   const end = () => ended.abort()
   signal.addEventListener('abort', end)
   let incident = await captureFrom(url, key, { signal })
+  // Lists have no time of their own: they are read this much later than the snapshot, whose clock may not be ours.
+  let offset = takenAt(incident) - performance.now()
   let state = stateOf(incident)
   let segment: OpenSegment = openSegment(directory, incident, false)
   prune(options, Date.now())
-  started((incident.clocks.node ?? incident.clocks.observer).to)
+  started(toTimestamp(takenAt(incident)))
   const latest = new Map<string, ListPage>()
   const followed = PARTS.filter(({ route, watched }) => watched && state.lists.has(route))
   const views = followed.flatMap(viewsOf)
@@ -161,7 +166,7 @@ async function session(options: RecorderOptions, started: (at: string) => void):
       const read = await reader.fetchRoute(view, ended.signal)
       if (ended.signal.aborted) return
       if (read.problem !== undefined) return end()
-      latest.set(view, { ...(read.value as ListPage), asOf: new Date().toISOString() })
+      latest.set(view, { ...(read.value as ListPage), asOf: toTimestamp(Math.round(offset + performance.now())) })
     }
     follow()
   }
@@ -192,6 +197,7 @@ async function session(options: RecorderOptions, started: (at: string) => void):
       if (read) segment.write(read, { kind: 'seen' })
       if (!segment.isFull()) continue
       incident = await captureFrom(url, key, { signal: ended.signal })
+      offset = takenAt(incident) - performance.now()
       segment.close()
       segment = openSegment(directory, incident, true)
       state = stateOf(incident)
