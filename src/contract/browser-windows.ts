@@ -183,10 +183,9 @@ export function reportedAttributes(
   input: z.output<typeof ReportBrowserWindowInput>,
   known: BrowserWindow | undefined,
 ): Attributes {
-  const before = known?.status === 'closed' ? { ...known, focused: null } : known
   const names = Object.keys(ATTRIBUTES) as (keyof Attributes)[]
   return Object.fromEntries(
-    names.map((name) => [name, input[name] === undefined ? (before?.[name] ?? null) : input[name]]),
+    names.map((name) => [name, input[name] === undefined ? (known?.[name] ?? null) : input[name]]),
   ) as unknown as Attributes
 }
 

@@ -167,8 +167,8 @@ export interface SessionRegistry {
   /** From any state that is not final. @throws Refusal `session_not_found`, `invalid_transition`. */
   close(sessionId: string, reason?: string): Promise<Session>
   /**
-   * Grants rights, replacing the user's previous ones. @throws Refusal `session_not_found`, `invalid_input`,
-   * `capacity_exceeded`.
+   * Grants rights in a session that has not ended, replacing the user's previous ones. @throws Refusal
+   * `session_not_found`, `invalid_transition`, `invalid_input`, `capacity_exceeded`.
    */
   share(sessionId: string, share: z.input<typeof SessionShare>): Promise<SessionShare>
   /** Revokes a share. @returns whether the user had an unexpired share. */

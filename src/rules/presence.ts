@@ -65,6 +65,8 @@ export const browserWindowRules = (records: Records<BrowserWindow>): BrowserWind
   close: (windowId) =>
     records.change(windowId, (known, at) => {
       if (!known || known.status === 'closed') return { answer: false }
-      return { record: { ...known, status: 'closed', focused: false, updated_at: at }, renews: true, answer: true }
+      // A closed window has no focus; one that never reported it has none to lose.
+      const focused = known.focused === null ? null : false
+      return { record: { ...known, status: 'closed', focused, updated_at: at }, renews: true, answer: true }
     }),
 })

@@ -320,6 +320,10 @@ export function sessionRegistryBattery(name: string, make: Make): void {
         expect(await sessions.unshare(session_id, { user_id: 'carol' })).toBe(true)
         expect(await sessions.unshare(session_id, { user_id: 'carol' })).toBe(false)
         expect(await sessions.getShare(session_id, 'carol')).toBeNull()
+        await sessions.close(session_id)
+        await expect(sessions.share(session_id, { user_id: 'bob', rights: ['view'] })).rejects.toMatchObject({
+          code: 'invalid_transition',
+        })
         await expect(sessions.share('guessed', { user_id: 'bob', rights: ['view'] })).rejects.toMatchObject({
           code: 'session_not_found',
         })

@@ -36,6 +36,15 @@ describeRedis('a store that others write to', () => {
     status: 'idle' as const,
   })
 
+  it('lists the scopes of commands, whatever another application has added', async () => {
+    const { dispatcher } = facilitiesOf('scopes')
+    await dispatcher.dispatch({ user_id: 'ann', client_id: 'c', command_id: 'k', action: 'a', scope_id: 's' })
+    await server.cli('ZADD', 'relayscope:{scopes:0}:delivery:scope-order', '0.5', '%zz')
+    const router = createObserver({ client: host.client, deploymentId: 'scopes' })
+    const { status, body } = await get(router, '/delivery/tenants')
+    expect([status, body.items.map((row: { scope_id: string }) => row.scope_id)]).toEqual([200, ['s']])
+  })
+
   it('returns exactly the data of an id, whatever its characters', async () => {
     const { contexts, connections, ingest } = facilitiesOf('ids')
     for (const user_id of [...IDS, 'alice', 'bob']) {

@@ -152,6 +152,9 @@ export function createSessionRegistry(
     async share(sessionId, given) {
       const share = Object.freeze(parseInput(SessionShare, given))
       const entry = known(sessionId)
+      const { state } = entry.session
+      if (state === 'closed' || state === 'expired')
+        throw new Refusal('invalid_transition', `a session that is ${state} cannot be shared`)
       for (const [userId, { expires_at }] of entry.shares) if (hasPassed(expires_at)) entry.shares.delete(userId)
       if (!entry.shares.has(share.user_id) && entry.shares.size >= SHARES_MAX)
         throw new Refusal('capacity_exceeded', `maximum of ${SHARES_MAX} shares reached`)

@@ -99,7 +99,7 @@ async function readIndexOf(store: Store, from: IndexPosition, most: number, ctx:
   const range = ['ZRANGE', key, `(${sequence}`, '+inf', 'BYSCORE', 'LIMIT', '0', String(most + 1), 'WITHSCORES']
   return scored(await readIndex(store, range, ctx)).map(({ member, score }) => ({
     position: { shard, sequence: score },
-    scope: decodeURIComponent(member),
+    scope: decoded(member),
   }))
 }
 
@@ -173,9 +173,9 @@ const MAILBOXES = defineReadScript(
 )
 
 /** Decodes a part of a key. Returns it unchanged if it is not a valid encoding, as in keys of another application. */
-function decoded(part: string | null): string | null {
+function decoded<T extends string | null>(part: T): T | string {
   try {
-    return part === null ? null : decodeURIComponent(part)
+    return part === null ? part : decodeURIComponent(part)
   } catch {
     return part
   }

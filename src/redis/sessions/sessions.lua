@@ -130,7 +130,9 @@ end)
 
 return once(attempt, function()
   local shares = shares_key(id)
-  if not state_of(id) then return refuse('session_not_found') end
+  local state = state_of(id)
+  if not state then return refuse('session_not_found') end
+  if state == 'closed' or state == 'expired' then return refuse('invalid_transition') end
   if redis.call('HLEN', shares) >= {{SHARES_MAX}} and redis.call('HEXISTS', shares, user) == 0 then
     local all = redis.call('HGETALL', shares)
     for i = 1, #all, 2 do
