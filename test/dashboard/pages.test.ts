@@ -11,7 +11,7 @@ import { startViewed, startViewedOnce, type ViewedHost } from './host.js'
 /** By the path in `pages.tsx`: an address of it, its heading, and what of the world is to be read there. */
 const PAGES: Record<string, readonly [address: string, heading: string, ...texts: string[]]> = {
   '/': ['/', 'Overview', '4 in delivery', 'node-2', 'all sources answer'],
-  '/findings': ['/findings', 'Findings', 'call to superseded instance', 'Open'],
+  '/findings': ['/findings', 'Findings', 'session without connector', 'Open'],
   '/users': ['/users', 'Users', 'alice', 'carol'],
   '/users/*/summary': ['/users/alice/summary', 'User', 'client ids', 'desk-3', 'cmd-2'],
   '/connections': ['/connections', 'Connections', 'conn-6', 'mobile'],
