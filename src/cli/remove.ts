@@ -3,7 +3,7 @@ import { parse, readDeployment, readUrl, UsageError } from './arguments.js'
 import { connectStore } from './observation.js'
 import { print } from './text/table.js'
 
-export const REMOVE_HELP = `relayscope remove: deletes everything that one deployment has in its Redis
+const REMOVE_HELP = `relayscope remove: deletes everything that one deployment has in its Redis
 
   npx -p relayscope -p redis relayscope remove --redis redis://127.0.0.1:6379 --deployment prod
 

@@ -190,7 +190,7 @@ export function reportedAttributes(
 }
 
 /** Adds a window to its user's observation: `observed_browser_windows` counts open windows. */
-export function foldWindow(part: FoldedPart, entry: Pick<BrowserWindowAnswer, 'client_id' | 'status'>): void {
+function foldWindow(part: FoldedPart, entry: Pick<BrowserWindowAnswer, 'client_id' | 'status'>): void {
   part.observed_browser_windows = (part.observed_browser_windows ?? 0) + Number(entry.status === 'open')
   part.browser_windows_by_status = countOne(part.browser_windows_by_status, WindowStatus.options, entry.status)
   addNames(part, 'observed_client_ids', [entry.client_id])

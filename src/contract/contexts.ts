@@ -178,10 +178,7 @@ export interface PresenceOptions extends Input<typeof PresenceOptions> {}
 const isLiveContext = ({ status }: Pick<Context, 'status'>) => status === 'active' || status === 'idle'
 
 /** Adds a context to its user's observation: client and status always, the rest while it is live. */
-export function foldContext(
-  part: FoldedPart,
-  entry: Pick<ContextAnswer, 'client_id' | 'client_type' | 'status'>,
-): void {
+function foldContext(part: FoldedPart, entry: Pick<ContextAnswer, 'client_id' | 'client_type' | 'status'>): void {
   const isLive = isLiveContext(entry)
   part.observed_contexts = (part.observed_contexts ?? 0) + Number(isLive)
   part.contexts_by_status = countOne(part.contexts_by_status, ContextStatus.options, entry.status)

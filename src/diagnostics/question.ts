@@ -56,7 +56,7 @@ export function familiesOf({ needs, alsoReads = [] }: DiagnosticsRoute): FamilyN
  *
  * @param isWatched Whether a remote store may be read for it.
  */
-export function versionedSources(
+function versionedSources(
   { route, families }: Pick<RequestedRoute, 'route' | 'families'>,
   inspectors: Present,
   isWatched: boolean,
@@ -67,7 +67,7 @@ export function versionedSources(
 }
 
 /** The combined version of `sources`; `null` if unknown, or not in time. The same one means the same response. */
-export function versionWithin(
+function versionWithin(
   deadline: Deadline,
   sources: readonly Versioned[] | null,
   ctx: InspectionContext,
@@ -132,7 +132,7 @@ export function requestedRoutes(limits: ResolvedOptions['limits']): readonly Pla
 }
 
 /** The name of the inspector that a route reads first. */
-export function sourceOf({ route }: Pick<RequestedRoute, 'route'>): string | undefined {
+function sourceOf({ route }: Pick<RequestedRoute, 'route'>): string | undefined {
   const [need] = route.needs
   return need && CAPABILITIES.inspectorOf(need)
 }

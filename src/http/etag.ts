@@ -70,11 +70,11 @@ function mixed(word: number): number {
 export type Compared = (record: never) => object
 
 /** The text of a record as it is compared. */
-export const comparedRecord = (text: string, of: Compared | undefined): string =>
+const comparedRecord = (text: string, of: Compared | undefined): string =>
   of ? JSON.stringify(of(JSON.parse(text) as never)) : text
 
 /** The compared form of a member: `observed_at` is left out, and the examined counts are removed. */
-export function comparedMember(name: string, text: string): string {
+function comparedMember(name: string, text: string): string {
   if (name === 'observed_at') return ''
   if (name !== 'completeness') return text
   const { examined, ...known } = (JSON.parse(text) ?? {}) as { examined?: unknown }

@@ -89,7 +89,7 @@ const HEADERS: Partial<Record<number, JsonObject>> = {
 }
 
 /** The content of an event-stream response: schema names by event name. */
-export function eventContent(events: Readonly<Record<string, string>>, example: Json): JsonObject {
+function eventContent(events: Readonly<Record<string, string>>, example: Json): JsonObject {
   const frames = Object.entries(events).map(([event, name]) => ({
     type: 'object',
     properties: { event: { const: event }, data: ref(name) },

@@ -119,12 +119,6 @@ export function encodeFrame({ event, data, id, retry }: EventFrame): string {
   return `${retry === undefined ? '' : `retry: ${retry}\n`}${id === undefined ? '' : `id: ${checkField('id', id)}\n`}event: ${checkField('event', event)}\ndata: ${json}\n\n`
 }
 
-/**
- * The frame of an event whose `json` is at hand: text that JSON has been made into, in one line.
- */
-export const jsonFrame = (event: string, json: string): string =>
-  `event: ${checkField('event', event)}\ndata: ${json}\n\n`
-
 /** A comment: clients ignore it, connections are kept alive by it. */
 export const HEARTBEAT_FRAME = ': \n\n'
 

@@ -1,5 +1,5 @@
 /** Holds the bridge of the example to what the metrics tell. */
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { noopAuth } from '../../src/http/auth.js'
 import { createMetrics } from '../../src/metrics/index.js'
 import { createFakeInspectors } from '../../src/testing/index.js'
@@ -9,7 +9,10 @@ import { ROOT } from '../repository/imports.js'
 const metrics = createMetrics({ inspectors: createFakeInspectors(createWorld()), auth: noopAuth() })
 
 it('the bridge to a meter observes the collected metrics, with the same names and types', async () => {
+  const log = vi.spyOn(console, 'log').mockImplementation(() => {})
   const { bridge, server } = await import(`${ROOT}/examples/metrics.mjs`)
+  expect(log).toHaveBeenCalledWith(expect.stringMatching(/^scrape /))
+  log.mockRestore()
   await server.close()
   const made = new Map<object, { name: string; kind: string; unit?: string }>()
   const make =

@@ -66,7 +66,7 @@ describeRedis('a store with more entries than the scan limit', () => {
       const history = createRedisMessageHistory(where)
       const rpc = createRedisRpcCorrelator(where)
       const dispatcher = createRedisCommandDispatcher(where)
-      const sites = createRedisSiteRegistry(where)
+      const sites = createRedisSiteRegistry({ ...where, maxSites: 100_000, maxSitesPerUser: 100_000 })
       const bySession = (session_id: string) => createRedisSessionRegistry({ ...where, newId: () => session_id })
       closing.push(rpc, dispatcher)
 

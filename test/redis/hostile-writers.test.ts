@@ -207,9 +207,9 @@ describeRedis('a writer to a store that others write to', () => {
     }
     const put = (site_id: string) => sites.put({ site_id, owner: 'ada', mode: 'observe' })
     await put('one')
-    await plant('relayscope:{gone:0}:sites:owners', 'RPUSH', 'a')
+    await plant('relayscope:{gone:0}:sites:leaves', 'RPUSH', 'a')
     await expect(put('two')).rejects.toMatchObject({ code: 'unavailable' })
-    await restore('relayscope:{gone:0}:sites:owners')
+    await restore('relayscope:{gone:0}:sites:leaves')
     expect(await put('two')).toMatchObject({ created: true })
   })
 
@@ -217,8 +217,8 @@ describeRedis('a writer to a store that others write to', () => {
     const { sites } = await createNode('times')
     await send(
       'SET',
-      'relayscope:{times:0}:sites:site:s',
-      '{"owner":"ada","created_at":1e99,"updated_at":1}\n{"site_id":"s"}',
+      'relayscope:{times:0}:sites:row:s',
+      '{"seq":1,"ix":[["owner","ada"]]}\n{"site_id":"s","owner":"ada","created_at":1e99,"updated_at":1}',
     )
     expect(await sites.put({ site_id: 's', owner: 'ada', mode: 'observe' })).toMatchObject({ created: true })
     expect(await sites.get('s')).toMatchObject({ owner: 'ada', mode: 'observe' })

@@ -83,7 +83,11 @@ for i = 4, #ARGV do
   local number = string.format('tpl%05d', ARGV[i])
   local function own(text) return (string.gsub(text, '${MARK}', number)) end
   local id, seq = own(ARGV[1]), redis.call('INCR', prefix .. 'seq')
-  if ARGV[3] ~= '' then redis.call('SET', prefix .. 'site:' .. id, own(ARGV[3])) end
+  if ARGV[3] ~= '' then
+    redis.call('SET', prefix .. 'row:' .. id, (string.gsub(own(ARGV[3]), '"seq":%d+', '"seq":' .. seq)))
+    redis.call('ZADD', prefix .. 'leaves', '+inf', id)
+    redis.call('ZADD', prefix .. 'live:' .. ARGV[2], '+inf', id)
+  end
   redis.call('ZADD', prefix .. 'all', seq, id)
   redis.call('ZADD', prefix .. 'owner:' .. ARGV[2], seq, id)
 end
@@ -158,7 +162,7 @@ export async function copySites(
 ) {
   const store = createStore({ ...place, commandTimeoutMs: 30_000 })
   const { site_id, owner } = site
-  const key = store.key(await store.shardOf(site_id), 'sites', 'site', site_id)
+  const key = store.key(await store.shardOf(site_id), 'sites', 'row', site_id)
   const record = isThere ? String(await store.command(['GET', key], key)) : ''
   for await (const { shard, some } of batches(store, count, (number) => site_id.replace(MARK, number)))
     await run(store, SITES, shard, site_id, owner, record, ...some)

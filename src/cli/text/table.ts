@@ -33,7 +33,7 @@ const ASCII = /^[\x20-\x7e]*$/
 const widthOfOne = (grapheme: string) => (WIDE.test(grapheme) ? 2 : 1)
 
 /** How many columns of a terminal `text` takes, which has no unseen characters. */
-export function widthOf(text: string): number {
+function widthOf(text: string): number {
   if (ASCII.test(text)) return text.length
   let width = 0
   for (const { segment } of segmenter.segment(text)) width += widthOfOne(segment)

@@ -36,7 +36,7 @@ export function setInstant(instant: number): void {
 /** Every URL of the router that the page asks or shows is made here; `null` for none of its own. */
 export const urlOf = (asked: string) => urlBelow(origin + pathname.replace(/\/$/, '') + instantPath, asked)
 
-export function keyHeaders(): Record<string, string> {
+function keyHeaders(): Record<string, string> {
   const key = currentKey()
   return key === null ? {} : { 'x-admin-key': key }
 }

@@ -9,17 +9,11 @@ import { listOf, type StoreReply, scored } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { mergePage, type Run, type Stretch, walkPage } from './pages.js'
 import { defineReadScript, readShard } from './read-script.js'
-import { BadRow, FOREIGN, ROW_BYTES } from './rows.js'
+import { BadRow, FOREIGN } from './rows.js'
 import { type Scores, SPAN_MAX, scoresAfter } from './spans.js'
 
 /** Maximum size of the records in one reply, in bytes. It ends with the record that exceeds it. */
 const ANSWER_BYTES = 8_388_608
-
-/**
- * Longer values are not sent in full: a text of that many bytes exceeds the size of a record even at three bytes per
- * character.
- */
-export const CUT_BYTES = 3 * (ROW_BYTES + 1)
 
 /**
  * Defines a script that reads a range of `t:all` or of `t:<field>:<value>`. Its Lua defines `record(id)` and then

@@ -57,7 +57,7 @@ interface RowFault {
 
 const whole = (text: string): RowFault => ({ text, fields: [{ path: '', expected: 'a row written by this library' }] })
 
-export function faultOfRow(error: z.ZodError): RowFault {
+function faultOfRow(error: z.ZodError): RowFault {
   const fields = faultsOf(error)
   return { text: textOfFaults(fields), fields }
 }
