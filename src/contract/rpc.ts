@@ -161,8 +161,10 @@ export const RpcSummary = z
   )
 export type RpcSummary = z.infer<typeof RpcSummary>
 
+const CallCountersAnswer = answerOf(CallCounters, [])
+
 /** `RpcSummary` as routes answer it. */
-export const RpcSummaryAnswer = answerOf(RpcSummary, [], { counters: answerOf(CallCounters, []) })
+export const RpcSummaryAnswer = answerOf(RpcSummary, [], { counters: CallCountersAnswer })
   .extend({
     omitted: OmittedFields,
   })
@@ -344,7 +346,7 @@ export const RPC_FAMILY = {
   operations: { rpc_instance_check: 'checkInstance' },
   listed: { rpc_summary: 'summary', rpc_ended: 'listEnded' },
   components: {
-    CallCounters,
+    CallCounters: CallCountersAnswer,
     CallOutcomeName,
     EndedCall: EndedCallAnswer,
     PendingCall: PendingCallAnswer,

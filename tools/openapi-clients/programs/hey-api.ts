@@ -13,7 +13,7 @@ equal(connections?.items[0]?.connection_id, 'connection-1')
 const { data: status } = await diagnostics.getDeliveryStatus({
   query: { user_id: 'user-1', client_id: 'client-1', command_id: 'command-1' },
 })
-equal(status?.admission.state, 'admitted')
+equal(status?.admission?.state, 'admitted')
 
 const { error, response } = await diagnostics.getConnection({ path: { connection_id: 'no-such-connection' } })
 const code: ProblemCode | undefined = error?.code
