@@ -39,7 +39,6 @@ local function leave(key, ref)
   off[key] = of
   of[#of + 1] = ref
 end
-redis.call('SET', P .. 'version', time[1] .. '.' .. time[2])
 local tracked = redis.call('ZCARD', P .. 'deadlines')
 local before = redis.call('INCRBY', P .. 'seq', #ARGV) - #ARGV
 for n = 1, #ARGV do

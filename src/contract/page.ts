@@ -74,14 +74,10 @@ export interface Pingable {
 export interface Versioned {
   /**
    * Returns a text that changes with every change of the lists and counts, including expiries; `null` if unknown at the
-   * moment. Ages, which only grow with the clock, do not count. Without it responses are compared.
+   * moment. Ages, which only grow with the clock, do not count. It is asked before each conditional response, so it must
+   * not wait for a store. Without it responses are compared.
    */
   version?(ctx: InspectionContext): Awaitable<string | null>
-  /**
-   * Whether `version` queries a store: then only watches use it. A list request would wait twice, so its tag is
-   * computed from the response. @default false
-   */
-  readonly remoteVersion?: boolean
 }
 
 /** Order of a list by when its entries came in: an entry that changes keeps its place. */

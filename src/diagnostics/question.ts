@@ -51,18 +51,13 @@ export function familiesOf({ needs, alsoReads = [] }: DiagnosticsRoute): FamilyN
   return [...new Set([...needs.map((need) => CAPABILITIES.keyOf(need) as FamilyName), ...alsoReads])]
 }
 
-/**
- * The sources of a route whose versions together are that of its responses; `null` if one has none.
- *
- * @param isWatched Whether a remote store may be read for it.
- */
+/** The sources of a route whose versions together are that of its responses; `null` if one has none. */
 function versionedSources(
   { route, families }: Pick<RequestedRoute, 'route' | 'families'>,
   inspectors: Present,
-  isWatched: boolean,
 ): readonly Versioned[] | null {
   const sources = families.flatMap((name) => (inspectors[name] ? [inspectors[name] as Versioned] : []))
-  const isVersioned = sources.every(({ version, remoteVersion }) => version && (isWatched || !remoteVersion))
+  const isVersioned = sources.every(({ version }) => version)
   return !route.unversioned && isVersioned && sources.length > 0 ? sources : null
 }
 
@@ -188,7 +183,7 @@ export function createQuestions({
       // Records match a silence by the passing of time, without a change of their source.
       version: () =>
         given.filters.silent_for_ms === undefined
-          ? versionWithin(deadline, versionedSources(asked, inspectors, false), ctx)
+          ? versionWithin(deadline, versionedSources(asked, inspectors), ctx)
           : null,
       answer: () => read(asked as never, inspectors, { params, given, deployment, users, deadline }, view),
     }

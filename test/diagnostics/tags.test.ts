@@ -144,15 +144,6 @@ describe('a tag', () => {
     await facilities.close()
   })
 
-  it('is not asked for of a store that would have to be waited for', async () => {
-    const { registry } = createFakeInspectors({ connections: [connection()] })
-    const inspectors = { registry: { ...registry, remoteVersion: true, version: async () => 'v' } }
-    const { router, calls } = createWatched({ inspectors: inspectors as ReturnType<typeof createFakeInspectors> })
-    const etag = (await get(router, '/connections')).headers.get('etag') as string
-    const answer = await get(router, '/connections', { headers: { 'if-none-match': etag } })
-    expect([answer.status, calls.some(({ name }) => name === 'registry.version')]).toEqual([304, false])
-  })
-
   it.each([
     ['throws', () => Promise.reject(new Error('no'))],
     ['does not know now', () => null],

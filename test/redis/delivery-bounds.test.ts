@@ -113,7 +113,7 @@ describeNode('a node of the dispatcher', ({ server, client, make, observe }) => 
     const left = (await server().cli('KEYS', `relayscope:{${deploymentId}:0}:delivery:*`)).split('\n')
     const names = left.map((name) => name.split(':')[4])
     const ofWaiters = ['leases', 'waiters', 'attached', 'attached-of']
-    const kept = [...ofWaiters, 'order', 'seq', 'scope-seq', 'version', 'counts', 'first-chunk', 'first-open']
+    const kept = [...ofWaiters, 'order', 'seq', 'scope-seq', 'counts', 'first-chunk', 'first-open']
     // The keys with the counts of each minute have a TTL.
     const counts = left.filter((_, i) => names[i] === 'churn')
     for (const key of counts) expect(Number(await server().cli('PTTL', key))).toBeGreaterThan(0)

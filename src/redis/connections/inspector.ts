@@ -41,7 +41,7 @@ import type { Store } from '../store/store.js'
 import { countAll, readPage, shardRange } from '../table/pages.js'
 import { defineReadScript, minutesReader, readShard } from '../table/read-script.js'
 import { BadRow, getRecord, locateRows, TURN_ROWS, timestampOf, yieldTurn } from '../table/rows.js'
-import { allShards, readShards, shareOut, versioned } from '../table/shards.js'
+import { allShards, readShards, shareOut } from '../table/shards.js'
 import { readSpans, SPAN_MAX } from '../table/spans.js'
 import { listUserIds, observeUsers } from '../table/users.js'
 import { scripts } from './connections.lua'
@@ -323,7 +323,6 @@ function toMinute(minute: number, counts: ReadonlyMap<string | undefined, number
 
 export function createRegistryInspector(store: Store): RegistryInspector {
   return {
-    ...versioned(store, [CONNECTIONS.name]),
     listConnections: (filter, page, ctx) => readPage(store, CONNECTIONS, filter, page, ctx),
     getConnection: async (id, ctx) => (await getRecord(store, CONNECTIONS, id, ctx))?.record ?? null,
     async listConnectionHistory(id, page, ctx) {

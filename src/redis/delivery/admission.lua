@@ -118,7 +118,6 @@ local function admit(m, id, action, trace, scope, scope_shard, deadline, ttl, ca
     end
     call('SET', key, record)
   end
-  changed = true
   added = added + 1
   refs[added], states[added] = ref, state
   append(lists, user, seq)

@@ -168,7 +168,6 @@ end
 
 local function remove_waiter(m, w)
   waiters[m], dirty[m], touched[m] = false, nil, nil
-  changed = true
   call('HDEL', K.waiters, m)
   if w.stuck == '1' then call('SREM', K.stuck, m) end
   call('ZREM', K.attached, m)
@@ -265,7 +264,6 @@ local function reserve(scope, ref, ttl, capacity, writes_capacity, dispatch)
       return ''
     end
   end
-  changed = true
   if writes_capacity ~= '' or new_scopes[scope] then call('HSET', K.capacities, scope, capacity) end
   local deadline = text(now + ttl)
   call('HSET', key, ref, deadline .. ' ' .. dispatch .. ' ')
@@ -288,7 +286,6 @@ local function release(scope, ref, dispatch)
       return '0'
     end
   end
-  changed = true
   call('HDEL', key, ref)
   add(scopes, scope, -1)
   return '1'

@@ -91,7 +91,6 @@ end
 -- Deletes a command. `c` is its record, or nil if another application removed or replaced it; then `scope` is the scope from the
 -- bucket of its deadline.
 local function forget(seq, state, ref, c, scope)
-  changed = true
   mark(seq, '.')
   add(counts, state, -1)
   if OPEN[state] then

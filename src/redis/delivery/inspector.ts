@@ -24,7 +24,6 @@ import {
 } from '../table/pages.js'
 import { defineReadScript, readShard } from '../table/read-script.js'
 import { BadRow, Millis, readIndex } from '../table/rows.js'
-import { versioned } from '../table/shards.js'
 import { readDeliveryChurn } from './churn.js'
 import { listCommands } from './commands.js'
 import { CHUNK } from './library.js'
@@ -242,7 +241,6 @@ const STATUS = defineReadScript(
 /** @param legacy An older command stream to include in the summary. */
 export function createDeliveryInspector(store: Store, legacy: LegacyStream | undefined = undefined): DeliveryInspector {
   return {
-    ...versioned(store, [NAME]),
     summary: (ctx) => readSummary(store, legacy, ctx),
 
     listNodes: (page, ctx) => readPage(store, NODES, {}, page, ctx),

@@ -122,7 +122,6 @@ local function pass(heard, suspects, scope_after, former)
       if find(suspects, entry, 1, true) then
         call('HSET', K.leases, incarnation, 'dead')
         leases[incarnation], until_ms = 'dead', 'dead'
-        changed = true
       else
         seen[#seen + 1] = entry
       end

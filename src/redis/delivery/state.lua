@@ -54,7 +54,6 @@ local function name_keys(P)
   K.stuck = P .. 'stuck'
   K.sweeps = P .. 'sweeps'
   K.told = P .. 'told'
-  K.version = P .. 'version'
   K.waiters = P .. 'waiters'
   K.wake_of = P .. 'wake:'
 end
@@ -75,7 +74,7 @@ local messages, own, by_message, released, counted
 local now_micros, open_numbers
 -- References of the commands that this run ends.
 local ended_refs
-local number, ended, rejected, has_expired, changed, now_stored, has_own_messages, failure
+local number, ended, rejected, has_expired, has_own_messages, failure
 
 local function begin_run()
   columns, waiters, leases = {}, {}, {}
@@ -84,7 +83,7 @@ local function begin_run()
   touched, dirty = {}, {}
   messages, own, by_message, released, counted = {}, {}, false, {}, {}
   ended_refs = {}
-  number, ended, rejected, has_expired, changed, failure = 0, 0, 0, false, false, ''
+  number, ended, rejected, has_expired, failure = 0, 0, 0, false, ''
 end
 
 local function text(n) return fmt('%d', n) end
@@ -201,7 +200,6 @@ local function action_of(c) return match(c.history, '^[^\n]*\n([^\t\n]*)') end
 local function note(c, event, rest) c.history = c.history .. event .. now_text .. rest .. '\n' end
 
 local function save(c, payload)
-  changed = true
   call('SET', K.command_of .. c.ref, text_of(c) .. payload)
 end
 

@@ -78,7 +78,6 @@ local function save_waiters()
     end
   end
   if #saved == 0 then return end
-  changed = true
   call('HSET', K.waiters, unpack(saved))
 end
 
@@ -111,7 +110,6 @@ local function end_run()
   part(save_waiters)
   has_own_messages = messages[me] ~= nil
   for incarnation, list in pairs(messages) do part(send, incarnation, list) end
-  if changed then part(call, 'SET', K.version, now_stored) end
 end
 
 local function turn(keys, args)
@@ -123,7 +121,7 @@ local function turn(keys, args)
   if stored_now >= tonumber(ends) then return redis.error_reply('LATE ' .. text(stored_now)) end
   if redis.pcall('GET', keys[1] .. 'shards') ~= shards then return redis.error_reply('SHARDS are other ones') end
   now = tonumber(frozen) or stored_now
-  now_text, now_stored = text(now), time[1] .. '.' .. time[2]
+  now_text = text(now)
   tracked_max, held_max, retention, kept_max = tonumber(tracked_text), tonumber(held_text), tonumber(retention_text), tonumber(kept_text)
   retention_step = max(1, min(floor(retention / 64), {{RETENTION_STEP}}))
   now_micros = time[1] * 1000000 + time[2]

@@ -74,7 +74,6 @@ local user = string.match(topic, '^users/([^/]+)/')
 local last = K('bus', 'last', user or '')
 local noted = user and redis.pcall('HLEN', last)
 if type(noted) == 'number' then
-  raise('bus')
   if noted >= LAST_MAX and redis.call('HEXISTS', last, topic) == 0 then redis.call('DEL', last) end
   redis.call('HSET', last, topic, published_at .. ' ' .. epoch .. ':' .. string.format('%.0f', seq))
   redis.call('PEXPIRE', last, LAST_KEPT_MS)

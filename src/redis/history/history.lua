@@ -98,7 +98,7 @@ local function retain()
   message.attempt, message.size = attempt, tonumber(size)
   if place ~= message_id then message.is_guest = true end
   message.ix = { { 'stream', stream } }
-  write(m, id, message, content)
+  save(m, id, message, content)
   redis.call('ZADD', K(m, 'of', stream), message.sequence, place)
   local at = redis.call('INCR', K(m, 'seq'))
   hold('history', message.user_id, id, at, message.size)

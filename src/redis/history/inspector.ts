@@ -16,7 +16,7 @@ import { strings } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { readPage } from '../table/pages.js'
 import { Millis, readIndex, readRows, type TableReader, timestampOf } from '../table/rows.js'
-import { allShards, versioned } from '../table/shards.js'
+import { allShards } from '../table/shards.js'
 import { listUserIds, observeUsers } from '../table/users.js'
 
 // Formats of stored streams and messages.
@@ -78,7 +78,6 @@ export function createHistoryInspector(
 ): HistoryInspector {
   const { spill, hydrationMs } = readParts(HistoryOptions, reading)
   return {
-    ...versioned(store, [STREAMS.name]),
     async readMessages({ stream, limit }, ctx) {
       const shards = await allShards(store, ctx)
       const read = await Promise.all(shards.map((shard) => readStream(store, shard, stream, limit, ctx)))

@@ -6,7 +6,6 @@ import type { Owner } from '../../rules/records.js'
 import type { Store } from '../store/store.js'
 import { countAll, readPage } from '../table/pages.js'
 import { getRecord, Millis, type TableReader } from '../table/rows.js'
-import { versioned } from '../table/shards.js'
 import { listUserIds, observeUsers } from '../table/users.js'
 
 export interface Presence extends Owner {
@@ -48,7 +47,6 @@ export const presenceInspector = <R extends Presence, F extends CountedFields<R>
   store: Store,
   table: PresenceTable<R, F>,
 ) => ({
-  ...versioned(store, [table.name]),
   list: (filter: Filter, page: PageQuery, ctx: InspectionContext) => readPage(store, table, filter, page, ctx),
   get: async (id: string, ctx: InspectionContext) => (await getRecord(store, table, id, ctx))?.record ?? null,
   async count(filter: Filter, ctx: InspectionContext) {

@@ -33,7 +33,7 @@ import {
   type TableReader,
   timestampOf,
 } from '../table/rows.js'
-import { allShards, versioned } from '../table/shards.js'
+import { allShards } from '../table/shards.js'
 import { readSpan, type Scores, SPAN_MAX, scoreOf } from '../table/spans.js'
 import { listUserIds, observeUsers } from '../table/users.js'
 import { scripts } from './rpc.lua'
@@ -292,7 +292,6 @@ export function createRpcInspector(
   currentInstance: CurrentInstance = (client, ctx) => readCurrentInstance(store, client, ctx),
 ): RpcInspector {
   return {
-    ...versioned(store, [CALLS.name, ENDED_CALLS.name]),
     listPending: (filter, page, ctx) => listPending(store, filter, page, ctx),
     listEnded: (filter, page, ctx) => readPage(store, ENDED_CALLS, filter, { order: 'newest', ...page }, ctx),
     getEnded: async (id, ctx) => (await getRecord(store, ENDED_CALLS, id, ctx))?.record ?? null,

@@ -38,8 +38,7 @@ local function keep_ended(id, call, how)
     if before then unindex(e, id, before.ix) end
   end
   redis.call('ZADD', own, seq, id)
-  -- Without a new version: that of the pending calls is new, and readers compare both.
-  write(e, id, {
+  save(e, id, {
     correlation_id = id, action = call.action, user_id = call.user_id, client_id = call.client_id,
     instance_id = call.instance_id, started_at = call.started_at, outcome = how,
     trace = call.trace, trace_id = call.trace_id,

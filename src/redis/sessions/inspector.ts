@@ -16,7 +16,7 @@ import type { Store } from '../store/store.js'
 import { defineListing, type Listed, readListed, reportBadRecord } from '../table/listed.js'
 import { defineReadScript, readShard } from '../table/read-script.js'
 import { FOREIGN, Millis, readIndex } from '../table/rows.js'
-import { allShards, readShards, versioned } from '../table/shards.js'
+import { allShards, readShards } from '../table/shards.js'
 import { scripts } from './sessions.lua'
 
 // Formats of a stored session and its shares.
@@ -152,7 +152,6 @@ async function countSessions(
 
 export function createSessionInspector(store: Store): SessionInspector {
   return {
-    ...versioned(store, [SESSIONS.name]),
     listSessions: (filter, page, ctx) => readListed(store, SESSIONS, filter, page, ctx),
     async getSession(sessionId, ctx) {
       const [shards, now] = await Promise.all([store.shards(ctx), store.time(ctx)])

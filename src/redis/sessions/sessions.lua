@@ -43,13 +43,11 @@ local function finish(id, at)
   local owner = owner_of(id)
   if owner then redis.call('ZREM', K(t, 'at', owner, site_of(id)), id) end
   unplace(t, 'live', owner, id)
-  raise(t)
   if owner then hold(t, 'final', owner, id, at + {{FINAL_KEPT_MS}}) end
 end
 
 local function unlist(id, owner)
   redis.call('ZREM', K(t, 'all'), id)
-  raise(t)
   redis.call('ZREM', K(t, 'site_id', site_of(id)), id)
   if owner then
     redis.call('ZREM', K(t, 'owner', owner), id)
@@ -91,7 +89,6 @@ return once(attempt, function()
     unlist(id, before)
   end
   redis.call('DEL', session_key(id), shares_key(id), ends_key(id))
-  raise(t)
   local seq = arrive(t)
   redis.call('HSET', session_key(id), 'session_id', id, 'owner', owner, 'state', 'pending', 'opened_at', now,
     'updated_at', now, 'site_id', site, unpack(fields))
@@ -115,7 +112,6 @@ return once(attempt, function()
   local state = state_of(id)
   if not state then return refuse('session_not_found') end
   if not string.find(from, ',' .. state .. ',', 1, true) then return refuse('invalid_transition') end
-  raise(t)
   redis.call('HSET', session_key(id), 'state', to, 'updated_at', now)
   if to == 'closed' then
     if reason ~= '' then redis.call('HSET', session_key(id), 'close_reason', reason) end
@@ -144,7 +140,6 @@ return once(attempt, function()
     end
     if redis.call('HLEN', shares) >= {{SHARES_MAX}} then return refuse('capacity_exceeded') end
   end
-  raise(t)
   redis.call('HSET', shares, user, until_ms .. ' ' .. rights)
   redis.call('ZADD', ends_key(id), until_ms == '' and '+inf' or until_ms, user)
   announce(id, node)
@@ -162,7 +157,6 @@ return once(attempt, function()
   redis.call('ZREM', ends_key(id), user)
   local ends = tonumber(string.match(share, '^%d+'))
   if ends and ends <= now then return 0 end
-  raise(t)
   announce(id, node)
   return 1
 end)

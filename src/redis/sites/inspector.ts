@@ -10,7 +10,7 @@ import { shardOf } from '../store/keys.js'
 import type { Store } from '../store/store.js'
 import { readPage } from '../table/pages.js'
 import { readRows, type TableReader } from '../table/rows.js'
-import { isLost, versioned } from '../table/shards.js'
+import { isLost } from '../table/shards.js'
 
 const StoredSite = Site.extend({ sent: z.string() })
 
@@ -38,7 +38,6 @@ export function createSiteInspector(store: Store): SiteInspector {
   }
 
   return {
-    ...versioned(store, [SITES.name, 'bus']),
     async listSites(filter, page, ctx) {
       const listed = await readPage(store, SITES, filter, page, ctx)
       return { ...listed, items: await withLife(listed.items, ctx) }

@@ -12,14 +12,4 @@ local frozen, ends, shards = string.match(sender, '^(%S*) (%d+) (%d+)$')
 local now = tonumber(frozen) or stored_now
 if redis.pcall('GET', K('shards')) ~= shards then return redis.error_reply('SHARDS are other ones') end
 
--- Writes the version of table `t`, once per script. Commands that free memory come first: in a full store this write
--- fails.
-local raised = {}
-local function raise(t)
-  if raised[t] then return end
-  redis.call('SET', K(t, 'version'), time[1] .. '.' .. time[2])
-  -- Not earlier: in a full store the write fails, and the next call in the same run must fail, too.
-  raised[t] = true
-end
-
 local function refuse(code) return redis.error_reply('REFUSE ' .. code) end

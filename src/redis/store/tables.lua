@@ -2,8 +2,6 @@
 -- - `t:row:<id>`: two lines. The first is the state of the row, a small flat JSON object that scripts read and rewrite.
 --   The second is JSON that only JavaScript writes: cjson would turn an empty list into an object. Readers merge both.
 -- - `t:all`: ids by sequence, which is the order of every page; `t:<index>:<value>` the same for one value of an index;
--- - `t:version`: when readers' view of the table last changed, in microseconds of the store's clock. A reader that finds
---   the same version need not read again. A counter could repeat itself in a store that lost its data; a time does not.
 -- - `t:users`: users with a row, by their bytes;
 -- - `t:leaves`: ids by the time at which they expire, `t:live:<user>` the same for one user. Writes delete a few expired
 --   rows each; readers never write, and skip them.
@@ -29,18 +27,13 @@ local function load(t, id)
   return state, string.sub(value, cut + 1)
 end
 
--- Writes a row without a new version, for rows that are in no list. An index by user alone is omitted from the text:
+-- Writes a row. An index by user alone is omitted from the text:
 -- readers parse every byte of a page.
-local function write(t, id, state, body)
+local function save(t, id, state, body)
   local ix = state.ix
   if #ix == 1 and ix[1][1] == 'user_id' and ix[1][2] == state.user_id then state.ix = nil end
   redis.call('SET', K(t, 'row', id), cjson.encode(state) .. '\n' .. body)
   state.ix = ix
-end
-
-local function save(t, id, state, body)
-  raise(t)
-  write(t, id, state, body)
 end
 
 local function unindex(t, id, ix)
@@ -50,7 +43,6 @@ end
 local function drop(t, id)
   local state = load(t, id)
   redis.call('DEL', K(t, 'row', id))
-  raise(t)
   redis.call('ZREM', K(t, 'all'), id)
   redis.call('ZREM', K(t, 'leaves'), id)
   if not state then return end

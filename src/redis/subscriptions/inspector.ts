@@ -6,7 +6,7 @@ import { type SubscriptionInspector, SubscriptionRow } from '../../contract/subs
 import type { Store } from '../store/store.js'
 import { readPage } from '../table/pages.js'
 import { Millis, readIndex, type TableReader } from '../table/rows.js'
-import { allShards, readShards, versioned } from '../table/shards.js'
+import { allShards, readShards } from '../table/shards.js'
 import { gather } from '../table/users.js'
 
 // Format of a stored viewer stream: it exists as long as its node reports it.
@@ -26,7 +26,6 @@ export const UNREPORTED_UNTIL = 'beyond'
 
 export function createSubscriptionInspector(store: Store): SubscriptionInspector {
   return {
-    ...versioned(store, [SUBSCRIPTIONS.name]),
     listSubscriptions: (filter, page, ctx) => readPage(store, SUBSCRIPTIONS, filter, page, ctx),
     countViewers: (sessionIds, ctx) => countViewers(store, sessionIds, ctx),
   }

@@ -21,7 +21,6 @@ for i = 1, #streams, STREAM_PARTS do
   end
 end
 if is_short == '1' then
-  raise(t)
   redis.call('SET', K(t, {{BEYOND}}), string.format('%.0f', until_ms), 'PX', lease)
 end
 return 1
