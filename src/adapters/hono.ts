@@ -8,9 +8,16 @@ export type { HandlerErrorPlace, MountOptions } from './options.js'
 
 /** The used part of a Hono context, so that no framework is imported. */
 export interface HonoContext {
-  readonly req: { readonly raw: Request }
+  readonly req: { readonly raw: Request; arrayBuffer?(): Promise<ArrayBuffer> }
   readonly env: unknown
   notFound(): Response | Promise<Response>
+}
+
+/** The request, with the body that Hono keeps if a middleware has read it by `c.req`. */
+async function readable({ req }: HonoContext): Promise<Request> {
+  const { method, url, headers, signal, bodyUsed } = req.raw
+  const body = bodyUsed ? await req.arrayBuffer?.().catch(() => undefined) : undefined
+  return body === undefined ? req.raw : new Request(url, { method, headers, signal, body })
 }
 
 /** A handler for a Hono route. */
@@ -37,7 +44,7 @@ export function toHonoHandler(handler: FetchHandler, options?: MountOptions): Ho
     if (ownershipOf(handler, path) !== 'handler') return next ? void (await next()) : c.notFound()
     const refused = guard?.(namesOf(request))
     if (refused !== undefined) return toResponse(NOT_ALLOWED[refused])
-    return call(handler, request, { remoteAddress: remoteAddressOf(c.env, request) ?? undefined }, (error) =>
+    return call(handler, await readable(c), { remoteAddress: remoteAddressOf(c.env, request) ?? undefined }, (error) =>
       onError(error, { route: null, method: request.method, path }),
     )
   }

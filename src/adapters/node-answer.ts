@@ -5,6 +5,7 @@ import {
   type NodeRequest,
   type NodeResponse,
   onResponseEnd,
+  parsedBody,
   readHeaders,
   signalOf,
   toRequest,
@@ -17,6 +18,7 @@ class LazyRequest {
   readonly url: string
   readonly #req: NodeRequest
   readonly #res: NodeResponse
+  readonly #parsed: Uint8Array | undefined
   #headers: Headers | undefined
   #signal: AbortSignal | undefined
   #whole: Request | undefined
@@ -26,10 +28,11 @@ class LazyRequest {
     this.url = url
     this.#req = req
     this.#res = res
+    this.#parsed = parsedBody(req)
   }
 
   get headers(): Headers {
-    this.#headers ??= readHeaders(this.#req)
+    this.#headers ??= readHeaders(this.#req, this.#parsed)
     return this.#headers
   }
 
@@ -39,7 +42,7 @@ class LazyRequest {
   }
 
   get whole(): Request {
-    this.#whole ??= toRequest(this.#req, this.#res, this.url, this.signal)
+    this.#whole ??= toRequest(this.#req, this.#res, this.url, this.signal, this.#parsed)
     return this.#whole
   }
 }
@@ -164,8 +167,7 @@ export function sendResponse(
   const { req, res } = exchange
   const info = { remoteAddress: req.socket.remoteAddress }
   const answer = async () => {
-    if (!handler.reply)
-      return writeResponse(exchange, toAnswer(await handler(toRequest(req, res, url, signalOf(req, res)), info)))
+    if (!handler.reply) return writeResponse(exchange, toAnswer(await handler(toRequest(req, res, url), info)))
     const given = await handler.reply(lazyRequest(req, res, url), info)
     return writeResponse(exchange, given instanceof Response ? toAnswer(given) : given)
   }

@@ -1,4 +1,5 @@
 /** Reads a `Request` off Node's request and response objects: target, `Host`, headers, body. Serves `node.ts`. */
+import { BodyConsumedError } from '../http/body-consumed.js'
 import { valuesOf } from '../http/guard.js'
 import { isHost } from './handler.js'
 
@@ -73,6 +74,11 @@ export interface NodeRequest {
   readonly rawHeaders: string[]
   readonly socket: NodeSocket
   readonly readableEnded: boolean
+  readonly readableDidRead?: boolean | undefined
+  /** What a parser that has read the body left: JSON, text or bytes. */
+  readonly body?: unknown
+  /** The bytes or text that such a parser has read. */
+  readonly rawBody?: unknown
   readonly destroyed: boolean
   /** A chunk is what `data` brings; the other events bring nothing that is read. */
   on(event: string, listener: (chunk: Uint8Array) => void): unknown
@@ -143,18 +149,51 @@ export function hasLostHeaders({ rawHeaders, socket }: NodeRequest): boolean {
   return lines > 0 && rawHeaders.length >= lines * 2
 }
 
-export function readHeaders({ rawHeaders }: NodeRequest): Headers {
+/** Reads the headers; those that describe the sent body are left out if `parsed` replaces it. */
+export function readHeaders({ rawHeaders }: NodeRequest, parsed: Uint8Array | undefined): Headers {
   const headers = new Headers()
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] as string
     // Pseudo headers of HTTP/2 are no headers (RFC 9113, 8.3).
     if (!name.startsWith(':')) headers.append(name, rawHeaders[i + 1] as string)
   }
+  if (parsed) for (const name of ['content-encoding', 'content-length', 'transfer-encoding']) headers.delete(name)
   return headers
 }
 
+const JSON_TYPE = /^application\/(?:[^;]+\+)?json *(?:;|$)/i
+
+/** The text of a parsed JSON body, unless it may be what a parser sets for a body that it did not read. */
+function jsonOf(body: object, { rawHeaders }: NodeRequest): string | undefined {
+  const isPlain = Array.isArray(body) || [Object.prototype, null].includes(Object.getPrototypeOf(body))
+  if (!isPlain || !JSON_TYPE.test(valuesOf(rawHeaders, 'content-type')[0] ?? '')) return undefined
+  const text = JSON.stringify(body)
+  const isSent = text !== '{}' || valuesOf(rawHeaders, 'content-length')[0] === '2'
+  return isSent ? text : undefined
+}
+
 /**
- * The request body as a pull stream: nothing is read before it is requested. A body that was already consumed is empty.
+ * Returns the body that a parser has read and left on `req`, or `undefined`: nothing was read yet, or nothing that is
+ * the body was left.
+ */
+export function parsedBody(req: NodeRequest): Uint8Array | undefined {
+  if (!hasBeenRead(req)) return undefined
+  try {
+    for (const body of [req.rawBody, req.body]) {
+      if (body instanceof Uint8Array) return body
+      const text = typeof body === 'object' && body !== null ? jsonOf(body, req) : body
+      if (typeof text === 'string') return new TextEncoder().encode(text)
+    }
+  } catch {
+    // A getter of the host threw, or the value is not JSON.
+  }
+  return undefined
+}
+
+const hasBeenRead = (req: NodeRequest): boolean => req.readableDidRead ?? req.readableEnded
+
+/**
+ * The request body as a pull stream: nothing is read before it is requested. Errors if something else has read from it.
  */
 function readBody(req: NodeRequest, res: NodeResponse): ReadableStream<Uint8Array> {
   let open = true
@@ -167,7 +206,8 @@ function readBody(req: NodeRequest, res: NodeResponse): ReadableStream<Uint8Arra
     listening = true
     const cut = once(() => controller.error(new TypeError('the request body was cut short')))
     const close = once(() => controller.close())
-    if (req.readableEnded) close()
+    if (hasBeenRead(req)) once(() => controller.error(new BodyConsumedError()))()
+    else if (req.readableEnded) close()
     else if (req.destroyed) cut()
     req.on('end', close)
     req.on('close', cut)
@@ -216,18 +256,36 @@ const requests = new WeakMap<NodeResponse, Request>()
 // The Fetch standard forbids these to scripts; a handler must see them all the same, to refuse them.
 const FORBIDDEN_METHODS = new Set(['CONNECT', 'TRACE', 'TRACK'])
 
-function makeRequest(req: NodeRequest, res: NodeResponse, url: string, signal: AbortSignal): Request {
+function makeRequest(
+  req: NodeRequest,
+  res: NodeResponse,
+  url: string,
+  signal: AbortSignal,
+  parsed: Uint8Array | undefined,
+): Request {
   const method = req.method ?? 'GET'
-  const headers = readHeaders(req)
+  const headers = readHeaders(req, parsed)
   if (FORBIDDEN_METHODS.has(method))
     return Object.defineProperty(new Request(url, { headers, signal }), 'method', { value: method })
   if (method === 'GET' || method === 'HEAD') return new Request(url, { method, headers, signal })
-  return new Request(url, { method, headers, signal, body: readBody(req, res), duplex: 'half' } as RequestInit)
+  return new Request(url, {
+    method,
+    headers,
+    signal,
+    body: parsed ?? readBody(req, res),
+    duplex: 'half',
+  } as RequestInit)
 }
 
 /** The whole `Request` for any handler. */
-export function toRequest(req: NodeRequest, res: NodeResponse, url: string, signal: AbortSignal): Request {
-  const request = makeRequest(req, res, url, signal)
+export function toRequest(
+  req: NodeRequest,
+  res: NodeResponse,
+  url: string,
+  signal: AbortSignal = signalOf(req, res),
+  parsed: Uint8Array | undefined = parsedBody(req),
+): Request {
+  const request = makeRequest(req, res, url, signal, parsed)
   requests.set(res, request)
   return request
 }

@@ -207,7 +207,7 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
     answer: ({ handle }, { who, params }, { request }) => handle(relay, { request, who, params }),
     refuse(error, { route }) {
       const problem = toProblemError(error, 'facility')
-      if (problem.code === 'internal') onError(problem.cause, { route })
+      if (problem.code === 'internal' || problem.code === 'body_consumed') onError(problem.cause, { route })
       return problem
     },
   })

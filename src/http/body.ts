@@ -2,6 +2,7 @@
 import * as z from 'zod'
 import { unknownName } from '../contract/checks.js'
 import { JSON_DEPTH } from '../contract/limits.js'
+import { BodyConsumedError } from './body-consumed.js'
 import { type FieldError, ProblemError } from './problem.js'
 
 // Estimates the cost of a JSON text before parsing it: one pass over its characters, no allocation per value.
@@ -103,16 +104,19 @@ const PLAIN_PLACE = /^[a-z0-9_.]{1,128}$/
 // The name of an unknown field may be one in camelCase.
 const PLAIN_NAME = /^\w{1,64}$/
 
+const consumed = (cause: BodyConsumedError) => new ProblemError('body_consumed', {}, { cause })
+
 async function readBytes(request: Request, most: number): Promise<Uint8Array> {
   // A declared length is only used to refuse early; the actual bytes are counted.
   if (Number(request.headers.get('content-length')) > most) throw new ProblemError('body_too_large')
+  if (request.bodyUsed || request.body?.locked) throw consumed(new BodyConsumedError())
   const chunks: Uint8Array[] = []
   let length = 0
   const reader = request.body?.getReader()
   while (reader) {
     // An aborted upload is the client's doing and is not reported.
     const { done, value } = await reader.read().catch((cause: unknown) => {
-      throw new ProblemError('invalid_json', {}, { cause })
+      throw cause instanceof BodyConsumedError ? consumed(cause) : new ProblemError('invalid_json', {}, { cause })
     })
     if (done) break
     length += value.byteLength
@@ -136,7 +140,7 @@ async function readBytes(request: Request, most: number): Promise<Uint8Array> {
  * parsed.
  *
  * @throws ProblemError `unsupported_media_type`, `body_too_large`, `invalid_json` (also for an aborted upload),
- * `invalid_body` (too deep, too many, a duplicate member).
+ * `invalid_body` (too deep, too many, a duplicate member), `body_consumed` (read before this handler).
  */
 export async function readJson(request: Request, most: number = BODY_BYTES): Promise<unknown> {
   const type = request.headers.get('content-type')

@@ -283,4 +283,5 @@ export const BODY_PROBLEMS = [
   'body_too_large',
   'invalid_json',
   'invalid_body',
+  'body_consumed',
 ] as const satisfies readonly ProblemCode[]

@@ -46,6 +46,7 @@ export const PROBLEMS = {
   reserved_parameter: [422, 'A parameter has a name that only the runtime may set'],
   idempotency_key_reused: [422, 'The idempotency key belongs to another call'],
   share_exceeded: [429, 'The limit per user is reached; nothing was done'],
+  body_consumed: [500, 'The body was read before this handler: mount it before body parsers'],
   internal: [500, 'The request failed'],
   inspector_absent: [501, 'This deployment has no such inspector'],
   operation_absent: [501, 'The inspector does not offer this operation'],

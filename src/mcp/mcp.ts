@@ -114,7 +114,10 @@ export function createMcp(options: McpOptions): Mcp {
     checkParam: () => undefined,
     answer: (handle, { who }, { request }) => handle(request, who),
     refuse(error) {
-      if (error instanceof ProblemError) return error
+      if (error instanceof ProblemError) {
+        if (error.code === 'body_consumed') failed(error.cause)
+        return error
+      }
       failed(error)
       return new ProblemError('internal')
     },

@@ -78,7 +78,7 @@ describe('toExpressMiddleware', () => {
     const ask = (line: string, headers: string[]) => exchange(port, requestText(port, line, headers, body))
     expect((await ask('GET /admin/capabilities', [...WITH_KEY, ...json]))?.status).toBe(200)
     expect((await ask('POST /admin/capabilities', [...WITH_KEY, ...json]))?.status).toBe(405)
-    expect((await ask('POST /read', json))?.body).toBe('[]')
+    expect((await ask('POST /read', json))?.body).toBe(`[${body}]`)
     expect((await ask('POST /read', ['Content-Type: text/x', `Content-Length: ${body.length}`]))?.body).toBe(
       `[${body}]`,
     )

@@ -188,4 +188,15 @@ describe('the messages of a host', () => {
     const response = await world.relay(new Request('http://relay.test/relay/messages', init as RequestInit))
     expect([response.status, await response.json(), errors]).toMatchObject([400, { code: 'invalid_json' }, []])
   })
+
+  it('report a body that was read before the relay, and name it to the sender', async () => {
+    const errors: unknown[] = []
+    const world = await createWorld({ onError: (error) => errors.push(error) })
+    const headers = { authorization: 'Bearer alice', 'content-type': 'application/json' }
+    const request = new Request('http://relay.test/relay/messages', { method: 'POST', headers, body: '{}' })
+    await request.text()
+    const response = await world.relay(request)
+    expect([response.status, await response.json()]).toMatchObject([500, { code: 'body_consumed' }])
+    expect(errors).toMatchObject([{ message: expect.stringMatching(/was read before/) }])
+  })
 })

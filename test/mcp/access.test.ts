@@ -173,6 +173,15 @@ describe('access control', () => {
     expect(await answer(await subject()(message(body, headers)))).toEqual(expected)
   })
 
+  it('names a body that was read before, to the caller and to onError', async () => {
+    const errors: unknown[] = []
+    const request = message(LIST)
+    await request.text()
+    const response = await subject({ onError: (error) => errors.push(error) })(request)
+    expect(await answer(response)).toEqual([500, 'body_consumed'])
+    expect(errors).toEqual([expect.objectContaining({ message: expect.stringMatching(/was read before/) })])
+  })
+
   it('answers problems as the routers do', async () => {
     const mcp = subject({ prefix: '/ops/mcp' })
     const result = async (path: string, method: string) =>

@@ -39,7 +39,7 @@ const LAYERS: Record<string, Layer> = {
   },
   // Facts about names, paths and options that have no dependency of their own.
   'adapters/': {
-    own: ['http/guard.ts', 'contract/checks.ts', 'async/hook.ts'],
+    own: ['http/guard.ts', 'http/body-consumed.ts', 'contract/checks.ts', 'async/hook.ts'],
     node: true,
   },
   'relay-client/': { own: ['async/'] },

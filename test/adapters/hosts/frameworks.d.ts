@@ -5,15 +5,18 @@ declare module 'express' {
   export interface Response extends ServerResponse {
     send(body: string): this
   }
-  type Middleware = (req: IncomingMessage & { originalUrl: string }, res: Response, next: () => void) => void
+  export type Middleware = (req: IncomingMessage & { originalUrl: string }, res: Response, next: () => void) => void
   export interface Application extends RequestListener {
-    use(middleware: Middleware): this
+    use(...middlewares: Middleware[]): this
     use(path: string, middleware: Middleware): this
     get(path: string, handler: Middleware): this
   }
   function express(): Application
   namespace express {
     function json(): Middleware
+    function raw(options?: { type: string }): Middleware
+    function text(options?: { type: string }): Middleware
+    function urlencoded(options?: { type: string }): Middleware
     function Router(): Application
   }
   export default express
