@@ -119,7 +119,8 @@ export interface CommandDispatcher {
   /** Waits for the client's commands. A later attach of the client replaces this one. @throws Refusal `stale_instance`. */
   attach(instance: Instance, deliver: Deliver): Promise<Waiter>
   /**
-   * Records the client's acknowledgement, fenced by instance; `refused` ends the command.
+   * Records the client's acknowledgement, fenced by instance; `refused` ends the command, and replaces an earlier
+   * acknowledgement.
    *
    * @returns whether it counted; a repeat before the end counts.
    */

@@ -4,7 +4,7 @@ import { at } from './clock.js'
 import { client, command, connection, first, key, second } from './delivery-commands.js'
 import type { Subject } from './delivery-subject.js'
 
-export function acknowledgementContract({ clock, dispatcher, status, terminal }: Subject): void {
+export function acknowledgementContract({ clock, dispatcher, status, terminal, summary, node }: Subject): void {
   describe('acknowledgement', () => {
     const ack = (instance: typeof first, more = {}) =>
       dispatcher.acknowledge({ ...instance, command_id: 'c1', ...more })
@@ -56,6 +56,20 @@ export function acknowledgementContract({ clock, dispatcher, status, terminal }:
       expect(await terminal('c1')).toMatchObject({ state: 'failed', reason: 'busy' })
       expect((await status('c1'))?.acknowledgement.state).toBe('refused')
       expect(await ack(first)).toBe(false)
+    })
+
+    it('that refuses what was acknowledged is recorded in its place, and ends the command', async () => {
+      await ack(first)
+      await dispatcher.attach(second, connection().deliver)
+      clock.advance(3)
+      expect(await ack(second, { state: 'refused' })).toBe(true)
+      expect(await status('c1')).toMatchObject({
+        acknowledgement: { state: 'refused', at: at(3), instance_id: 'i2' },
+        terminal: { state: 'failed', at: at(3), reason: 'refused' },
+      })
+      expect(await summary()).toMatchObject({ tracked_commands: 0, latency: { acknowledgement: { p50_ms: 3 } } })
+      await dispatcher.reconcile()
+      expect((await node()).counters).toMatchObject({ acknowledgement: { acknowledged: 1, refused: 1 } })
     })
   })
 }

@@ -157,7 +157,7 @@ function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
       const command = tracked(key)
       if (!command) return refuse('late')
       const state = input.state ?? 'acknowledged'
-      if (command.acknowledged === 'none') {
+      if (command.acknowledged === 'none' || state === 'refused') {
         const mailbox = command.mailbox
         store.acknowledge(command, state, input.instance_id, clock.now())
         if (mailbox) mailboxes.kick(mailbox)

@@ -48,7 +48,7 @@ local function say(ref, kind, reason, instance, was_asked, current, handed, ackn
     tell(c.incarnation, 'k\t' .. ref)
     return '1'
   end
-  if kind == 'n' and c.state ~= 'k' then
+  if kind == 'n' then
     note(c, 'N', '\t' .. instance)
     count('acknowledgement refused')
   elseif acknowledges ~= '' and c.state ~= 'k' then

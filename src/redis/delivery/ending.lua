@@ -42,7 +42,7 @@ end
 local function times_of(c)
   local history = c.history
   local handed = match(history, '\nZ[^\n]*\t(%d+)\n') or match(history, '\nH(%d+)') or ''
-  return match(history, '^[^\n]*\n[^\n]*\n([^\n]*)') .. ' ' .. handed .. ' ' .. (match(history, '\n[KN](%d+)') or '') .. ' ' .. c.ended_at
+  return match(history, '^[^\n]*\n[^\n]*\n([^\n]*)') .. ' ' .. handed .. ' ' .. (match(history, '.*\n[KN](%d+)') or '') .. ' ' .. c.ended_at
 end
 
 -- Returns when the retention of a command ends that ends at `at`. Many commands share that instant, so that readers can leave out

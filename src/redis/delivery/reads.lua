@@ -365,7 +365,7 @@ for _, ref in ipairs(read('LRANGE', P .. 'ended', 0, 2 * {{SAMPLE}} - 1) or {}) 
   if seq and not is_timed[seq] and find(state_at(seq), '[rfxc]') and (tonumber(c.until_ms) or 0) > now then
     is_timed[seq] = true
     local handed = match(c.history, '\nZ[^\n]*\t(%d+)\n') or match(c.history, '\nH(%d+)') or ''
-    times[#times + 1] = admitted_at(c) .. ' ' .. handed .. ' ' .. (match(c.history, '\n[KN](%d+)') or '') .. ' ' .. c.ended_at
+    times[#times + 1] = admitted_at(c) .. ' ' .. handed .. ' ' .. (match(c.history, '.*\n[KN](%d+)') or '') .. ' ' .. c.ended_at
   end
 end
 return { foreign, open, is_known and overdue or {}, attached, deadline and string.format('%d', deadline) or '', sample, ended, reasons, oldest, times }

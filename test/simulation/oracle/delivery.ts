@@ -88,7 +88,9 @@ function judgeAttempts(facts: Facts, command: Command, blame: (rule: string, abo
   if (attempts.count > max + recovery.count) blame('too_many_attempts', `${attempts.count} > ${max}`)
   const words = own.filter((one) => (one.what === 'acknowledge' && one.reason !== 'busy') || one.acknowledge)
   const counted = words.filter(isYes)
-  if (counted.length > 0 && acknowledgement.state === 'none') blame('acknowledgement_lost')
+  const isRefused = own.some((one) => one.reason === 'busy' && isYes(one))
+  if (isRefused ? acknowledgement.state !== 'refused' : counted.length > 0 && acknowledgement.state === 'none')
+    blame('acknowledgement_lost', acknowledgement.state)
   if (acknowledgement.state === 'acknowledged') {
     const isSaid = own.some(
       (one) => mayRun(one) && one.instance_id === acknowledgement.instance_id && one.what !== 'dispatch',
