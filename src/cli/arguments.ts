@@ -5,6 +5,7 @@ import { shown as shownValue } from '../contract/checks.js'
 import { isTraceUrl } from '../dashboard/dashboard.js'
 import { createHostGuard } from '../http/guard.js'
 import { decodeSegment, parsePrefix } from '../http/target.js'
+import { ShownFamilies } from '../redis/composition/families.js'
 import { checkDeploymentId } from '../redis/store/keys.js'
 
 export const COMMANDS = [
@@ -49,6 +50,9 @@ export const OBSERVE_HELP = `relayscope observe: serves the read-only diagnostic
   --port NUMBER       default 4780; 0 takes a free one
   --prefix PATH       the path before every route (default none)
   --spill DIRECTORY   where the nodes put large payloads, if it is a shared directory
+  --without NAME      a family that no host writes to, which would be shown as empty: connections,
+                      contexts, browserWindows, rpc, history, deduplicator, delivery, sites,
+                      sessions or subscriptions; repeatable
   --no-dashboard      serve the routes only, without /dashboard
   --trace-url URL     where the dashboard links trace ids, with {trace_id} in its place
   --metrics           also serve /metrics for Prometheus; send the key as a bearer token
@@ -86,6 +90,8 @@ export interface ObserveArguments {
   mcp: boolean
   /** Names by which others reach it, with or without their port. */
   allowHosts: string[]
+  /** Families that are not shown. */
+  without: string[]
   spill: string | undefined
   legacy: { stream: string; group: string } | undefined
 }
@@ -97,6 +103,7 @@ const OPTIONS = {
   port: { type: 'string', default: String(DEFAULT_PORT) },
   prefix: { type: 'string', default: '' },
   spill: { type: 'string' },
+  without: { type: 'string', multiple: true },
   legacy: { type: 'string' },
   'no-dashboard': { type: 'boolean', default: false },
   'trace-url': { type: 'string' },
@@ -138,6 +145,7 @@ export function readArguments(
     ...served,
     traceUrl: readTraceUrl(values['trace-url'], served.dashboard),
     allowHosts: readHosts(values['allow-host'] ?? [], values.mcp),
+    without: readFamilies(values.without ?? []),
     spill: values.spill,
     legacy: values.legacy === undefined ? undefined : readLegacy(values.legacy),
   }
@@ -218,6 +226,13 @@ function readHosts(names: string[], isAsked: boolean): string[] {
       throw new UsageError(`--allow-host must be a host name, with or without its port, not ${shown(name)}`)
     }
   }
+  return names
+}
+
+function readFamilies(names: string[]): string[] {
+  const known = Object.keys(ShownFamilies.shape)
+  for (const name of names)
+    if (!known.includes(name)) throw new UsageError(`--without must be one of ${known.join(', ')}, not ${shown(name)}`)
   return names
 }
 

@@ -125,7 +125,7 @@ export async function startObservation(
   options: ObserveArguments,
   env: Record<string, string | undefined>,
 ): Promise<Observation> {
-  const { host, port, prefix, deployment, spill, legacy } = options
+  const { host, port, prefix, deployment, spill, legacy, without } = options
   const auth = authFor(host, env)
   const warnings: string[] = []
   const hasKey = Boolean(env.SERVICE_ADMIN_KEY?.trim())
@@ -144,6 +144,7 @@ export async function startObservation(
       deploymentId: deployment,
       ...(spill === undefined ? {} : { spill: createFileSpillStore({ directory: spill }) }),
       ...(legacy === undefined ? {} : { legacy }),
+      ...Object.fromEntries(without.map((name) => [name, false])),
     })
     const router = createDiagnosticsRouter({ ...composition, auth, prefix })
     const allowedHosts = hasKey ? undefined : ['loopback']

@@ -32,9 +32,11 @@ describe('the arguments of observe', () => {
       metrics: false,
       mcp: false,
       allowHosts: [],
+      without: [],
       spill: undefined,
       legacy: undefined,
     })
+    expect(read(...store, '--without', 'delivery', '--without', 'rpc')).toMatchObject({ without: ['delivery', 'rpc'] })
     expect(read(...store, '--no-dashboard')).toMatchObject({ dashboard: false })
     for (const prefix of ['/dashboards', '/metrics', '/mcp/ops'])
       expect(read(...store, '--prefix', `${prefix}/`)).toMatchObject({ prefix })
@@ -87,6 +89,7 @@ describe('the arguments of observe', () => {
     [['observe', ...store, '--port', '65536'], /--port/],
     [['observe', ...store, '--port', '0x10'], /--port/],
     [['observe', ...store, '--legacy', 'stream'], /--legacy/],
+    [['observe', ...store, '--without', 'dispatcher'], /--without must be one of connections, .*delivery/],
     [['observe', ...store, '--allow-host', 'relay.example.org'], /--allow-host is for --mcp/],
     [['observe', ...store, '--mcp', '--allow-host', 'https://relay.example.org'], /--allow-host must be a host name/],
     [['observe', ...store, '--verbose'], /Unknown option '--verbose'/],

@@ -141,10 +141,11 @@ inChromium('the dashboard, live', (open) => {
     ['a list with more pages', { exact: false }, 'no findings in what was read'],
     ['a list of which some was not read', { complete: false }, 'no findings in what was read'],
     ['a source that failed', { count: null, exact: false, complete: false, examined: 0 }, 'findings unknown'],
+    ['kinds that no source can show', { blind: ['call_overdue'] }, 'no findings in what was read'],
     ['all that there is', {}, 'no findings'],
   ])('says no more of findings than was read: %s', async (_, given, said) => {
-    type Given = { count?: number | null; exact?: boolean; complete?: boolean; examined?: number }
-    const { count = 0, exact = true, complete = true, examined = 9 } = given as Given
+    type Given = { count?: number | null; exact?: boolean; complete?: boolean; examined?: number; blind?: string[] }
+    const { count = 0, exact = true, complete = true, examined = 9, blind = [] } = given as Given
     const none = { count: 0, exact: true, oldest_since: null, nodes: [], sample: null, help: 'docs/findings.md' }
     const summary = FindingSummary.parse({
       kinds: [
@@ -158,7 +159,7 @@ inChromium('the dashboard, live', (open) => {
         examined: { registry: examined },
         limits: { registry: 10 },
       },
-      not_looked_for: [],
+      not_looked_for: blind,
     })
     const host = await startViewedOnce(createWorld())
     host.break((path) => (path === '/findings/summary' ? Response.json(summary) : undefined))
@@ -166,6 +167,10 @@ inChromium('the dashboard, live', (open) => {
     const fact = tab.locator('.headline a').first()
     await expect.poll(() => fact.innerText()).toBe(said)
     expect(await fact.getAttribute('class')).toBe('')
+    const calm = { 'no findings': /^No problems found · (\d+) of \1 sources read/, 'findings unknown': /./ }[said]
+    const needs =
+      calm ?? (blind[0] ? /1 of 3 kinds of findings cannot be looked for/ : /^No problems in what was read\.$/)
+    expect(await tab.locator('.needs li').first().innerText()).toMatch(needs)
     if (said.endsWith('unknown')) await tab.locator('.top .fresh.late', { hasText: '1 answer missing' }).waitFor()
     else await tab.locator('.top .fresh.live').waitFor()
   })

@@ -73,7 +73,7 @@ const LOOK = `(() => {
     rows: document.querySelector('main table:not(.hidden *) tbody')?.rows.length ?? 0,
     numbers: [...texts('main .stand'), ...texts('main .figure'), ...texts('main .state').map((text) => text.split(' · ')[0]).filter((text) => /\\d/.test(text) && !/as of/.test(text))],
     troubles: all('main .trouble').length,
-    calm: main.match(/no findings(?! in)|Nothing contradicts|all sources answer|\\b0 of \\d+ nodes silent/g) ?? [],
+    calm: main.match(/no findings(?! in)|No problems found|all sources answer|\\b0 of \\d+ nodes silent/g) ?? [],
   }
 })()`
 

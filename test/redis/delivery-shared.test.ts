@@ -22,8 +22,9 @@ describeStores('two nodes of a dispatcher in Redis', (kind, place) => {
     open = []
   })
   const pair = (options: Partial<RedisCommandDispatcherOptions> = {}) => {
-    const where = { ...place(), ...options }
-    return { where, a: node({ ...where, nodeId: 'a' }), b: node({ ...where, nodeId: 'b' }) }
+    const where = place()
+    const both = { ...where, ...options }
+    return { where, a: node({ ...both, nodeId: 'a' }), b: node({ ...both, nodeId: 'b' }) }
   }
 
   it(`deliver commands on one that the other admitted (${kind})`, async () => {

@@ -1,8 +1,10 @@
 import { createConnection } from 'node:net'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { FAMILIES } from '../../src/contract/families.js'
 import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
 import { noopAuth } from '../../src/http/auth.js'
 import { createRedisFacilities, type RedisFacilities } from '../../src/redis/composition/facilities.js'
+import { ShownFamilies } from '../../src/redis/composition/families.js'
 import { redisComposition } from '../../src/redis/composition/inspectors.js'
 import { createClock } from '../contract/clock.js'
 import { countCommands } from './counted-client.js'
@@ -223,6 +225,16 @@ describeRedis('an observer', () => {
       expect((await get(router, `/connections?cursor=${cursor}`)).status).toBeGreaterThan(400)
     expect(counted.names).toEqual([])
     await close()
+  })
+
+  it('leaves out every family by its name, and the others stay', () => {
+    const deployment = { client: host.client, deploymentId: 'watched' }
+    const all = Object.keys(redisComposition(deployment).inspectors)
+    const left = Object.keys(ShownFamilies.shape).map((family) => {
+      const { inspectors } = redisComposition({ ...deployment, [family]: false })
+      return all.filter((name) => !(name in inspectors)).join()
+    })
+    expect(left).toEqual(Object.keys(FAMILIES))
   })
 
   it('sends no command before a request, and returns its capabilities without one', async () => {

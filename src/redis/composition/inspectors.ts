@@ -2,7 +2,7 @@
 
 import type { Deployment, FamilyName, Inspectors } from '../../contract/families.js'
 import { SPILL_STORE } from '../../contract/history.js'
-import { defineOptions, flag, type Input, optionsOf, readParts } from '../../contract/options.js'
+import { defineOptions, type Input, optionsOf, readParts } from '../../contract/options.js'
 import type { InspectionContext } from '../../contract/page.js'
 import { createBrowserWindowInspector } from '../browser-windows/inspector.js'
 import { createRegistryInspector } from '../connections/inspector.js'
@@ -18,18 +18,14 @@ import { createStore, inStore, type Store, type StoreOptions } from '../store/st
 import { warnAboutStore } from '../store/warnings.js'
 import { createSubscriptionInspector } from '../subscriptions/inspector.js'
 import { allShards } from '../table/shards.js'
+import { ShownFamilies } from './families.js'
 
 const OfObserver = defineOptions({
   /** Store of large payloads, as given to the hosts; without it they are shown as `not_configured`. */
   spill: SPILL_STORE.optional(),
   /** An older single command stream whose length and pending entries the delivery summary shows. */
   legacy: optionsOf<LegacyStream>(LegacyStream),
-  /** Whether to show contexts and workers. @default true */
-  contexts: flag().default(true),
-  /** Whether to show browser windows. @default true */
-  browserWindows: flag().default(true),
-  /** Whether to show cooperative sites, their sessions and viewer streams. @default true */
-  cooperative: flag().default(true),
+  ...ShownFamilies.shape,
 })
 /** Options of `redisComposition`. */
 export interface RedisCompositionOptions extends StoreOptions, Input<typeof OfObserver> {}
@@ -44,26 +40,27 @@ export interface RedisCompositionOptions extends StoreOptions, Input<typeof OfOb
  */
 export function redisComposition(options: RedisCompositionOptions): { inspectors: Inspectors; deployment: Deployment } {
   const store = createStore(options, inStore(OfObserver))
-  const { spill, legacy, contexts, browserWindows, cooperative } = readParts(OfObserver, options)
-  const inspectors: { [Name in FamilyName]: Inspectors[Name] } = {
-    registry: createRegistryInspector(store),
-    contextRegistry: contexts ? createContextInspector(store) : undefined,
-    browserWindowRegistry: browserWindows ? createBrowserWindowInspector(store) : undefined,
-    rpc: createRpcInspector(store),
-    history: createHistoryInspector(store, { spill }),
-    deduplicator: createDeduplicatorInspector(store),
-    delivery: createDeliveryInspector(store, legacy),
-    sites: cooperative ? createSiteInspector(store) : undefined,
-    sessions: cooperative ? createSessionInspector(store) : undefined,
-    subscriptions: cooperative ? createSubscriptionInspector(store) : undefined,
+  const { spill, legacy, ...shown } = readParts(OfObserver, options)
+  const all: { [Name in FamilyName]: Inspectors[Name] | false } = {
+    registry: shown.connections && createRegistryInspector(store),
+    contextRegistry: shown.contexts && createContextInspector(store),
+    browserWindowRegistry: shown.browserWindows && createBrowserWindowInspector(store),
+    rpc: shown.rpc && createRpcInspector(store),
+    history: shown.history && createHistoryInspector(store, { spill }),
+    deduplicator: shown.deduplicator && createDeduplicatorInspector(store),
+    delivery: shown.delivery && createDeliveryInspector(store, legacy),
+    sites: shown.sites && createSiteInspector(store),
+    sessions: shown.sessions && createSessionInspector(store),
+    subscriptions: shown.subscriptions && createSubscriptionInspector(store),
   }
+  const inspectors: Inspectors = Object.fromEntries(Object.entries(all).filter(([, inspector]) => inspector))
   let isChecked = false
   const ping = (ctx: InspectionContext) => {
     if (!isChecked) void warnAboutStore(store)
     isChecked = true
     return pingShards(store, ctx)
   }
-  for (const inspector of Object.values(inspectors)) if (inspector) inspector.ping = ping
+  for (const inspector of Object.values(inspectors)) inspector.ping = ping
   return { inspectors, deployment: { id: store.deploymentId, mode: 'shared_store' } }
 }
 

@@ -104,9 +104,11 @@ function Group({ kind, findings, total, isGone }: GroupProps): JSX.Element {
 }
 
 /** That there are none is said of what was read, and of no more. */
-const NoFindings = ({ completeness, has_more }: FindingPage): JSX.Element => (
+const NoFindings = ({ completeness, has_more, not_looked_for }: FindingPage): JSX.Element => (
   <p class="empty">
-    {completeness.complete && !has_more ? 'None, and every source was read to its end.' : 'None in what was read.'}
+    {completeness.complete && !has_more && not_looked_for.length === 0
+      ? 'None, and every source was read to its end.'
+      : 'None in what was read.'}
   </p>
 )
 

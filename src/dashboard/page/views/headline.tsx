@@ -53,16 +53,23 @@ export function countIn({ kinds, completeness }: FindingSummary): string {
   return total > 0 ? countOf(total) + (isAllIn({ kinds, completeness }) ? '' : '+') : ''
 }
 
+/** Whether every kind of finding was looked for, everywhere. */
+export const isWhole = (summary: FindingSummary): boolean =>
+  isAllIn(summary) && summary.kinds.every(({ count }) => count !== null) && summary.not_looked_for.length === 0
+
+/** The kinds of findings that no source can show, in the same sentence. */
+export const blindSpotOf = ({ kinds, not_looked_for: { length } }: FindingSummary): string =>
+  length === 0 ? '' : `; ${length} of ${kinds.length + length} kinds of findings cannot be looked for`
+
 const isAllIn = ({ kinds, completeness }: Pick<FindingSummary, 'kinds' | 'completeness'>) =>
   completeness.complete && kinds.every(({ exact }) => exact)
 
 function foundIn(summary: FindingSummary): string | null {
   const { completeness } = summary
-  const isAll = isAllIn(summary)
   const count = countIn(summary)
   if (count) return `${count} finding${count === '1' ? '' : 's'}`
   if (lacksSource(completeness)) return null
-  return isAll ? 'no findings' : 'no findings in what was read'
+  return isWhole(summary) ? 'no findings' : 'no findings in what was read'
 }
 
 function silentIn({ items, has_more }: Listed<DeliveryNodeAnswer>): string | null {

@@ -13,7 +13,7 @@ import { AsOf, ProblemNote, problemName } from '../parts/state.js'
 import { Text } from '../parts/text.js'
 import { Time } from '../parts/value.js'
 import { clock, countOf, durationText, spacedName } from '../words.js'
-import { type AnswerState, Headline } from './headline.js'
+import { type AnswerState, blindSpotOf, Headline, isWhole } from './headline.js'
 
 /** A contradiction may be gone with the next reading: until it is so old it is no alarm. */
 const SETTLED_MS = 10_000
@@ -182,8 +182,8 @@ export function Needs(): JSX.Element {
     !findings.isOld &&
     !nodes.isOld &&
     !sources.isOld &&
-    findings.value?.completeness.complete === true &&
-    findings.value.kinds.every(({ count, exact }) => count !== null && exact) &&
+    findings.value !== null &&
+    isWhole(findings.value) &&
     sources.value !== null &&
     (nodes.value?.items.every(({ stale }) => stale !== null) ?? nodes.problem?.status === 501)
   return (
@@ -199,10 +199,11 @@ export function Needs(): JSX.Element {
           <li class="dim">
             {isRead ? (
               <>
-                Nothing contradicts. Every source was read to its end, <AsOf path={findings.path} />.
+                No problems found · {countOf(sources.value?.items.length ?? 0)} of{' '}
+                {countOf(sources.value?.items.length ?? 0)} sources read, <AsOf path={findings.path} />
               </>
             ) : findings.value && !findings.isOld ? (
-              'Nothing in what was read.'
+              `No problems in what was read${blindSpotOf(findings.value)}.`
             ) : findings.asOf === null && !findings.problem ? (
               'Loading …'
             ) : (
