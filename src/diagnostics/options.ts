@@ -48,7 +48,8 @@ export interface DiagnosticsRouterOptions<Principal extends AdminPrincipal = Adm
 
 export type ResolvedOptions = ReturnType<typeof resolveOptions>
 
-const EXTENSIONS_BYTES = 65_536
+/** Maximum bytes of the host's entries of `capabilities.extensions`. */
+export const EXTENSIONS_BYTES = 65_536
 
 /** @throws TypeError or RangeError that names the option. */
 export function resolveOptions<Principal extends AdminPrincipal>(options: DiagnosticsRouterOptions<Principal>) {

@@ -1,4 +1,5 @@
 /** Captures what a diagnostics router answers as an incident: every list to its end within bounds, and what is missing by name. */
+import * as z from 'zod'
 import { raceAbort } from '../async/abort.js'
 import { limitTime } from '../async/deadline.js'
 import type { DeploymentMode } from '../contract/delivery.js'
@@ -16,7 +17,7 @@ import {
   whole,
   withMethods,
 } from '../contract/options.js'
-import { problemText } from '../http/problem.js'
+import { type ProblemCode, problemText } from '../http/problem.js'
 import { isObject, isText, readObject } from '../relay-client/wire.js'
 import { VERSION } from '../version.js'
 import {
@@ -33,7 +34,8 @@ import {
   missingOf,
   withoutPrototypes,
 } from './format.js'
-import { KNOWN_ROUTES, PARTS, type Part, type Row, rowIdOf } from './parts.js'
+import { KNOWN_ROUTES, PART_BY_ROUTE, PARTS, type Part, type Row, rowIdOf } from './parts.js'
+import { IncidentRefused, readIncident } from './read.js'
 import { redactIncident } from './redact.js'
 
 /** What is captured: a diagnostics router of this process, or one reached through `fetch`. */
@@ -77,6 +79,8 @@ const WALKS_MAX = 3
 
 interface Refused {
   readonly status: number
+  /** Whether the caller may see some users only. */
+  readonly isNarrowed: boolean
   readonly reason: MissingReason
   readonly detail: string
 }
@@ -95,7 +99,9 @@ function fetcherOf(
   return async (path) => {
     outer?.throwIfAborted()
     const { signal, clear } = limitTime({ ms: REQUEST_MS, late: () => new Error('late'), signal: outer })
-    const unreachable = (detail: string): Reply => ({ refused: { status: 0, reason: 'unreachable', detail } })
+    const unreachable = (detail: string): Reply => ({
+      refused: { status: 0, isNarrowed: false, reason: 'unreachable', detail },
+    })
     try {
       const response = await raceAbort(
         router.fetch(new Request(base + path, { headers, redirect: 'manual', signal })),
@@ -105,7 +111,8 @@ function fetcherOf(
       if (response.status !== 200) {
         const { status } = response
         const reason = status === 403 ? 'forbidden' : status === 501 ? 'not_deployed' : 'unreachable'
-        return { refused: { status, reason, detail: problemText(status, value ?? null) } }
+        const isNarrowed = value?.code === ('not_narrowable' satisfies ProblemCode)
+        return { refused: { status, isNarrowed, reason, detail: problemText(status, value ?? null) } }
       }
       return value ? { value } : unreachable(`the answer is not a JSON object of at most ${ANSWER_BYTES} bytes`)
     } catch {
@@ -129,16 +136,16 @@ interface Captured {
   missing: Missing[]
 }
 
-/** One route under some key, with its limit where it has one. */
+/** One route under some key. */
 function pathOf(
-  { route, keys, kind }: Part,
+  { path: route, keys }: Part,
   key: Readonly<Record<string, string>>,
   query: Readonly<Record<string, string>>,
 ) {
   const path = route.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(key[name] as string))
   const search = new URLSearchParams(query)
   for (const name of keys) if (!route.includes(`{${name}}`)) search.set(name, key[name] as string)
-  return { path, search, limit: kind === 'list' }
+  return { path, search }
 }
 
 /** Walks one list to its end. */
@@ -173,7 +180,7 @@ async function walk(
     const { items, has_more, next_cursor, omitted, completeness } = value
     let unread = typeof omitted === 'number' ? omitted : 0
     for (const item of items) {
-      const read = part.row.safeParse(item)
+      const read = part.row.safeParse({ ...item, ...key })
       if (!read.success) {
         unread += 1
         continue
@@ -211,7 +218,7 @@ async function readAnswer(
   const of = part.keys.length > 0 ? { ...key } : null
   const { value, refused } = await fetchReply(search.size > 0 ? `${path}?${search}` : path)
   if (refused?.status === 404 && of !== null) return
-  const read = value && part.row.safeParse(value)
+  const read = value && part.row.safeParse({ ...value, ...key })
   if (!read?.success)
     return void into.missing.push(
       missingOf(part.route, refused?.reason ?? 'unreadable', refused?.detail ?? 'this version cannot read the answer', {
@@ -262,6 +269,19 @@ function isOlder(row: Row, since: number): boolean {
 
 const userOf = (row: Row): unknown => ('user_id' in row ? row.user_id : 'owner' in row ? row.owner : undefined)
 
+const isRefusedWhole = ({ missing }: Captured): boolean =>
+  missing.some(({ of, reason }) => of === null && (reason === 'forbidden' || reason === 'unreachable'))
+
+/** Whether its rows depend on the users that the caller may see. */
+const isOfUsers = ({ kind, keys }: Part): boolean => kind === 'list' || keys.includes('user_id')
+
+/** Names what may lack rows of other users, for a caller who may see some users only. */
+function markOthersMissing(captured: ReadonlyMap<Part, Captured>): void {
+  for (const [part, into] of captured)
+    if (isOfUsers(part) && !isRefusedWhole(into))
+      into.missing.push(missingOf(part.route, 'other_users', 'the caller may see some users only'))
+}
+
 /** Takes out the rows of other users, and what is older than asked for. */
 function select(captured: ReadonlyMap<Part, Captured>, user: string | undefined, since: number | undefined): void {
   const scopes = new Set<unknown>([user])
@@ -275,25 +295,41 @@ function select(captured: ReadonlyMap<Part, Captured>, user: string | undefined,
       if (user !== undefined && isOther) others += Number(rows.delete(id))
       else if (since !== undefined && isOlder(row, since)) older += Number(rows.delete(id))
     }
-    const isOfUsers = part.kind === 'list' && part.keys.length === 0 && (part.userFilter !== null || others > 0)
-    if (user !== undefined && isOfUsers)
+    const mayLack = isOfUsers(part) && (part.userFilter !== null || part.keys.length > 0 || others > 0)
+    if (user !== undefined && mayLack)
       missing.push(missingOf(part.route, 'other_users', 'only the rows of one user were captured'))
     if (older > 0) missing.push(missingOf(part.route, 'older', 'what ended earlier was left out', { count: older }))
   }
 }
 
+/** Each combination of the values that the filters of a part can have: those of an enum, and those of captured rows. */
+function filtersFor({ keys, row }: Part, captured: ReadonlyMap<Part, Captured>, user: string | undefined): Row[] {
+  const rows = [...captured.values()].flatMap(({ rows }) => [...rows.values()])
+  const valuesOf = (name: string): Iterable<unknown> => {
+    const schema = (row as z.ZodObject).shape[name]
+    if (schema instanceof z.ZodEnum) return schema.options
+    if (name !== 'user_id') return new Set(rows.map((row) => row[name]).filter(isText))
+    return user === undefined ? new Set(rows.map(userOf).filter(isText)) : [user]
+  }
+  return keys.reduce<Row[]>(
+    (all, name) => all.flatMap((one) => [...valuesOf(name)].map((value) => ({ ...one, [name]: value }))),
+    [{}],
+  )
+}
+
 /** The values that captured rows have for the keys of a part, each combination once. */
 function keysFor(part: Part, captured: ReadonlyMap<Part, Captured>, user: string | undefined): Row[] {
+  if (part.route !== part.path) return filtersFor(part, captured, user)
   const seen = new Map<string, Row>()
   const add = (values: unknown[]) => {
     if (!values.every(isText)) return
     seen.set(JSON.stringify(values), Object.fromEntries(part.keys.map((name, i) => [name, values[i]])))
   }
-  const isOfUsers = user !== undefined && part.keys.includes('user_id')
-  if (isOfUsers && part.keys.length === 1) add([user])
+  const isOfUser = user !== undefined && part.keys.includes('user_id')
+  if (isOfUser && part.keys.length === 1) add([user])
   for (const { rows } of captured.values())
     for (const row of rows.values())
-      if (!isOfUsers || userOf(row) === user)
+      if (!isOfUser || userOf(row) === user)
         add(part.keys.map((name) => (name === 'user_id' ? userOf(row) : row[name])))
   return [...seen.values()]
 }
@@ -385,6 +421,13 @@ async function readKeyed(
 ): Promise<void> {
   for (const part of parts) {
     const into = emptyPart()
+    captured.set(part, into)
+    const whole = captured.get(PART_BY_ROUTE.get(part.path) as Part)
+    const refused = whole?.missing.find(({ of, reason }) => of === null && reason === 'forbidden')
+    if (refused) {
+      into.missing.push({ ...refused, route: part.route })
+      continue
+    }
     const keys = keysFor(part, captured, user) as Readonly<Record<string, string>>[]
     for (const key of keys.slice(0, KEYS_MAX)) {
       if (budget.left < 0) break
@@ -396,7 +439,6 @@ async function readKeyed(
       into.missing.push(
         missingOf(part.route, 'cut', `asked for at most ${KEYS_MAX} keys`, { count: left > 0 ? left : null }),
       )
-    captured.set(part, into)
   }
 }
 
@@ -404,21 +446,28 @@ async function readKeyed(
  * Captures what `router` answers now. All lists are walked by their cursors, until two walks in a row find the same rows
  * in the same states, at most three times. A source that fails, is forbidden or is cut by a bound is named in `missing`.
  *
- * @throws CaptureFailed where the router refuses the caller or does not answer at all, or `maxBytes` is too small; the reason
- * of `signal` when cancelled.
+ * @throws CaptureFailed where the router refuses the caller or does not answer at all, `maxBytes` is too small, or the file
+ * could not be opened again; the reason of `signal` when cancelled.
  * @example
  * const incident = await captureIncident(router, { headers: { 'x-admin-key': key }, redact: true })
  * await writeFile('incident.json', JSON.stringify(incident))
  */
 export async function captureIncident(router: CapturedRouter, options: CaptureOptions = {}): Promise<Incident> {
   const { headers = {}, user, since, redact, maxBytes, signal, now } = readOptions(CaptureOptions, options)
-  const fetchReply = fetcherOf(router, headers, signal)
+  const fetched = fetcherOf(router, headers, signal)
+  let [limited, isNarrowed] = [false, false]
+  const fetchReply: FetchReply = async (path) => {
+    const reply = await fetched(path)
+    limited ||= reply.refused?.reason === 'forbidden'
+    isNarrowed ||= reply.refused?.isNarrowed === true
+    return reply
+  }
   const observer = { from: toTimestamp(now()) }
   const { index, routes, capabilities, extensions } = await describe(fetchReply)
   const from = await nodeTime(fetchReply)
   const offered = new Set(capabilities)
   const known = new Set(routes.map(({ path }) => path))
-  const parts = PARTS.filter(({ capability, route }) => offered.has(capability) && known.has(route))
+  const parts = PARTS.filter(({ capability, path }) => offered.has(capability) && known.has(path))
   const keyless = parts.filter(({ keys }) => keys.length === 0)
   const { captured, consistent, budget } = await walkUntilSteady(fetchReply, keyless, user, maxBytes - HEADER_BYTES)
   await readKeyed(
@@ -430,7 +479,8 @@ export async function captureIncident(router: CapturedRouter, options: CaptureOp
   )
   if (user !== undefined || since !== undefined) select(captured, user, since)
   const to = await nodeTime(fetchReply)
-  const absent = PARTS.filter((part) => !captured.has(part)).map(({ route }) =>
+  if (isNarrowed) markOthersMissing(captured)
+  const absent = PARTS.filter((part) => part.route === part.path && !captured.has(part)).map(({ route }) =>
     missingOf(route, 'not_deployed', 'the deployment has no such source'),
   )
   const foreign = routes
@@ -451,6 +501,7 @@ export async function captureIncident(router: CapturedRouter, options: CaptureOp
     },
     user: user ?? null,
     since: since === undefined ? null : toTimestamp(since),
+    limited,
     redaction: null,
     consistent,
     capabilities,
@@ -459,15 +510,23 @@ export async function captureIncident(router: CapturedRouter, options: CaptureOp
     missing: boundedMissing([...[...captured.values()].flatMap(({ missing }) => missing), ...absent, ...foreign]),
     parts: [...captured].flatMap(([part, kept]) => partsOf(part, kept)),
   }
-  return fitted(withoutPrototypes(redact ? redactIncident(incident) : incident), maxBytes)
+  return readBack(fitted(withoutPrototypes(redact ? redactIncident(incident) : incident), maxBytes))
+}
+
+/** The incident as a reader of the file gets it. @throws CaptureFailed for one that would be refused. */
+function readBack(incident: Incident): Incident {
+  try {
+    return readIncident(JSON.stringify(incident))
+  } catch (cause) {
+    if (!(cause instanceof IncidentRefused)) throw cause
+    throw new CaptureFailed(`the capture could not be opened again: ${cause.message}`, { cause })
+  }
 }
 
 /** The part as the file has it. A list that was refused before its first page has none. */
-function partsOf({ route, kind, keys, ordered }: Part, { rows, answer, missing }: Captured): IncidentPart[] {
+function partsOf({ route, kind, keys, ordered }: Part, into: Captured): IncidentPart[] {
+  const { rows, answer } = into
   if (kind === 'answer' && keys.length === 0) return answer === null ? [] : [{ route, answer }]
-  const isRefused =
-    rows.size === 0 &&
-    missing.some(({ of, reason }) => of === null && (reason === 'forbidden' || reason === 'unreachable'))
   const kept = [...rows.values()]
-  return isRefused ? [] : [{ route, rows: ordered ? kept.reverse() : kept }]
+  return rows.size === 0 && isRefusedWhole(into) ? [] : [{ route, rows: ordered ? kept.reverse() : kept }]
 }

@@ -28,7 +28,7 @@ export const MissingReason = z
     'unknown_route',
   ])
   .describe(
-    'Why it is missing. `not_deployed`: the deployment has no such source. `forbidden`: the caller may not see it. `unreachable`: the request failed or timed out. `cut`: a bound of the capture was reached. `sampled`: the router answered with a sample. `unreadable`: records that the router itself could not show. `other_users`, `older`: left out by the option `user` or `since`. `unsteady`: rows that changed between two walks. `not_followed`: a recording has no changes of it since its snapshot. `unknown_route`: a newer router has it, and this version cannot read it.',
+    'Why it is missing. `not_deployed`: the deployment has no such source. `forbidden`: the caller may not see it. `unreachable`: the request failed or timed out. `cut`: a bound of the capture was reached. `sampled`: the router answered with a sample. `unreadable`: records that the router itself could not show. `other_users`: rows of other users, left out by the option `user` or hidden from the caller. `older`: left out by the option `since`. `unsteady`: rows that changed between two walks. `not_followed`: a recording has no changes of it since its snapshot. `unknown_route`: a newer router has it, and this version cannot read it.',
   )
 export type MissingReason = z.infer<typeof MissingReason>
 
@@ -63,7 +63,9 @@ const RecordingSpan = z
     gaps: z
       .array(Span)
       .max(MISSING_MAX)
-      .describe('When nothing was recorded: from the last line before to the first after.'),
+      .describe('When nothing was recorded, the newest ones: from the last line before to the first after.'),
+    gaps_omitted: z.int().min(0).describe('How many older gaps `gaps` does not list.'),
+    gap: Span.nullable().describe('The gap that this instant is in; `null` if it was recorded.'),
   })
   .describe('The recording that this incident was taken from.')
 
@@ -88,6 +90,9 @@ const HEADER = {
       'When it was captured, by both clocks. A file is opened at the end of the capture, by the clock of the node.',
     ),
   user: z.string().max(256).nullable().describe('The file holds rows of this user only; `null` for all users.'),
+  limited: z
+    .boolean()
+    .describe('Whether the caller was not allowed to see everything: the file holds a part, and `missing` says which.'),
   since: Timestamp.nullable().describe('What ended before this instant was left out; `null` for nothing.'),
   redaction: z
     .object({

@@ -1,5 +1,5 @@
 /** Inspectors that answer from an incident, so that the unchanged router shows what the deployment showed then. */
-import type { ClientOfUser, ConnectionAnswer, Instance } from '../contract/connections.js'
+import type { ActionFilter, ClientOfUser, ConnectionAnswer, Instance } from '../contract/connections.js'
 import {
   type CommandFilter,
   type CommandKey,
@@ -8,14 +8,15 @@ import {
 } from '../contract/delivery.js'
 import { addressOf, admitsCommand, expiredAt } from '../contract/delivery-rules.js'
 import { type Deployment, type FamilyName, familyEntries, type Inspectors } from '../contract/families.js'
-import { checkSegmentId, commandKey } from '../contract/ids.js'
+import { checkSegmentId, commandKey, utf8Length } from '../contract/ids.js'
 import type { JsonObject } from '../contract/json.js'
 import { fieldOfFilter, matcherOf, omittedCount, type Page, type PageQuery, type Sample } from '../contract/page.js'
 import { hasAll, type KnownAction, pageOfActions, pageOfRows } from '../contract/rows.js'
 import { admitsCall, type PendingCallAnswer } from '../contract/rpc.js'
+import { EXTENSIONS_BYTES } from '../diagnostics/options.js'
 import { Refusal } from '../refusal.js'
-import type { Incident, Missing } from './format.js'
-import { PARTS, type Part, type Row } from './parts.js'
+import { type Incident, type Missing, missingOf } from './format.js'
+import { filteredRoute, PARTS, type Part, type Row } from './parts.js'
 import { type IncidentFile, readIncident } from './read.js'
 
 /** The token of the page that the file does not hold. */
@@ -32,7 +33,8 @@ interface Kept {
   readonly rows: ReadonlyMap<string, readonly Row[]>
   readonly answers: ReadonlyMap<string, Row>
   readonly missing: ReadonlyMap<string, readonly Missing[]>
-  readonly user: string | null
+  /** The users whose rows are all in the file, if it lacks those of others. */
+  readonly users: ReadonlySet<unknown>
   readonly at: number
 }
 
@@ -51,7 +53,11 @@ function keptOf(incident: Incident): Kept {
     rows,
     answers: new Map(incident.parts.flatMap(({ route, answer }) => (answer ? [[route, answer]] : []))),
     missing,
-    user: incident.user,
+    users: new Set(
+      incident.user === null
+        ? incident.parts.flatMap(({ rows = [] }) => rows.flatMap(({ owner, user_id = owner }) => user_id ?? []))
+        : [incident.user],
+    ),
     at: instantOf(incident),
   }
 }
@@ -59,17 +65,19 @@ function keptOf(incident: Incident): Kept {
 const notKept = (route: string, why = 'is not in this incident') => new Refusal('unavailable', `${route} ${why}`)
 
 /** Whether the file may lack rows of `route` under `filter`: an absent row is then unknown, and not gone. */
-function isTruncated({ missing, user }: Kept, route: string, filter: Row = {}): boolean {
+function isTruncated({ missing, users }: Kept, route: string, filter: Row = {}): boolean {
   return (missing.get(route) ?? []).some(({ reason, of }) => {
     if (WHOLE.includes(reason)) return false
-    if (reason === 'other_users') return filter.user_id !== user && filter.owner !== user
+    if (reason === 'other_users') return !users.has(filter.user_id) && !users.has(filter.owner)
     return of === null || hasAll(filter, Object.entries(of))
   })
 }
 
-/** Whether the file names these very values as missing. */
-const isNamedMissing = ({ missing }: Kept, route: string, filter: Row): boolean =>
-  (missing.get(route) ?? []).some(({ of }) => of !== null && hasAll(filter, Object.entries(of)))
+/** The same for what was asked for by a key. It is whole where there is any of it, unless that key is named as missing. */
+const isKeyTruncated = (kept: Kept, route: string, key: Row, rows: number): boolean =>
+  rows === 0
+    ? isTruncated(kept, route, key)
+    : (kept.missing.get(route) ?? []).some(({ of }) => of !== null && hasAll(key, Object.entries(of)))
 
 const isPage = (given: unknown): given is PageQuery =>
   typeof given === 'object' && given !== null && 'limit' in given && 'cursor' in given
@@ -101,9 +109,8 @@ function listPage(kept: Kept, part: Part, filter: Row, page: PageQuery): Page<Ro
     ...pageOfRows(filtered(kept, part, filter), page),
     ...omittedCount(page.cursor === null ? (unreadable?.count ?? 0) : 0),
   }
-  // What was asked for by a key is whole where there is any of it, unless that key is named.
-  const isAnswered = part.keys.length > 0 && listed.items.length > 0 && !isNamedMissing(kept, part.route, filter)
-  const isShort = !listed.has_more && !isAnswered && isTruncated(kept, part.route, filter)
+  const rows = part.keys.length > 0 ? listed.items.length : 0
+  const isShort = !listed.has_more && isKeyTruncated(kept, part.route, filter, rows)
   return isShort ? { ...listed, has_more: true, next_cursor: CUT } : listed
 }
 
@@ -118,25 +125,38 @@ function findRow(kept: Kept, part: Part, key: Row): Row | null {
   return null
 }
 
+const given = (filter: Row): Row =>
+  Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined))
+
+/** The answer under a filter, as the file has it. @throws Refusal `unavailable` */
+function filteredAnswer(kept: Kept, part: Part, filter: Row): Row {
+  const route = filteredRoute(part.path, Object.keys(filter))
+  const found = kept.rows.get(route)?.find((row) => hasAll(row, Object.entries(filter)))
+  if (!found) throw notKept(route)
+  return found
+}
+
 /** The method of an optional or required list, answer, or list by a key. */
 function methodOf(kept: Kept, part: Part) {
   const { route, kind, keys, paged } = part
-  return (...given: unknown[]): unknown => {
-    const page = given.find(isPage)
-    const [first] = given
+  return (...args: unknown[]): unknown => {
+    const page = args.find(isPage)
+    const [first] = args
     const filter =
-      typeof first === 'string' ? { [keys[0] as string]: first } : first === page || given.length < 2 ? {} : first
+      typeof first === 'string' ? { [keys[0] as string]: first } : first === page || args.length < 2 ? {} : first
     if (kind === 'answer' && keys.length > 0) return findRow(kept, part, filter as Row)
     if (kind === 'answer') {
+      const wanted = given(filter as Row)
+      if (Object.keys(wanted).length > 0) return filteredAnswer(kept, part, wanted)
       const answer = kept.answers.get(route)
-      // The filtered answer was not captured.
-      if (!answer || Object.values(filter as Row).some((value) => value !== undefined)) throw notKept(route)
+      if (!answer) throw notKept(route)
       return answer
     }
     if (!paged) return sampleOf(kept, part, filter as { stream: string; limit: number })
     const listed = listPage(kept, part, filter as Row, page as PageQuery)
-    const isKnown = keys.length === 0 || listed.items.length > 0 || isNamed(kept, filter as Row)
-    return isKnown ? listed : null
+    if (keys.length === 0 || listed.items.length > 0 || isNamed(kept, filter as Row)) return listed
+    if (listed.has_more) throw notKept(route)
+    return null
   }
 }
 
@@ -147,10 +167,16 @@ const isNamed = ({ rows }: Kept, key: Row): boolean =>
 /** The newest rows of what the filter names. */
 function sampleOf(kept: Kept, part: Part, { limit, ...filter }: { limit: number }): Sample<Row> {
   const rows = filtered(kept, part, filter)
-  const isShort = isTruncated(kept, part.route, filter)
+  const isShort = isKeyTruncated(kept, part.route, filter, rows.length)
   if (rows.length === 0 && isShort) throw notKept(part.route)
   return { items: rows.slice(-limit), truncated: isShort || rows.length > limit }
 }
+
+const described = ({ name, description, parameters_schema }: KnownAction): KnownAction => ({
+  name,
+  description,
+  parameters_schema,
+})
 
 /** Methods that only a deployment with their capability has. */
 const OPTIONAL: readonly string[] = ['checkInstance']
@@ -163,19 +189,21 @@ function computed(kept: Kept, part: (route: string) => Part): Partial<Record<Fam
   return {
     registry: {
       currentInstances: (clients: readonly ClientOfUser[]) => clients.map(instanceOf),
-      listActions(filter: Row, page: PageQuery) {
-        const known = filtered(kept, part('/actions'), {}) as unknown as readonly KnownAction[]
-        const isFiltered = Object.values(filter).some((value) => value !== undefined)
-        const unnumbered = known.map(({ name, description, parameters_schema }) => ({
-          name,
-          description,
-          parameters_schema,
-        }))
-        // Without a filter the numbers are those of the router then.
-        const listed = isFiltered
-          ? pageOfActions(unnumbered, rowsOf<ConnectionAnswer>('/connections'), filter, page)
-          : pageOfActions(known, [], {}, page)
-        return { ...listed, truncated: isTruncated(kept, isFiltered ? '/connections' : '/actions', filter) }
+      listActions({ user_id, client_type }: ActionFilter, page: PageQuery) {
+        const ofUser = given({ user_id })
+        const wanted = given({ user_id, client_type })
+        const from = user_id === undefined ? part('/actions') : part(filteredRoute('/actions', ['user_id']))
+        const known = filtered(kept, from, ofUser) as unknown as readonly KnownAction[]
+        // Without this filter the numbers are those of the router then.
+        const listed =
+          client_type === undefined
+            ? pageOfActions(known, [], {}, page)
+            : pageOfActions(known.map(described), rowsOf<ConnectionAnswer>('/connections'), wanted, page)
+        const isShort = isKeyTruncated(kept, from.route, ofUser, user_id === undefined ? 0 : known.length)
+        return {
+          ...listed,
+          truncated: isShort || (client_type !== undefined && isTruncated(kept, '/connections', wanted)),
+        }
       },
     },
     rpc: {
@@ -230,7 +258,10 @@ export function createIncidentInspectors(file: IncidentFile): Inspectors {
         },
       ]),
     )
-    for (const part of PARTS.filter(({ family, method }) => family === name && promised.includes(method))) {
+    const answering = PARTS.filter(
+      ({ family, method, route, path }) => family === name && route === path && promised.includes(method),
+    )
+    for (const part of answering) {
       inspector[part.method] = methodOf(kept, part)
       const id = part.id?.[0] as string
       if (part.get !== undefined) inspector[part.get] = (value: string) => findRow(kept, part, { [id]: value })
@@ -244,10 +275,48 @@ export function createIncidentInspectors(file: IncidentFile): Inspectors {
 }
 
 /** The entry `incident` of `capabilities.extensions`: that nothing is live, and what the file lacks. */
-export interface IncidentBanner extends Pick<Incident, 'clocks' | 'user' | 'since' | 'consistent' | 'recording'> {
+export interface IncidentBanner
+  extends Pick<Incident, 'clocks' | 'user' | 'limited' | 'since' | 'consistent' | 'recording'> {
   readonly redacted: boolean
-  /** At most 50. */
+  /** At most 50; the gaps of `recording` are at most 250. */
   readonly missing: readonly Missing[]
+  /** How many more are missing. */
+  readonly missing_omitted: number
+}
+
+/** Most bytes of the entry and of the entries of the host, which a router takes together. */
+const ENTRIES_BYTES = EXTENSIONS_BYTES - 1_024
+/** An entry without gaps, and with nothing that is missing, takes less. */
+const BANNER_BYTES = 4_096
+
+/** The entries of the host and this one, within the bound: what is missing first, and the newest gaps. */
+function extensionsOf(incident: Incident): JsonObject {
+  const { clocks, user, limited, since, redaction, consistent, missing, recording } = incident
+  const left = ENTRIES_BYTES - utf8Length(JSON.stringify(incident.extensions))
+  const isTooLarge = left < BANNER_BYTES
+  const lacking = missing.filter(({ reason }) => reason !== 'not_deployed')
+  if (isTooLarge) lacking.unshift(missingOf('/capabilities', 'cut', 'the extensions of the host are too large to show'))
+  for (let most = 50; ; most = Math.floor(most / 2)) {
+    const gaps = recording?.gaps.slice(Math.max(0, recording.gaps.length - 5 * most)) ?? []
+    const shown = lacking.slice(0, most)
+    const banner: IncidentBanner = {
+      clocks,
+      user,
+      limited,
+      since,
+      redacted: redaction !== null,
+      consistent,
+      missing: shown,
+      missing_omitted: lacking.length - shown.length,
+      recording: recording && {
+        ...recording,
+        gaps,
+        gaps_omitted: recording.gaps_omitted + recording.gaps.length - gaps.length,
+      },
+    }
+    if (most === 0 || utf8Length(JSON.stringify(banner)) <= (isTooLarge ? ENTRIES_BYTES : left))
+      return { ...(isTooLarge ? {} : incident.extensions), incident: banner } as unknown as JsonObject
+  }
 }
 
 /**
@@ -265,22 +334,11 @@ export function incidentComposition(file: IncidentFile): {
   now: () => number
 } {
   const incident = readIncident(file)
-  const { clocks, user, since, redaction, consistent, missing, recording } = incident
   const at = instantOf(incident)
-  const lacking = missing.filter(({ reason }) => reason !== 'not_deployed')
-  const banner: IncidentBanner = {
-    clocks,
-    user,
-    since,
-    redacted: redaction !== null,
-    consistent,
-    missing: lacking.slice(0, 50),
-    recording,
-  }
   return {
     inspectors: createIncidentInspectors(incident),
     deployment: { id: incident.deployment.id, mode: incident.deployment.mode },
-    extensions: { ...(incident.extensions as JsonObject), incident: banner as unknown as JsonObject },
+    extensions: extensionsOf(incident),
     now: () => at,
   }
 }

@@ -8,7 +8,10 @@ import { paramNames } from '../http/match.js'
 
 /** One route whose answers are kept in an incident. Every other route is computed from these when the file is opened. */
 export interface Part {
+  /** Its name in the file: the path of the route, followed by the filters that it was asked with. */
   readonly route: string
+  /** The path of the route. */
+  readonly path: string
   readonly family: FamilyName
   /** The capability that a deployment must have for it. */
   readonly capability: string
@@ -22,7 +25,7 @@ export interface Part {
   readonly ordered: boolean
   /** How its list is asked for: page by page, or one bounded sample. */
   readonly paged: boolean
-  /** Path and required query parameters. It is asked for once per value that captured rows have of these fields. */
+  /** Path and query parameters. It is asked for once per value that captured rows have of these fields. */
   readonly keys: readonly string[]
   /** Further queries that show rows which the plain list leaves out. */
   readonly variants: readonly Readonly<Record<string, string>>[]
@@ -105,6 +108,35 @@ const CAPABILITIES = new Map(
 const isListed = (response: z.ZodType): response is z.ZodObject<{ items: z.ZodArray }> =>
   response instanceof z.ZodObject && 'items' in response.shape
 
+/** Lists whose rows do not answer these filters. The description of an action is that of the user's own connection. */
+const FILTERED: Readonly<Record<string, readonly string[]>> = { '/actions': ['user_id'] }
+
+/** The name of the part that was captured with these filters. */
+export const filteredRoute = (path: string, filters: readonly string[]): string =>
+  `${path}?${[...filters]
+    .sort()
+    .map((name) => `${name}={${name}}`)
+    .join('&')}`
+
+/** A sum, or a list that its rows cannot filter, under each combination of its filters. Its rows contain their values. */
+function filteredOf(part: Part, query: z.ZodObject | undefined): Part[] {
+  const names =
+    FILTERED[part.path] ?? (part.kind === 'answer' && part.keys.length === 0 ? Object.keys(query?.shape ?? {}) : [])
+  const combinations: string[][] = []
+  for (const name of names) combinations.push(...combinations.map((some) => [...some, name]), [name])
+  return combinations.map((keys) => ({
+    ...part,
+    route: filteredRoute(part.path, keys),
+    get: undefined,
+    keys,
+    id: [...keys, ...(part.id ?? [])],
+    watched: false,
+    row: (part.row as z.ZodObject).safeExtend(
+      Object.fromEntries(keys.map((name) => [name, (query?.shape[name] as z.ZodOptional).unwrap()])),
+    ) as z.ZodType,
+  }))
+}
+
 function partOf(route: DiagnosticsRoute): Part | null {
   const [capability = ''] = route.needs
   const known = CAPABILITIES.get(capability)
@@ -117,6 +149,7 @@ function partOf(route: DiagnosticsRoute): Part | null {
   const keys = [...paramNames(route.path), ...required]
   return {
     route: route.path,
+    path: route.path,
     family: known.family,
     capability,
     method,
@@ -137,9 +170,10 @@ function partOf(route: DiagnosticsRoute): Part | null {
 }
 
 /** Every part, in the order of the routes; those with keys follow the lists that hold the values of these. */
-export const PARTS: readonly Part[] = ROUTES.flatMap((route) => partOf(route) ?? []).sort(
-  (a, b) => Math.sign(a.keys.length) - Math.sign(b.keys.length),
-)
+export const PARTS: readonly Part[] = ROUTES.flatMap((route) => {
+  const part = partOf(route)
+  return part ? [part, ...filteredOf(part, route.query)] : []
+}).sort((a, b) => Math.sign(a.keys.length) - Math.sign(b.keys.length))
 
 export const PART_BY_ROUTE: ReadonlyMap<string, Part> = new Map(PARTS.map((part) => [part.route, part]))
 

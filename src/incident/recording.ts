@@ -6,7 +6,15 @@ import { noopAuth } from '../http/auth.js'
 import { type Mountable, toHandler } from '../http/engine.js'
 import { ProblemError } from '../http/problem.js'
 import { type HttpReply, problemReply } from '../http/respond.js'
-import { INCIDENT_BYTES, type Incident, type IncidentPart, MISSING_MAX, type Missing } from './format.js'
+import {
+  boundedMissing,
+  INCIDENT_BYTES,
+  type Incident,
+  type IncidentPart,
+  MISSING_MAX,
+  type Missing,
+  missingOf,
+} from './format.js'
 import { incidentComposition, instantOf } from './inspectors.js'
 import { PART_BY_ROUTE, type Part, type Row, rowIdOf } from './parts.js'
 import { IncidentRefused, parseBounded, readIncident } from './read.js'
@@ -217,17 +225,11 @@ export interface Recording extends ReplaySource {
   readonly to: number
   /** Spans in epoch ms in which nothing was recorded. */
   readonly gaps: readonly (readonly [from: number, to: number])[]
-  /** Names of segments without a whole snapshot. */
+  /** Names of segments without a whole snapshot, and of the oldest ones beyond 1,000. */
   readonly skipped: readonly string[]
 }
 
-const notFollowed = (route: string, detail: string): Missing => ({
-  route,
-  of: null,
-  reason: 'not_followed',
-  count: null,
-  detail,
-})
+const notFollowed = (route: string, detail: string): Missing => missingOf(route, 'not_followed', detail)
 
 /** The incident of one segment at `instant`. @throws IncidentRefused for a deleted segment or an invalid row. */
 function replaySegment({ segment, from }: Indexed, instant: number): Incident {
@@ -275,19 +277,21 @@ function replaySegment({ segment, from }: Indexed, instant: number): Incident {
     if (cut.has(route)) return [notFollowed(route, 'only the newest rows were followed')]
     return part?.keys.length && instant > from ? [notFollowed(route, 'as of the snapshot of its segment')] : []
   })
-  const missing = [...still, ...incident.missing.filter(({ reason }) => reason !== 'unsteady')].slice(0, MISSING_MAX)
+  const missing = boundedMissing([...still, ...incident.missing.filter(({ reason }) => reason !== 'unsteady')])
   return { ...incident, parts, missing }
 }
 
 /**
- * Opens the segments of a recording, in any order. A segment without a whole snapshot is skipped, and its time is a gap.
+ * Opens the segments of a recording, in any order; the newest 1,000 of more. A segment without a whole snapshot is skipped,
+ * and its time is a gap.
  *
  * @throws IncidentRefused where there is no segment that can be read.
  */
 export function openRecording(segments: readonly Segment[]): Recording {
-  const named = [...segments].sort((a, b) => (a.name < b.name ? -1 : 1)).slice(-SEGMENTS_MAX)
-  const skipped: string[] = []
+  const named = [...segments].sort((a, b) => (a.name < b.name ? -1 : 1))
+  const skipped = named.slice(0, -SEGMENTS_MAX).map(({ name }) => name)
   const index = named
+    .slice(-SEGMENTS_MAX)
     .flatMap((segment) => {
       const indexed = indexOf(segment)
       if (indexed === null) skipped.push(segment.name)
@@ -303,14 +307,16 @@ export function openRecording(segments: readonly Segment[]): Recording {
     gaps.push(...silences.map(([a, b]): [number, number] => [a, b]))
     reached = Math.max(reached, to)
   }
-  const shown = gaps.slice(-MISSING_MAX).map(([a, b]) => ({ from: toTimestamp(a), to: toTimestamp(b) }))
+  const spanOf = ([from, to]: [number, number]) => ({ from: toTimestamp(from), to: toTimestamp(to) })
+  const shown = gaps.slice(-MISSING_MAX).map(spanOf)
 
   function at(instant: number | null): Incident {
     const wanted = Math.min(Math.max(instant ?? reached, (first as Indexed).from), reached)
     const indexed = index.findLast(({ from }) => from <= wanted) as Indexed
     const incident = replaySegment(indexed, wanted)
     // Of an instant within a gap, nothing is known but what was last observed before it.
-    const observed = gaps.find(([a, b]) => a < wanted && wanted < b)?.[0] ?? wanted
+    const gap = gaps.find(([a, b]) => a < wanted && wanted < b)
+    const observed = gap?.[0] ?? wanted
     const { node, observer } = incident.clocks
     const apart = Date.parse(observer.to) - Date.parse((node ?? observer).to)
     const by = (ms: number) => ({ from: toTimestamp(ms), to: toTimestamp(ms) })
@@ -322,6 +328,8 @@ export function openRecording(segments: readonly Segment[]): Recording {
         to: toTimestamp(reached),
         at: toTimestamp(wanted),
         gaps: shown,
+        gaps_omitted: gaps.length - shown.length,
+        gap: gap ? spanOf(gap) : null,
       },
     }
   }

@@ -32,14 +32,41 @@ function prefixOf(field: string): string {
   return (name ?? 'id').replaceAll('_', '-')
 }
 
-/** @returns what replaces each id, the same for the same id. The pseudonyms are random: no key leads back. */
-function createPseudonyms(): (id: string, field: string) => string {
+/**
+ * @returns what replaces each id, the same for the same id, in the form that the schema requires. The pseudonyms are random:
+ * no key leads back.
+ */
+function createPseudonyms(): (id: string, field: string, schema?: z.ZodType) => string {
   const known = new Map<string, string>()
-  return (id, field) => {
+  const runs = new Map<string, string>()
+  return (id, field, schema) => {
     const pseudonym = known.get(id) ?? `${prefixOf(field)}-${randomUuid().replaceAll('-', '').slice(0, 12)}`
+    if (schema && !schema.safeParse(pseudonym).success) return redrawn(id, schema, runs)
     known.set(id, pseudonym)
     return pseudonym
   }
+}
+
+/**
+ * `text` with each letter and digit drawn at random, where `schema` accepts another. A run of them is replaced by the same one
+ * wherever it stands, so that the trace id of a trace stays that of its rows.
+ */
+function redrawn(text: string, schema: z.ZodType, runs: Map<string, string>): string {
+  let whole = text
+  for (const { 0: run, index } of text.matchAll(/[0-9a-z]+/gi)) {
+    const within = (part: string, at = index) => whole.slice(0, at) + part + whole.slice(at + part.length)
+    const accepted = (part: string, at?: number) => schema.safeParse(within(part, at)).success
+    const before = runs.get(run)
+    if (before !== undefined && accepted(before)) whole = within(before)
+    else
+      for (let at = index; at < index + run.length; at++) {
+        const isUpper = /[A-Z]/.test(text[at] as string)
+        const drawn = [...randomUuid().replaceAll('-', '')].map((digit) => (isUpper ? digit.toUpperCase() : digit))
+        whole = within(drawn.find((digit) => accepted(digit, at)) ?? (text[at] as string), at)
+      }
+    runs.set(run, whole.slice(index, index + run.length))
+  }
+  return whole
 }
 
 type Pseudonym = ReturnType<typeof createPseudonyms>
@@ -71,9 +98,9 @@ function redactStream(stream: string, pseudonym: Pseudonym): string {
   return `users/${encodePart(pseudonym(id, 'user_id'))}/${pseudonym(rest.join('/'), 'stream')}`
 }
 
-function redactText(value: string, field: string, pseudonym: Pseudonym): string {
+function redactText(value: string, field: string, pseudonym: Pseudonym, schema?: z.ZodType): string {
   if (/(?:^|_)reason$/.test(field)) return WORDS.has(value) ? value : OTHER
-  return field === 'stream' ? redactStream(value, pseudonym) : pseudonym(value, field)
+  return field === 'stream' ? redactStream(value, pseudonym) : pseudonym(value, field, schema)
 }
 
 /** Maps from words to numbers keep the words of the library; those of the host are added up. */
@@ -105,14 +132,14 @@ function redactValue(schema: z.ZodType, value: unknown, field: string, pseudonym
   if (type === 'enum' || type === 'literal') return value
   if (type === 'union' && options) {
     const isName = options.some((option) => definitionOf(option).type === 'enum' && option.safeParse(value).success)
-    return isName || typeof value !== 'string' ? value : redactText(value, field, pseudonym)
+    return isName || typeof value !== 'string' ? value : redactText(value, field, pseudonym, schema)
   }
   if (typeof value === 'number' || typeof value === 'boolean') return value
   if (type === 'record') return valueType && definitionOf(valueType).type === 'number' ? redactCounts(value as Row) : {}
   if (type === 'string' && typeof value === 'string') {
     const isInstant =
       (format ?? (schema as { format?: unknown }).format) === 'datetime' && schema.safeParse(value).success
-    return isInstant ? value : redactText(value, field, pseudonym)
+    return isInstant ? value : redactText(value, field, pseudonym, schema)
   }
   // Arbitrary JSON of the host may identify a user.
   return null
@@ -128,13 +155,21 @@ function redactPart({ route, rows, answer }: IncidentPart, pseudonym: Pseudonym)
 /** What the router said in its own words goes; the code of a problem stays. */
 function redactMissing(missing: Missing, pseudonym: Pseudonym): Missing {
   const { of, detail, reason, route } = missing
+  const row = PART_BY_ROUTE.get(route)?.row
+  const shape = (row && definitionOf(row).shape) ?? {}
   const replaced =
-    of && Object.fromEntries(Object.entries(of).map(([name, value]) => [name, redactText(value, name, pseudonym)]))
+    of &&
+    Object.fromEntries(
+      Object.entries(of).map(([name, value]) => {
+        const schema = shape[name]
+        return [name, schema ? String(redactValue(schema, value, name, pseudonym)) : redactText(value, name, pseudonym)]
+      }),
+    )
   const [, code] = /^\d{3} ([a-z_]+)/.exec(detail) ?? []
   const isOurs = reason !== 'forbidden' && reason !== 'unreachable'
   return {
     ...missing,
-    route: /^[/a-z{}_.-]*$/.test(route) ? route : '/',
+    route: /^[/a-z{}_.?=&-]*$/.test(route) ? route : '/',
     of: replaced,
     detail: isOurs ? detail : (CODES.find((known) => known === code) ?? 'the request failed'),
   }

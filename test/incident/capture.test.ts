@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { type CapturedRouter, captureIncident } from '../../src/incident/capture.js'
 import { incidentComposition } from '../../src/incident/index.js'
-import { createDiagnosticsRouter, noopAuth } from '../../src/index.js'
+import { type ConnectInput, createDiagnosticsRouter, noopAuth } from '../../src/index.js'
+import { createMemoryFacilities, memoryComposition } from '../../src/memory/index.js'
 import { askRouter, createOriginal, HEADERS as headers, questionsAbout, timeless } from './subject.js'
 
 const open = (file: string | object) =>
@@ -38,5 +39,29 @@ describe('captureIncident', () => {
       const [then, now] = [await askRouter(router, question, headers), await askRouter(replay, question)]
       expect({ question, ...now, body: timeless(now.body) }).toEqual({ question, ...then, body: timeless(then.body) })
     }
+  })
+
+  it('keeps what each user says of an action, which the list of all users shows of the latest connection alone', async () => {
+    const facilities = createMemoryFacilities()
+    const connect = (user_id: string, actions: ConnectInput['actions']) =>
+      facilities.connections.connect({ user_id, client_id: 'c', instance_id: 'i', client_type: 'web', actions })
+    const described = { name: 'go', description: 'starts it', parameters_schema: { type: 'object' } }
+    await connect('ada', [described])
+    await connect('bob', ['go', 'stop'])
+    const router = createDiagnosticsRouter({ ...memoryComposition(facilities), auth: noopAuth() })
+    const replay = open(JSON.stringify(await captureIncident(router)))
+    for (const query of [
+      '',
+      '?user_id=ada',
+      '?user_id=bob',
+      '?user_id=ada&client_type=web',
+      '?client_type=web',
+      '?user_id=eve',
+    ]) {
+      const [then, now] = [await askRouter(router, `/actions${query}`), await askRouter(replay, `/actions${query}`)]
+      expect({ query, ...now, body: timeless(now.body) }).toEqual({ query, ...then, body: timeless(then.body) })
+    }
+    expect(await askRouter(replay, '/actions?user_id=ada')).toMatchObject({ body: { items: [described] } })
+    await facilities.close()
   })
 })

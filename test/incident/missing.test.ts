@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { captureIncident } from '../../src/incident/capture.js'
 import { fitted, type Incident, type Missing } from '../../src/incident/format.js'
 import { incidentComposition } from '../../src/incident/index.js'
-import { createDiagnosticsRouter, noopAuth, Refusal } from '../../src/index.js'
+import { createDiagnosticsRouter, noopAuth, Refusal, scopeInspectors } from '../../src/index.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
 import { createSubject } from '../diagnostics/subject.js'
 import { connection, context, createWorld } from '../diagnostics/world.js'
@@ -42,13 +42,71 @@ describe('what an incident lacks', () => {
   })
 
   it('is named where the caller may see some users only', async () => {
-    const router = createSubject({ authorize: () => ({ user_ids: ['alice'] }) })
+    const scoped = createSubject({ authorize: () => ({ user_ids: ['alice'] }) })
+    const inspectors = scopeInspectors(createFakeInspectors(createWorld()), { user_ids: ['alice'] })
+    for (const router of [scoped, createSubject({ inspectors })]) {
+      const incident = await captureIncident(router, { headers, redact: false })
+      expect(incident.limited).toBe(true)
+      expect(missingOf(incident, '/delivery/summary')).toEqual(['forbidden'])
+      expect(missingOf(incident, '/connections')).toEqual(['other_users'])
+      const replay = replayOf(incident)
+      expect((await askRouter(replay, '/delivery/summary')).status).toBe(503)
+      expect((await askRouter(replay, '/capabilities')).body).toMatchObject({
+        extensions: { incident: { limited: true } },
+      })
+      // Users in the file are complete; other users are unknown.
+      const complete = { status: 200, body: { has_more: false } }
+      expect(await askRouter(replay, '/connections?user_id=alice')).toMatchObject(complete)
+      expect(await askRouter(replay, '/contexts?user_id=alice')).toMatchObject(complete)
+      const part = { status: 200, body: { completeness: { complete: false } } }
+      for (const path of [
+        '/connections/count',
+        '/users',
+        '/actions',
+        '/actions?user_id=bob',
+        '/contexts/count',
+        '/users/bob/summary',
+      ])
+        expect({ path, ...(await askRouter(replay, path)) }).toMatchObject({ path, ...part })
+      expect(await askRouter(replay, '/actions?user_id=alice')).toMatchObject({
+        body: { completeness: { complete: true } },
+      })
+      for (const path of ['/connections/conn-9', '/connections/conn-9/history'])
+        expect([path, (await askRouter(replay, path)).status]).toEqual([path, 503])
+    }
+  })
+
+  it('is named where the caller may not use some routes', async () => {
+    const router = createSubject({ authorize: ({ route }) => !/^\/(?:contexts|connections\/churn)/.test(route) })
     const incident = await captureIncident(router, { headers })
-    expect(missingOf(incident, '/delivery/summary')).toEqual(['forbidden'])
+    expect(incident.limited).toBe(true)
+    for (const route of ['/contexts', '/connections/churn', '/connections/churn?node_id={node_id}'])
+      expect([route, missingOf(incident, route)]).toEqual([route, ['forbidden']])
     expect(missingOf(incident, '/connections')).toEqual([])
-    const replay = replayOf(incident)
-    expect((await askRouter(replay, '/delivery/summary')).status).toBe(503)
-    expect(await askRouter(replay, '/connections?user_id=alice')).toMatchObject({ status: 200 })
+    expect((await askRouter(replayOf(incident), '/contexts')).status).toBe(503)
+    expect((await captureIncident(createSubject(), { headers })).limited).toBe(false)
+  })
+
+  it('is bounded on the page, and counted, however much there is and whatever the host added', async () => {
+    const host = { host: 'x'.repeat(64_000) }
+    const whole = await captureIncident(createSubject({ extensions: host }), { headers })
+    const missing = Array.from(
+      { length: 1_000 },
+      (_, i): Missing => ({
+        route: '/connections/{connection_id}/history',
+        of: { connection_id: `${i}`.padStart(200, 'x') },
+        reason: 'unreachable',
+        count: null,
+        detail: 'x'.repeat(500),
+      }),
+    )
+    const { body } = await askRouter(replayOf({ ...whole, missing }), '/capabilities')
+    const { incident, ...others } = (body as { extensions: Record<string, { missing: Missing[] }> }).extensions
+    expect(incident).toMatchObject({ missing_omitted: 1_001 - Number(incident?.missing.length) })
+    expect(incident?.missing[0]).toMatchObject({ route: '/capabilities', reason: 'cut' })
+    expect(others).not.toHaveProperty('host')
+    const kept = await askRouter(replayOf({ ...whole, extensions: { host: 'here' }, missing }), '/capabilities')
+    expect(kept.body).toMatchObject({ extensions: { host: 'here', incident: { missing: { length: 50 } } } })
   })
 
   it('is named where the deployment has no such source, which stays 501', async () => {
@@ -206,6 +264,22 @@ describe('captureIncident', () => {
     await expect(captureIncident(other)).rejects.toThrow('this is not a diagnostics router of relayscope')
     const none = { prefix: '/', fetch: async () => Promise.reject(new Error('secret')) }
     await expect(captureIncident(none)).rejects.toThrow('nothing was captured: no answer')
+  })
+
+  it('fails where the file could not be opened again', async () => {
+    const router = createOriginal()
+    const deep = JSON.parse(`${'{"a":'.repeat(60)}1${'}'.repeat(60)}`)
+    const hostile = {
+      prefix: router.prefix,
+      fetch: async (request: Request) => {
+        const response = await router.fetch(request)
+        if (!request.url.endsWith('/capabilities')) return response
+        return Response.json({ ...((await response.json()) as object), extensions: { deep } })
+      },
+    }
+    await expect(captureIncident(hostile, { headers })).rejects.toThrow(
+      'the capture could not be opened again: the file must not nest deeper',
+    )
   })
 
   it('ends with its signal', async () => {

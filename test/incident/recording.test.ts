@@ -91,6 +91,20 @@ describe('openRecording', () => {
     expect(recording.gaps).toEqual([[NOW + 12_000, NOW + 100_000]])
   })
 
+  it('lists the newest of many gaps, counts the others, and names the one that an instant is in', async () => {
+    const seen = Array.from({ length: 1_201 }, (_, i) => JSON.stringify({ kind: 'seen', at: at(60 * (i + 1)) }))
+    const recording = openRecording([segment('a', snapshotLine(moved(incident, 0), false), ...seen)])
+    expect(recording.gaps).toHaveLength(1_201)
+    const shown = recording.at(NOW + 30_000)
+    const gap = { from: at(0), to: at(60) }
+    expect(shown.recording).toMatchObject({ gaps: { length: 1_000 }, gaps_omitted: 201, gap })
+    expect(recording.at(NOW + 60_000).recording?.gap).toBeNull()
+    const { body } = await askRouter(createReplay({ at: () => shown }), '/capabilities')
+    const banner = (body as { extensions: { incident: { recording: { gaps: unknown[]; gaps_omitted: number } } } })
+      .extensions.incident.recording
+    expect(banner).toMatchObject({ gaps: { length: 250 }, gaps_omitted: 951, gap })
+  })
+
   it('skips a segment with a torn snapshot, and the lines after an invalid one', () => {
     const torn = { name: 'b', read: () => snapshotLine(moved(incident, 60), false).slice(0, 500) }
     const hostile = segment('a', ...changes().slice(0, 2), '{"kind":"rows"}', ...changes().slice(3))

@@ -5,6 +5,7 @@ import { incidentComposition, readIncident } from '../../src/incident/index.js'
 import { PARTS } from '../../src/incident/parts.js'
 import { redactIncident } from '../../src/incident/redact.js'
 import { createDiagnosticsRouter, noopAuth } from '../../src/index.js'
+import { createMemoryFacilities, memoryComposition } from '../../src/memory/index.js'
 import { askRouter, createOriginal, HEADERS as headers } from './subject.js'
 
 const INSTANT = /^\d{4}-\d\d-\d\dT/
@@ -107,6 +108,28 @@ describe('redaction', () => {
       const { body } = await askRouter(replay, `/users/${id}/summary`)
       expect(body).toMatchObject({ user_id: id })
     }
+  })
+
+  it('keeps the form that a schema requires, and the trace id that is within a trace', async () => {
+    const facilities = createMemoryFacilities()
+    const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+    const me = { user_id: 'ada', client_id: 'c', instance_id: 'i' }
+    await facilities.connections.connect({ ...me, client_type: 'web' })
+    facilities.rpc.open({ action: 'go', ...me, timeout_ms: 60_000, trace }).then(({ result }) => result.catch(() => {}))
+    await facilities.dispatcher.dispatch({ command_id: 'x', user_id: 'ada', client_id: 'c', action: 'go', trace })
+    await facilities.history.append({ message_id: 'm', stream: 'users/ada/n', kind: 'event', ...me, trace })
+    const router = createDiagnosticsRouter({ ...memoryComposition(facilities), auth: noopAuth(), onError: null })
+    const redacted = await captureIncident(router, { redact: true })
+    const rows = redacted.parts.flatMap(({ rows = [] }) => rows).filter(({ trace }) => trace)
+    expect(rows).toHaveLength(3)
+    for (const row of rows) expect(String(row.trace).split('-')[1]).toBe(row.trace_id)
+    expect(new Set(rows.map(({ trace_id }) => trace_id)).size).toBe(1)
+    expect(JSON.stringify(redacted)).not.toMatch(/4bf92f3577b34da6|00f067aa0ba902b7/)
+    const replay = createDiagnosticsRouter({ ...incidentComposition(redacted), auth: noopAuth() })
+    expect(await askRouter(replay, `/delivery/commands?trace_id=${rows[0]?.trace_id}`)).toMatchObject({
+      body: { items: { length: 1 } },
+    })
+    await facilities.close()
   })
 
   it('makes other pseudonyms for each file', async () => {

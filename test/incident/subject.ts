@@ -76,8 +76,6 @@ export function questionsAbout(incident: Incident, { body }: Answer): string[] {
       const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(given[name] as string))
       const query = new URLSearchParams(Object.entries(given).filter(([name]) => !path.includes(`{${name}}`)))
       questions.push(query.size > 0 ? `${filled}?${query}` : filled)
-      // The answer of a filter that no row has is kept for the plain question only.
-      if (path.endsWith('/churn') || given !== key) continue
       for (const { name, required, schema } of parameters) {
         if (required || name === undefined || name === 'order') continue
         const values =

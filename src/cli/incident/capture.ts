@@ -68,6 +68,7 @@ export function* summaryOf({
   consistent,
   clocks,
   user,
+  limited,
   redaction,
   recording,
 }: Incident): Generator<string> {
@@ -75,7 +76,8 @@ export function* summaryOf({
   const limits = [user !== null && `user ${user} only`, redaction !== null && 'redacted'].filter(Boolean)
   const note = limits.length > 0 ? ` (${limits.join(', ')})` : ''
   yield `${deploymentText(deployment.id)} at ${(clocks.node ?? clocks.observer).to}${note}: ${rows} records of ${parts.length} routes`
-  const gap = recording?.gaps.find(({ from, to }) => from < recording.at && recording.at < to)
+  if (limited) yield 'this is a part: the caller was not allowed to see everything'
+  const gap = recording?.gap
   if (gap) yield `nothing was recorded from ${gap.from} to ${gap.to}: what follows is what was last known before`
   if (!consistent) yield 'the deployment changed during the capture: lists may contradict each other by what changed'
   for (const { route, reason, count, detail, of } of missing

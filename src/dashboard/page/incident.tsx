@@ -27,7 +27,7 @@ function Timeline({ recording }: { recording: NonNullable<IncidentBanner['record
     number,
   ]
   const share = (text: string) => (100 * (Date.parse(text) - from)) / Math.max(1, to - from)
-  const gap = recording.gaps.find((each) => Date.parse(each.from) < at && at < Date.parse(each.to))
+  const { gaps, gaps_omitted, gap } = recording
   return (
     <div class="timeline">
       <label>
@@ -43,13 +43,14 @@ function Timeline({ recording }: { recording: NonNullable<IncidentBanner['record
           onChange={(event) => show(Number(event.currentTarget.value))}
         />
       </label>
-      <svg viewBox="0 0 100 2" preserveAspectRatio="none" role="img" aria-label={`${recording.gaps.length} gaps`}>
-        {recording.gaps.map((each) => (
+      <svg viewBox="0 0 100 2" preserveAspectRatio="none" role="img" aria-label={`${gaps.length + gaps_omitted} gaps`}>
+        {gaps.map((each) => (
           <rect key={each.from} x={share(each.from)} width={share(each.to) - share(each.from)} y="0" height="2">
             <title>{`nothing was recorded from ${timeOf(each.from)} to ${timeOf(each.to)}`}</title>
           </rect>
         ))}
       </svg>
+      {gaps_omitted > 0 && ` The oldest ${gaps_omitted} gaps are not shown.`}
       {gap && (
         <b>
           Nothing was recorded from {timeOf(gap.from)} to {timeOf(gap.to)}: this is the state before.
@@ -60,7 +61,7 @@ function Timeline({ recording }: { recording: NonNullable<IncidentBanner['record
 }
 
 export function Banner({ incident }: { incident: IncidentBanner }): JSX.Element {
-  const { clocks, user, redacted, consistent, missing, recording } = incident
+  const { clocks, user, limited, redacted, consistent, missing, missing_omitted, recording } = incident
   const { node, observer } = clocks
   const apart = node ? Date.parse(observer.to) - Date.parse(node.to) : 0
   return (
@@ -77,12 +78,13 @@ export function Banner({ incident }: { incident: IncidentBanner }): JSX.Element 
             Only user <Text value={user} />.
           </>
         )}
+        {limited && ' This is a part: the caller was not allowed to see everything.'}
         {redacted && ' Redacted: ids are pseudonyms.'}
         {!consistent && ' It changed while it was captured: lists may contradict each other.'}
       </p>
       {missing.length > 0 && (
         <details>
-          <summary>{missing.length} things are missing or not whole</summary>
+          <summary>{missing.length + missing_omitted} things are missing or not whole</summary>
           <ul>
             {missing.map(({ route, of, reason, detail }, i) => (
               <li key={i}>
@@ -91,6 +93,7 @@ export function Banner({ incident }: { incident: IncidentBanner }): JSX.Element 
                 />
               </li>
             ))}
+            {missing_omitted > 0 && <li>{missing_omitted} more</li>}
           </ul>
         </details>
       )}
