@@ -16,9 +16,12 @@ type Field<T> = T extends z.ZodArray
   ? z.ZodPrefault<T>
   : z.ZodPrefault<z.ZodNullable<Unwrapped<T> extends z.ZodType ? Unwrapped<T> : never>>
 
+/** The field `F`, or the answer of its part. */
+type Part<S, N, F extends keyof S> = F extends keyof N ? N[F] : S[F]
+
 /** The shape of an answer: the fields in `K` are required of an inspector, and the others may be absent. */
 type AnswerShape<S extends z.ZodRawShape, K extends keyof S, N> = {
-  [F in keyof S]: F extends K ? S[F] : Field<F extends keyof N ? N[F] : S[F]>
+  [F in keyof S]: F extends K ? Part<S, N, F> : Field<Part<S, N, F>>
 } & { [F in Lists<S> as F extends K ? never : OmittedName<F>]: OmittedField }
 
 type Flat<T> = { [F in keyof T]: T[F] }
@@ -73,9 +76,8 @@ export function answerOf<
   if (lists.length === 0) return answer as never
   return answer.overwrite((record: Record<string, unknown>) => {
     for (const list of lists) {
-      const isGiven = record[list] !== NOT_GIVEN
-      if (!isGiven) record[list] = []
-      if (Number.isNaN(record[omittedName(list)])) record[omittedName(list)] = isGiven ? 0 : null
+      if (record[list] === NOT_GIVEN) Object.assign(record, { [list]: [], [omittedName(list)]: null })
+      else if (Number.isNaN(record[omittedName(list)])) record[omittedName(list)] = 0
     }
     return record as never
   }) as never

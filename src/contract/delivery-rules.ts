@@ -10,7 +10,6 @@ import {
   type DeliveryCommand,
   type DeliveryCommandInput,
   type DeliveryInspector,
-  type DeliveryStatus,
   type DeliveryStatusInput,
   LATENCY_BOUNDS_MS,
   LATENCY_STEPS,
@@ -92,29 +91,29 @@ export interface DeliveryStep {
 }
 
 /** What an unfinished command waits for. */
-function waitsFor({ acknowledgement, attempts }: DeliveryStatus, { step, isAttached }: DeliveryStep): WaitsFor {
-  if (acknowledgement.state !== 'none') return 'outcome'
+function waitsFor({ acknowledgement, attempts }: DeliveryStatusInput, { step, isAttached }: DeliveryStep): WaitsFor {
+  if ((acknowledgement?.state ?? 'none') !== 'none') return 'outcome'
   if (step === 'pause') return 'retry_pause'
   if (step === 'ready') return isAttached === null ? 'unknown' : isAttached ? 'turn' : 'client_not_attached'
-  const { count, last_outcome } = attempts
-  if (count > 0 && last_outcome === null) return 'delivery'
+  const { count, last_outcome } = attempts ?? {}
+  if (count && last_outcome === null) return 'delivery'
   return last_outcome === 'handed_over' ? 'acknowledgement' : 'unknown'
 }
 
 const NO_STEP: DeliveryStep = { step: null, isAttached: null }
 
 /** `status`, as it is recorded, in the list at `now` (epoch ms). */
-export function toDeliveryCommand(
-  status: DeliveryStatus,
+export function toDeliveryCommand<Status extends DeliveryStatusInput>(
+  status: Status,
   now: number,
   action: string | null,
   step: DeliveryStep = NO_STEP,
-): DeliveryCommand {
+): Status & Pick<DeliveryCommand, 'state' | 'overdue' | 'waits_for' | 'action'> {
   const { terminal, acknowledgement, attempts, admission } = status
-  const open =
-    acknowledgement.state !== 'none' ? 'acknowledged' : attempts.count > 0 ? 'attempted' : ('waiting' as const)
-  const { deadline_at } = admission
-  const overdue = terminal === null && deadline_at !== null && Date.parse(deadline_at) <= now
+  const isTaken = (acknowledgement?.state ?? 'none') !== 'none'
+  const open = isTaken ? 'acknowledged' : attempts?.count ? 'attempted' : 'waiting'
+  const deadline_at = admission?.deadline_at
+  const overdue = !terminal && typeof deadline_at === 'string' && Date.parse(deadline_at) <= now
   const waits_for = terminal ? null : overdue ? 'expiry' : waitsFor(status, step)
   return { ...status, state: terminal?.state ?? open, overdue, waits_for, action }
 }
@@ -174,11 +173,11 @@ export function stepTimes({ admitted, handedOver, acknowledged, ended }: StepIns
 const instantOf = (text: string | null | undefined) => (text ? Date.parse(text) : null)
 
 /** The times of one ended command, by its record. */
-export const stepTimesOf = ({ admission, attempts, acknowledgement, terminal }: DeliveryStatus): StepTimes =>
+export const stepTimesOf = ({ admission, attempts, acknowledgement, terminal }: DeliveryStatusInput): StepTimes =>
   stepTimes({
-    admitted: instantOf(admission.at),
-    handedOver: instantOf(attempts.handed_over_at),
-    acknowledged: instantOf(acknowledgement.at),
+    admitted: instantOf(admission?.at),
+    handedOver: instantOf(attempts?.handed_over_at),
+    acknowledged: instantOf(acknowledgement?.at),
     ended: instantOf(terminal?.at),
   })
 

@@ -1,5 +1,7 @@
 /** Definitions of metric families, and how they are read from an inspector's result. */
 
+import type * as z from 'zod'
+import { readSummary } from '../contract/answer.js'
 import { BadRecord } from '../contract/bad-record.js'
 import type { SourceName } from '../contract/capabilities.js'
 import { FAMILIES, type FamilyName, type Inspectors, type Present } from '../contract/families.js'
@@ -134,6 +136,12 @@ export const seconds = (ms: number | null): number | null => (ms === null ? null
 
 /** An instant as seconds since 1970. */
 export const instant = (at: string | null): number | null => (at === null ? null : Date.parse(at) / 1_000)
+
+/** Reads the summary of a source: complete unless some of its fields cannot be shown. */
+export function summaryOf<S extends z.ZodObject>(source: SourceName, schema: S, given: unknown, { view }: Scrape) {
+  const value = readSummary(schema, given, (error) => view.onError(source, error))
+  return { value, complete: value.omitted === undefined }
+}
 
 // Reads a list within its bound, for sources without counters.
 

@@ -1,4 +1,5 @@
 /** Inspectors as the suites read them: every record has the fields of its answer, `null` where it is not known. */
+import type * as z from 'zod'
 import { BrowserWindowAnswer } from '../contract/browser-windows.js'
 import {
   ActionObservationAnswer,
@@ -8,18 +9,17 @@ import {
   ConnectionEventAnswer,
 } from '../contract/connections.js'
 import { ContextAnswer } from '../contract/contexts.js'
-import { DeduplicatorSummaryAnswer, DeduplicatorUserSummaryAnswer } from '../contract/deduplicator.js'
+import { DeduplicatorUserSummaryAnswer } from '../contract/deduplicator.js'
 import {
   DeliveryChurnAnswer,
   DeliveryCommandAnswer,
   DeliveryMailboxAnswer,
   DeliveryNodeAnswer,
   DeliveryStatusAnswer,
-  DeliverySummaryAnswer,
   DeliveryTenantAnswer,
 } from '../contract/delivery.js'
 import { HistoryMessageAnswer, HistoryStreamAnswer } from '../contract/history.js'
-import { EndedCallAnswer, PendingCallAnswer, RpcSummaryAnswer } from '../contract/rpc.js'
+import { EndedCallAnswer, PendingCallAnswer } from '../contract/rpc.js'
 import { SessionRowAnswer } from '../contract/sessions.js'
 import { SiteRowAnswer } from '../contract/sites.js'
 import { SubscriptionRowAnswer } from '../contract/subscriptions.js'
@@ -27,7 +27,7 @@ import type { Schema } from './expect.js'
 import type { MakeInspector } from './lists.js'
 
 /** What each method returns: a record, or a page of records. */
-const RECORDS: Readonly<Record<string, Schema>> = {
+const RECORDS = {
   listConnections: ConnectionAnswer,
   getConnection: ConnectionAnswer,
   listConnectionHistory: ConnectionEventAnswer,
@@ -57,20 +57,26 @@ const RECORDS: Readonly<Record<string, Schema>> = {
   listSessions: SessionRowAnswer,
   getSession: SessionRowAnswer,
   listSubscriptions: SubscriptionRowAnswer,
-}
+} as const satisfies Readonly<Record<string, Schema>>
+type Records = typeof RECORDS
 
-/** The methods `summary` of several families. */
-const SUMMARIES: readonly (readonly [method: string, Schema])[] = [
-  ['listNodes', DeliverySummaryAnswer],
-  ['listPending', RpcSummaryAnswer],
-  ['summary', DeduplicatorSummaryAnswer],
-]
+/** What a method that returns `V` returns as answers of `schema`. */
+type Answered<V, S extends z.ZodType> = V extends null
+  ? null
+  : V extends { has_more: boolean } | { truncated: boolean }
+    ? Omit<V, 'items'> & { items: z.output<S>[] }
+    : z.output<S>
 
-/** An inspector whose methods return answers. */
-export type Known<Inspector> = {
-  [Name in keyof Inspector]: Inspector[Name] extends ((...given: infer Given) => unknown) | undefined
-    ? // biome-ignore lint/suspicious/noExplicitAny: the schema of the method decides
-      ((...given: Given) => any) | Extract<Inspector[Name], undefined>
+/** The methods of an inspector that return answers; `Summary` is the schema of its `summary`. */
+export type Known<Inspector, Summary extends z.ZodType = never> = {
+  [Name in keyof Inspector]: Name extends keyof Records | 'summary'
+    ? Inspector[Name] extends ((...given: infer Given) => infer Returned) | undefined
+      ?
+          | ((
+              ...given: Given
+            ) => Promise<Answered<Awaited<Returned>, Name extends keyof Records ? Records[Name] : Summary>>)
+          | Extract<Inspector[Name], undefined>
+      : never
     : Inspector[Name]
 }
 
@@ -90,18 +96,22 @@ function answerOfMethod(schema: Schema, returned: unknown): unknown {
 }
 
 /** Returns `make` for an inspector that may leave fields out. */
-export function answering<Inspector extends object>(make: MakeInspector<Inspector>): MakeInspector<Known<Inspector>> {
+export function answering<Inspector extends object, Summary extends z.ZodType = never>(
+  make: MakeInspector<Inspector>,
+  summary?: Summary,
+): MakeInspector<Known<Inspector, Summary>> {
+  const schemas: Readonly<Record<string, Schema>> = { ...RECORDS, ...(summary && { summary }) }
   return async () => {
     const inspector = await make()
     if (!inspector) return undefined
     return new Proxy(inspector, {
       get(target, name) {
         const value: unknown = Reflect.get(target, name)
-        const summary = SUMMARIES.find(([method]) => method in target)?.[1]
-        const schema = name === 'summary' ? summary : RECORDS[String(name)]
-        if (typeof value !== 'function' || !schema) return typeof value === 'function' ? value.bind(target) : value
+        if (typeof value !== 'function') return value
+        const schema = schemas[String(name)]
+        if (!schema) return value.bind(target)
         return async (...given: unknown[]) => answerOfMethod(schema, await value.apply(target, given))
       },
-    }) as Known<Inspector>
+    }) as Known<Inspector, Summary>
   }
 }

@@ -2,9 +2,9 @@
 
 import {
   BROWSER_WINDOW_FAMILY,
-  type BrowserWindow,
   BrowserWindowAnswer,
   BrowserWindowFilter,
+  type BrowserWindowInput,
   type BrowserWindowRegistryInspector,
 } from '../contract/browser-windows.js'
 import { answering, type Known } from './answering.js'
@@ -30,19 +30,19 @@ const FILTERS = BrowserWindowFilter.keyof().options
 export function browserWindowRegistryContract(given: MakeInspector<BrowserWindowRegistryInspector>): ContractCase[] {
   const make = answering(given)
   return toCases([
-    ...listCases<Known<BrowserWindowRegistryInspector>, BrowserWindow>(make, {
+    ...listCases<Known<BrowserWindowRegistryInspector>, BrowserWindowAnswer>(make, {
       name: 'listBrowserWindows',
       ordered: true,
       list: (windows, filter) => (page, ctx) => windows.listBrowserWindows(filter as object, page, ctx),
       item: BrowserWindowAnswer.refine(
-        (window) => window.counts_source === 'snapshot',
+        ({ counts_source }) => counts_source === 'snapshot' || counts_source === null,
         'counts_source must be snapshot',
       ),
       id: 'window_id',
       filters: FILTERS,
       get: (windows, id, ctx) => windows.getBrowserWindow(id, ctx),
     }),
-    ...countCases<Known<BrowserWindowRegistryInspector>, BrowserWindow>(make, {
+    ...countCases<Known<BrowserWindowRegistryInspector>, BrowserWindowAnswer>(make, {
       name: 'countBrowserWindows',
       list: (windows, filter, page, ctx) => windows.listBrowserWindows(filter as object, page, ctx),
       count: (windows, filter, ctx) => windows.countBrowserWindows?.(filter as object, ctx),
@@ -59,7 +59,7 @@ async function checkKnown(make: MakeInspector<Known<BrowserWindowRegistryInspect
   const windows = await make()
   if (!windows) return notTested('listBrowserWindows is not implemented')
   for (const field of ['focused', 'incognito', 'draining'] as const) {
-    const found = await walk<BrowserWindow>(
+    const found = await walk<BrowserWindowAnswer>(
       (page, ctx) => windows.listBrowserWindows({ [field]: false }, page, ctx),
       100,
       'a filter',
@@ -74,10 +74,10 @@ async function checkKnown(make: MakeInspector<Known<BrowserWindowRegistryInspect
 /** Data of the fake browser-window inspector. */
 export interface BrowserWindowWorld {
   /** Browser windows. */
-  browserWindows?: Partly<BrowserWindow>[]
+  browserWindows?: Partly<BrowserWindowInput>[]
 }
 
-const toWindow: Make<BrowserWindow> = (given, place) =>
+const toWindow: Make<BrowserWindowInput> = (given, place) =>
   fill(
     {
       ...CLIENT,

@@ -1,22 +1,22 @@
 /** Contract suite of the connection registry's inspector. */
 
 import {
-  type ActionObservation,
   ActionObservationAnswer,
+  type ActionObservationInput,
   type ChurnFilter,
-  type ChurnMinute,
-  type ClientEvent,
+  type ChurnMinuteInput,
   ClientEventAnswer,
   ClientEventFilter,
+  type ClientEventInput,
   ClientType,
   CONNECTION_FAMILY,
-  type Connection,
   ConnectionAnswer,
-  type ConnectionChurn,
   ConnectionChurnAnswer,
-  type ConnectionEvent,
+  type ConnectionChurnInput,
   ConnectionEventAnswer,
+  type ConnectionEventInput,
   ConnectionFilter,
+  type ConnectionInput,
   type RegistryInspector,
 } from '../contract/connections.js'
 import { compareIds } from '../contract/ids.js'
@@ -29,6 +29,7 @@ import {
   check,
   checkEnds,
   checkEqual,
+  checkKnown,
   checkMinutes,
   checkSchema,
   FAKE_TIME,
@@ -46,15 +47,17 @@ import { filtersIn, listCases, type MakeInspector, NO_PAGE, UNKNOWN_ID, userCase
 
 // Suite and fake of the connections that opened and ended per minute.
 
-type Counts = Pick<ChurnMinute, 'opened' | 'ended'>
+type Counts = Pick<ChurnMinuteInput, 'opened' | 'ended'>
 
-/** Returns the sum of several counts. */
-function sum(parts: readonly Counts[]): Counts {
+/** Returns the sum of several counts, `null` if one is not known. */
+function sum(parts: readonly Counts[]): Required<Counts> {
   const ended = new Map<string, number>()
   for (const part of parts)
-    for (const [reason, count] of Object.entries(part.ended)) ended.set(reason, (ended.get(reason) ?? 0) + count)
-  const opened = parts.reduce((all, part) => all + part.opened, 0)
-  return { opened, ended: Object.fromEntries([...ended].filter(([, count]) => count > 0).sort()) }
+    for (const [reason, count] of Object.entries(part.ended ?? {})) ended.set(reason, (ended.get(reason) ?? 0) + count)
+  const isKnown = (name: keyof Counts) => parts.every((part) => part[name] !== null)
+  const opened = isKnown('opened') ? parts.reduce((all, part) => all + (part.opened ?? 0), 0) : null
+  const ends = Object.fromEntries([...ended].filter(([, count]) => count > 0).sort())
+  return { opened, ended: isKnown('ended') ? ends : null }
 }
 
 async function checkChurn(make: MakeInspector<Known<RegistryInspector>>): Promise<void> {
@@ -63,22 +66,26 @@ async function checkChurn(make: MakeInspector<Known<RegistryInspector>>): Promis
   const churnOf = async (filter: ChurnFilter) => {
     const churn = await registry.connectionChurn?.(filter, CONTEXT)
     checkSchema(ConnectionChurnAnswer, churn, 'connectionChurn')
-    return churn as ConnectionChurn
+    return churn as ConnectionChurnAnswer
   }
   const { items, observed_at } = await churnOf({})
   checkMinutes({ items, observed_at }, 'connectionChurn')
   const byType = await Promise.all(ClientType.options.map((client_type) => churnOf({ client_type })))
   for (const { minute, ...counts } of items) {
     const parts = byType.flatMap((churn) => churn.items.filter((one) => one.minute === minute))
-    checkEqual(sum(parts), sum([counts]), `changes at ${minute}, by client type and in total`)
+    const [byTypes, total] = [sum(parts), sum([counts])]
+    for (const name of ['opened', 'ended'] as const)
+      if (byTypes[name] !== null && total[name] !== null)
+        checkEqual(byTypes[name], total[name], `${name} at ${minute}, by client type and in total`)
   }
   for (const { minute, ...counts } of (await churnOf({ node_id: UNKNOWN_ID })).items)
     checkEqual(sum([counts]), sum([]), `changes at ${minute} on an unknown node`)
   await checkEnds((ctx) => registry.connectionChurn?.({}, ctx), 'connectionChurn')
+  if (items.length > 0) checkKnown(sum(items))
 }
 
 /** Connections that opened and ended in one minute, optionally on one node and of one client type. */
-export interface FakeChurn extends Partly<ChurnMinute> {
+export interface FakeChurn extends Partly<ChurnMinuteInput> {
   /** Id of the node. @default none */
   node_id?: string
   /** Client type. @default none */
@@ -88,26 +95,23 @@ export interface FakeChurn extends Partly<ChurnMinute> {
 const FAKE_MINUTE = FAKE_TIME
 
 /** Returns the minutes of a world. Equal minutes are merged; minutes without matching events have zeros. */
-function fakeChurn(given: readonly FakeChurn[], filter: ChurnFilter): ConnectionChurn {
+function fakeChurn(given: readonly FakeChurn[], filter: ChurnFilter): ConnectionChurnInput {
   const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
   const minutes = [...new Set(given.map(({ minute = FAKE_MINUTE }) => minute))].sort()
   const items = minutes.map((minute) => {
     const parts = given.filter((one) => (one.minute ?? FAKE_MINUTE) === minute && hasAll(one, wanted))
-    return { minute, ...sum(parts.map(({ opened = 0, ended = {} }) => ({ opened, ended }))) }
+    return { minute, ...sum(parts) }
   })
   return { items, observed_at: minutes.at(-1) ?? FAKE_TIME }
 }
 
-const withoutNulls = (values: object) =>
-  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null))
-
-/** Returns some values of a connection as a filter; unknown (`null`) values are left out. */
-const toFilter = (values: Partial<Connection>): ConnectionFilter => ConnectionFilter.parse(withoutNulls(values))
+/** Returns some values of a connection as a filter. */
+const toFilter = (values: object): ConnectionFilter => ConnectionFilter.parse(values)
 
 const FILTERS = ConnectionFilter.omit({ last_seen_before: true }).keyof().options
 
 const connectionsOf = (registry: Known<RegistryInspector>) =>
-  walk<Connection>((page, ctx) => registry.listConnections({}, page, ctx), 100, 'listConnections')
+  walk<ConnectionAnswer>((page, ctx) => registry.listConnections({}, page, ctx), 100, 'listConnections')
 
 /**
  * Returns the contract suite of a connection registry's inspector. `make` creates one with the same connections each
@@ -116,7 +120,7 @@ const connectionsOf = (registry: Known<RegistryInspector>) =>
 export function registryContract(given: MakeInspector<RegistryInspector>): ContractCase[] {
   const make = answering(given)
   return toCases([
-    ...listCases<Known<RegistryInspector>, Connection>(make, {
+    ...listCases<Known<RegistryInspector>, ConnectionAnswer>(make, {
       name: 'listConnections',
       ordered: true,
       list: (registry, filter) => (page, ctx) => registry.listConnections(toFilter(filter), page, ctx),
@@ -126,7 +130,7 @@ export function registryContract(given: MakeInspector<RegistryInspector>): Contr
       before: 'last_seen_at',
       get: (registry, id, ctx) => registry.getConnection(id, ctx),
     }),
-    ...countCases<Known<RegistryInspector>, Connection>(make, {
+    ...countCases<Known<RegistryInspector>, ConnectionAnswer>(make, {
       name: 'countConnections',
       list: (registry, filter, page, ctx) => registry.listConnections(toFilter(filter), page, ctx),
       count: (registry, filter, ctx) => registry.countConnections?.(toFilter(filter), ctx),
@@ -136,11 +140,11 @@ export function registryContract(given: MakeInspector<RegistryInspector>): Contr
     ...userCases(make, CONNECTION_FAMILY.users),
     { name: 'listConnectionHistory returns the events of one connection, oldest first', run: () => checkHistory(make) },
     { name: 'currentInstances returns the instance of each client, in order', run: () => checkHolders(make) },
-    ...listCases<Known<RegistryInspector>, ClientEvent>(make, {
+    ...listCases<Known<RegistryInspector>, ClientEventAnswer>(make, {
       name: 'listConnectionEvents',
       list: (registry, filter) => {
         const { listConnectionEvents } = registry
-        const given = ClientEventFilter.parse(withoutNulls(filter))
+        const given = ClientEventFilter.parse(filter)
         return listConnectionEvents && ((page, ctx) => listConnectionEvents.call(registry, given, page, ctx))
       },
       item: ClientEventAnswer,
@@ -166,7 +170,7 @@ async function checkHistory(make: MakeInspector<Known<RegistryInspector>>): Prom
   const registry = await make()
   if (!registry?.listConnectionHistory) return notTested('listConnectionHistory is not implemented')
   const eventsOf = (id: string) =>
-    walkAll<ConnectionEvent>(
+    walkAll<ConnectionEventAnswer>(
       async (page, ctx) => (await registry.listConnectionHistory?.(id, page, ctx)) ?? NO_PAGE,
       'listConnectionHistory',
     )
@@ -175,7 +179,8 @@ async function checkHistory(make: MakeInspector<Known<RegistryInspector>>): Prom
     for (const [i, event] of events.entries()) {
       checkSchema(ConnectionEventAnswer, event, 'listConnectionHistory')
       checkEqual(event.connection_id, connection_id, 'listConnectionHistory returned another connection')
-      check(i === 0 || (events[i - 1] as ConnectionEvent).at <= event.at, 'listConnectionHistory must be oldest first')
+      const before = events[i - 1]?.at
+      check(!before || !event.at || before <= event.at, 'listConnectionHistory must be oldest first')
     }
   }
   const unknown = await registry.listConnectionHistory(UNKNOWN_ID, { limit: 1, cursor: null }, CONTEXT)
@@ -186,12 +191,16 @@ async function checkEvents(make: MakeInspector<Known<RegistryInspector>>): Promi
   const registry = await make()
   const list = registry?.listConnectionEvents
   if (!list) return notTested('listConnectionEvents is not implemented')
-  const events = await walk<ClientEvent>((page, ctx) => list.call(registry, {}, page, ctx), 100, 'listConnectionEvents')
+  const events = await walk<ClientEventAnswer>(
+    (page, ctx) => list.call(registry, {}, page, ctx),
+    100,
+    'listConnectionEvents',
+  )
   const ends = new Set<string>()
   for (const [i, { at, event, connection_id }] of events.entries()) {
     const newer = events[i - 1]
     check(
-      newer === undefined || Date.parse(newer.at) + ORDER_MS >= Date.parse(at),
+      !newer?.at || !at || Date.parse(newer.at) + ORDER_MS >= Date.parse(at),
       `listConnectionEvents is not newest first: ${newer?.at} comes before ${at}`,
     )
     if (event === 'connected') continue
@@ -218,7 +227,7 @@ async function checkActions(make: MakeInspector<Known<RegistryInspector>>): Prom
   for (const filter of [{}, ...filtersIn(connections, ['user_id', 'client_type'])]) {
     // The inspector has no index for this filter.
     if ((await registry.listActions(filter, { limit: 1, cursor: null }, CONTEXT)) === null) continue
-    const actions = await walkAll<ActionObservation>(
+    const actions = await walkAll<ActionObservationAnswer>(
       async (page, ctx) => (await registry.listActions?.(filter, page, ctx)) ?? NO_PAGE,
       'listActions',
       ({ name }) => name,
@@ -229,16 +238,20 @@ async function checkActions(make: MakeInspector<Known<RegistryInspector>>): Prom
     const offered = connections.filter(
       (connection) =>
         connection.status === 'connected' &&
-        Object.entries(filter).every(([name, value]) => connection[name as keyof Connection] === value),
+        Object.entries(filter).every(([name, value]) => connection[name as keyof ConnectionAnswer] === value),
     )
     for (const name of offered.flatMap((connection) => connection.actions))
       check(names.includes(name), `listActions under ${JSON.stringify(filter)} does not return ${name}`)
     for (const action of actions) checkAction(action, offered)
   }
+  if (!connections.every(hasAllActions)) checkKnown({ actions: null })
 }
 
-function checkAction(action: ActionObservation, connections: readonly Connection[]): void {
+const hasAllActions = ({ actions_omitted }: ConnectionAnswer) => actions_omitted === 0
+
+function checkAction(action: ActionObservationAnswer, connections: readonly ConnectionAnswer[]): void {
   checkSchema(ActionObservationAnswer, action, 'listActions')
+  if (!connections.every(hasAllActions)) return
   const offering = connections.filter((connection) => connection.actions.includes(action.name))
   checkEqual(action.observed_connections ?? offering.length, offering.length, `connections that offer ${action.name}`)
   const users = new Set(offering.map((connection) => connection.user_id)).size
@@ -248,18 +261,18 @@ function checkAction(action: ActionObservation, connections: readonly Connection
 /** Data of the fake connection registry. */
 export interface ConnectionWorld {
   /** Connections. */
-  connections?: Partly<Connection>[]
+  connections?: Partly<ConnectionInput>[]
   /** Makes the registry list its actions. Numbers that are not given are computed from `connections`. */
-  actions?: Partly<ActionObservation>[]
+  actions?: Partly<ActionObservationInput>[]
   /** Makes the registry return the history of connections. */
-  connectionEvents?: Partly<ConnectionEvent>[]
+  connectionEvents?: Partly<ConnectionEventInput>[]
   /** Makes the registry list the events of all connections, given the oldest first. */
-  clientEvents?: Partly<ClientEvent>[]
+  clientEvents?: Partly<ClientEventInput>[]
   /** Makes the registry tell what came and went, minute by minute. */
   connectionChurn?: FakeChurn[]
 }
 
-const toConnection: Make<Connection> = (given, place) =>
+const toConnection: Make<ConnectionInput> = (given, place) =>
   fill(
     {
       ...INSTANCE,
@@ -278,10 +291,10 @@ const toConnection: Make<Connection> = (given, place) =>
     given,
   )
 
-const toConnectionEvent: Make<ConnectionEvent> = (given) =>
+const toConnectionEvent: Make<ConnectionEventInput> = (given) =>
   fill({ connection_id: 'connection-1', event: 'connected', at: FAKE_TIME, reason: null }, given)
 
-const toClientEvent: Make<ClientEvent> = (given, place) =>
+const toClientEvent: Make<ClientEventInput> = (given, place) =>
   fill(
     {
       ...INSTANCE,
@@ -306,9 +319,9 @@ export function fakeRegistry(world: ConnectionWorld): RegistryInspector | undefi
     listConnections: (filter, page) => fakePage(toConnection, world.connections, filter, page),
     getConnection: (connection_id) => find(toConnection, world.connections, { connection_id }),
     currentInstances(clients) {
-      const current = new Map<string, string>()
+      const current = new Map<string, string | null>()
       for (const { user_id, client_id, status, instance_id } of connections().reverse())
-        if (status === 'connected') current.set(`${user_id}\n${client_id}`, instance_id)
+        if (status === 'connected') current.set(`${user_id}\n${client_id}`, instance_id ?? null)
       return clients.map(({ user_id, client_id }) => current.get(`${user_id}\n${client_id}`) ?? null)
     },
     ...(world.actions && {

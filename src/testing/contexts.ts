@@ -2,9 +2,9 @@
 
 import {
   CONTEXT_FAMILY,
-  type Context,
   ContextAnswer,
   ContextFilter,
+  type ContextInput,
   type ContextRegistryInspector,
   countWorker,
   noWorkersIn,
@@ -37,7 +37,7 @@ const FILTERS = ContextFilter.omit({ updated_before: true }).keyof().options
 export function contextRegistryContract(given: MakeInspector<ContextRegistryInspector>): ContractCase[] {
   const make = answering(given)
   return toCases([
-    ...listCases<Known<ContextRegistryInspector>, Context>(make, {
+    ...listCases<Known<ContextRegistryInspector>, ContextAnswer>(make, {
       name: 'listContexts',
       ordered: true,
       list: (contexts, filter) => (page, ctx) => contexts.listContexts(filter as object, page, ctx),
@@ -47,7 +47,7 @@ export function contextRegistryContract(given: MakeInspector<ContextRegistryInsp
       before: 'updated_at',
       get: (contexts, id, ctx) => contexts.getContext(id, ctx),
     }),
-    ...countCases<Known<ContextRegistryInspector>, Context>(make, {
+    ...countCases<Known<ContextRegistryInspector>, ContextAnswer>(make, {
       name: 'countContexts',
       list: (contexts, filter, page, ctx) => contexts.listContexts(filter as object, page, ctx),
       count: (contexts, filter, ctx) => contexts.countContexts?.(filter as object, ctx),
@@ -62,7 +62,7 @@ export function contextRegistryContract(given: MakeInspector<ContextRegistryInsp
 async function checkWindows(make: MakeInspector<Known<ContextRegistryInspector>>): Promise<void> {
   const contexts = await make()
   if (!contexts?.countByWindow) return notTested('countByWindow is not implemented')
-  const entries = await walk<Context>((page, ctx) => contexts.listContexts({}, page, ctx), 100, 'listContexts')
+  const entries = await walk<ContextAnswer>((page, ctx) => contexts.listContexts({}, page, ctx), 100, 'listContexts')
   const ids = [...new Set(entries.flatMap((entry) => entry.window_id ?? []))].slice(0, 499)
   const counted = new Map(
     (await contexts.countByWindow([...ids, UNKNOWN_ID], CONTEXT)).map((counts: WindowCounts) => [
@@ -85,10 +85,10 @@ async function checkWindows(make: MakeInspector<Known<ContextRegistryInspector>>
 /** Data of the fake context registry. */
 export interface ContextWorld {
   /** Contexts. */
-  contexts?: Partly<Context>[]
+  contexts?: Partly<ContextInput>[]
 }
 
-const toContext: Make<Context> = (given, place) =>
+const toContext: Make<ContextInput> = (given, place) =>
   fill(
     {
       ...CLIENT,

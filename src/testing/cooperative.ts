@@ -1,12 +1,12 @@
 /** Contract suites and fakes of sites, their sessions and their viewers. */
 
-import { SessionFilter, type SessionInspector, type SessionRow, SessionRowAnswer } from '../contract/sessions.js'
-import { SiteFilter, type SiteInspector, type SiteKey, type SiteRow, SiteRowAnswer } from '../contract/sites.js'
+import { SessionFilter, type SessionInspector, SessionRowAnswer, type SessionRowInput } from '../contract/sessions.js'
+import { SiteFilter, type SiteInspector, type SiteKey, SiteRowAnswer, type SiteRowInput } from '../contract/sites.js'
 import {
   SubscriptionFilter,
   type SubscriptionInspector,
-  type SubscriptionRow,
   SubscriptionRowAnswer,
+  type SubscriptionRowInput,
 } from '../contract/subscriptions.js'
 import { answering, type Known } from './answering.js'
 import {
@@ -30,7 +30,7 @@ import { listCases, type MakeInspector, UNKNOWN_ID, walk } from './lists.js'
 export function siteContract(given: MakeInspector<SiteInspector>): ContractCase[] {
   const make = answering(given)
   return toCases([
-    ...listCases<Known<SiteInspector>, SiteRow>(make, {
+    ...listCases<Known<SiteInspector>, SiteRowAnswer>(make, {
       name: 'listSites',
       list: (sites, filter) => (page, ctx) => sites.listSites(filter, page, ctx),
       item: SiteRowAnswer,
@@ -48,7 +48,7 @@ export function siteContract(given: MakeInspector<SiteInspector>): ContractCase[
 async function checkLife(make: MakeInspector<Known<SiteInspector>>): Promise<void> {
   const sites = await make()
   if (!sites) return notTested('listSites is not implemented')
-  for (const row of await walk<SiteRow>((page, ctx) => sites.listSites({}, page, ctx), 100, 'listSites'))
+  for (const row of await walk<SiteRowAnswer>((page, ctx) => sites.listSites({}, page, ctx), 100, 'listSites'))
     check(
       (row.last_event_at === null) === (row.last_position === null),
       `${row.site_id} has a last event without its position, or the reverse`,
@@ -58,10 +58,10 @@ async function checkLife(make: MakeInspector<Known<SiteInspector>>): Promise<voi
 /** Data of the fake site inspector. */
 export interface SiteWorld {
   /** Sites. */
-  sites?: Partly<SiteRow>[]
+  sites?: Partly<SiteRowInput>[]
 }
 
-const toSite: Make<SiteRow> = (given, place) =>
+const toSite: Make<SiteRowInput> = (given, place) =>
   fill(
     {
       site_id: `site-${place}`,
@@ -94,7 +94,7 @@ export function fakeSites(world: SiteWorld): SiteInspector | undefined {
 export function sessionContract(given: MakeInspector<SessionInspector>): ContractCase[] {
   const make = answering(given)
   return toCases([
-    ...listCases<Known<SessionInspector>, SessionRow>(make, {
+    ...listCases<Known<SessionInspector>, SessionRowAnswer>(make, {
       name: 'listSessions',
       ordered: true,
       list: (sessions, filter) => (page, ctx) => sessions.listSessions(filter, page, ctx),
@@ -110,12 +110,12 @@ export function sessionContract(given: MakeInspector<SessionInspector>): Contrac
   ])
 }
 
-const isOpen = ({ state }: SessionRow) => state !== 'closed' && state !== 'expired'
+const isOpen = ({ state }: SessionRowAnswer) => state !== 'closed' && state !== 'expired'
 
 async function checkCounts(make: MakeInspector<Known<SessionInspector>>): Promise<void> {
   const sessions = await make()
   if (!sessions?.countSessions) return notTested('countSessions is not implemented')
-  const rows = await walk<SessionRow>((page, ctx) => sessions.listSessions({}, page, ctx), 100, 'listSessions')
+  const rows = await walk<SessionRowAnswer>((page, ctx) => sessions.listSessions({}, page, ctx), 100, 'listSessions')
   const sites = new Map<string, SiteKey>()
   for (const { site_id, owner } of rows) sites.set(`${owner}\n${site_id}`, { site_id, owner })
   const asked: SiteKey[] = [...sites.values()].slice(0, 100)
@@ -133,10 +133,10 @@ async function checkCounts(make: MakeInspector<Known<SessionInspector>>): Promis
 /** Data of the fake session inspector. */
 export interface SessionWorld {
   /** Sessions. */
-  sessions?: Partly<SessionRow>[]
+  sessions?: Partly<SessionRowInput>[]
 }
 
-const toSession: Make<SessionRow> = (given, place) =>
+const toSession: Make<SessionRowInput> = (given, place) =>
   fill(
     {
       session_id: `session-${place}`,
@@ -170,7 +170,7 @@ export function fakeSessions(world: SessionWorld): SessionInspector | undefined 
 export function subscriptionContract(given: MakeInspector<SubscriptionInspector>): ContractCase[] {
   const make = answering(given)
   return toCases([
-    ...listCases<Known<SubscriptionInspector>, SubscriptionRow>(make, {
+    ...listCases<Known<SubscriptionInspector>, SubscriptionRowAnswer>(make, {
       name: 'listSubscriptions',
       list: (subscriptions, filter) => (page, ctx) =>
         subscriptions.listSubscriptions(filter as SubscriptionFilter, page, ctx),
@@ -185,7 +185,7 @@ export function subscriptionContract(given: MakeInspector<SubscriptionInspector>
 async function checkViewers(make: MakeInspector<Known<SubscriptionInspector>>): Promise<void> {
   const subscriptions = await make()
   if (!subscriptions?.countViewers) return notTested('countViewers is not implemented')
-  const rows = await walk<SubscriptionRow>(
+  const rows = await walk<SubscriptionRowAnswer>(
     (page, ctx) => subscriptions.listSubscriptions({}, page, ctx),
     100,
     'listSubscriptions',
@@ -203,10 +203,10 @@ async function checkViewers(make: MakeInspector<Known<SubscriptionInspector>>): 
 /** Data of the fake inspector of viewer streams. */
 export interface SubscriptionWorld {
   /** Viewer streams. */
-  subscriptions?: Partly<SubscriptionRow>[]
+  subscriptions?: Partly<SubscriptionRowInput>[]
 }
 
-const toSubscription: Make<SubscriptionRow> = (given, place) =>
+const toSubscription: Make<SubscriptionRowInput> = (given, place) =>
   fill(
     {
       subscription_id: `subscription-${place}`,

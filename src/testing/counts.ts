@@ -2,14 +2,14 @@
 import { UNKNOWN } from '../contract/observation.js'
 import type { Awaitable, Indexed, InspectionContext, Page, PageQuery } from '../contract/page.js'
 import { CONTEXT, checkEqual, notTested, type Promised } from './expect.js'
-import { filtersIn, type MakeInspector, walk } from './lists.js'
+import { type FilterOf, filtersIn, type MakeInspector, walk } from './lists.js'
 
 /** How a list is counted. */
 interface CountContract<Inspector, Item extends object> {
   name: string
-  list(inspector: Inspector, filter: Partial<Item>, page: PageQuery, ctx: InspectionContext): Awaitable<Page<Item>>
+  list(inspector: Inspector, filter: FilterOf<Item>, page: PageQuery, ctx: InspectionContext): Awaitable<Page<Item>>
   /** Returns `undefined` if the inspector does not implement it, `null` if it has no index for the filter. */
-  count(inspector: Inspector, filter: Partial<Item>, ctx: InspectionContext): Awaitable<object | null> | undefined
+  count(inspector: Inspector, filter: FilterOf<Item>, ctx: InspectionContext): Awaitable<object | null> | undefined
   /** Enum of each field with a breakdown. */
   by: Partial<Record<keyof Item & string, { options: readonly string[] }>>
   filters: readonly (keyof Item & string)[]
@@ -23,7 +23,7 @@ export function countCases<Inspector, Item extends object>(
   const run = async () => {
     const inspector = await make()
     if (!inspector) return notTested(`${name} is not implemented`)
-    const entries = (filter: Partial<Item>) => walk((page, ctx) => list(inspector, filter, page, ctx), 100, name)
+    const entries = (filter: FilterOf<Item>) => walk((page, ctx) => list(inspector, filter, page, ctx), 100, name)
     let isCounted = false
     for (const filter of [{}, ...filtersIn(await entries({}), filters)]) {
       const counted = await count(inspector, filter, CONTEXT)

@@ -2,10 +2,10 @@
 
 import {
   type DeduplicatorInspector,
-  type DeduplicatorSummary,
   DeduplicatorSummaryAnswer,
-  type DeduplicatorUserSummary,
+  type DeduplicatorSummaryInput,
   DeduplicatorUserSummaryAnswer,
+  type DeduplicatorUserSummaryInput,
 } from '../contract/deduplicator.js'
 import { answering } from './answering.js'
 import {
@@ -14,6 +14,7 @@ import {
   check,
   checkEnds,
   checkEqual,
+  checkKnown,
   checkSchema,
   fill,
   find,
@@ -31,7 +32,7 @@ export function deduplicatorContract(
   given: MakeInspector<DeduplicatorInspector>,
   { users = [] }: { users?: readonly string[] } = {},
 ): ContractCase[] {
-  const make = answering(given)
+  const make = answering(given, DeduplicatorSummaryAnswer)
   return toCases([
     {
       name: 'summary has no more entries than its capacity',
@@ -40,11 +41,13 @@ export function deduplicatorContract(
         if (!deduplicator) return notTested('the deduplicator is not implemented')
         const summary = await deduplicator.summary(CONTEXT)
         checkSchema(DeduplicatorSummaryAnswer, summary, 'summary')
+        const { entries, capacity } = summary
         check(
-          summary.entries <= (summary.capacity ?? summary.entries),
-          `summary has ${summary.entries} entries, more than its capacity of ${summary.capacity}`,
+          (entries ?? 0) <= (capacity ?? Number.POSITIVE_INFINITY),
+          `summary has ${entries} entries, more than its capacity of ${capacity}`,
         )
         await checkEnds((ctx) => deduplicator.summary(ctx), 'summary')
+        checkKnown({ entries })
       },
     },
     {
@@ -58,7 +61,7 @@ export function deduplicatorContract(
           checkSchema(DeduplicatorUserSummaryAnswer, summary, `userSummary of ${userId}`)
           checkEqual(summary?.user_id, userId, 'userSummary returned')
           check(
-            (summary?.entries ?? 0) <= entries,
+            (summary?.entries ?? 0) <= (entries ?? Number.POSITIVE_INFINITY),
             `userSummary of ${userId} has ${summary?.entries} entries, but summary only ${entries} in total`,
           )
         }
@@ -76,13 +79,13 @@ export function deduplicatorContract(
 /** Data of the fake deduplicator. */
 export interface DeduplicatorWorld {
   /** The deduplicator: its summary, and users with entries. */
-  deduplicator?: { summary?: Partly<DeduplicatorSummary>; users?: Partly<DeduplicatorUserSummary>[] }
+  deduplicator?: { summary?: Partly<DeduplicatorSummaryInput>; users?: Partly<DeduplicatorUserSummaryInput>[] }
 }
 
-const toDeduplicatorSummary = (given: Partly<DeduplicatorSummary> = {}): DeduplicatorSummary =>
+const toDeduplicatorSummary = (given: Partly<DeduplicatorSummaryInput> = {}): DeduplicatorSummaryInput =>
   fill({ entries: 0, capacity: null, ttl_ms: null, accepted: 0, duplicates: 0, evicted: 0 }, given)
 
-const toDeduplicatorUser: Make<DeduplicatorUserSummary> = (given, place) =>
+const toDeduplicatorUser: Make<DeduplicatorUserSummaryInput> = (given, place) =>
   fill({ user_id: `user-${place}`, entries: 0, accepted: 0, duplicates: 0, oldest_at: null }, given)
 
 export function fakeDeduplicator({ deduplicator }: DeduplicatorWorld): DeduplicatorInspector | undefined {

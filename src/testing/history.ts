@@ -3,11 +3,11 @@
 import {
   HISTORY_FAMILY,
   type HistoryInspector,
-  type HistoryMessage,
   HistoryMessageAnswer,
-  type HistoryStream,
+  type HistoryMessageInput,
   HistoryStreamAnswer,
   HistoryStreamFilter,
+  type HistoryStreamInput,
 } from '../contract/history.js'
 import { userStream } from '../contract/ingest.js'
 import { answering, type Known } from './answering.js'
@@ -18,6 +18,7 @@ import {
   check,
   checkEnds,
   checkEqual,
+  checkKnown,
   checkSchema,
   FAKE_TIME,
   fakePage,
@@ -37,7 +38,7 @@ const NONE = { items: [], next_cursor: null, has_more: false }
 export function historyContract(given: MakeInspector<HistoryInspector>): ContractCase[] {
   const make = answering(given)
   return toCases([
-    ...listCases<Known<HistoryInspector>, HistoryStream>(make, {
+    ...listCases<Known<HistoryInspector>, HistoryStreamAnswer>(make, {
       name: 'listStreams',
       ordered: true,
       list: (history, filter) =>
@@ -54,48 +55,57 @@ export function historyContract(given: MakeInspector<HistoryInspector>): Contrac
 async function checkMessages(make: MakeInspector<Known<HistoryInspector>>): Promise<void> {
   const history = await make()
   if (!history) return notTested('the history is not implemented')
-  const streams = await walk<HistoryStream>(
+  const streams = await walk<HistoryStreamAnswer>(
     async (page, ctx) => (await history.listStreams?.({}, page, ctx)) ?? NONE,
     100,
     'listStreams',
   )
+  const unknown: Record<string, null> = {}
   for (const { stream, message_count } of streams.slice(0, 20)) {
     const whole = await history.readMessages({ stream, limit: 1_000 }, CONTEXT)
-    checkEqual(whole.items.length, Math.min(message_count, 1_000), `the number of messages of ${stream}`)
+    if (message_count === null) unknown.message_count = null
+    else checkEqual(whole.items.length, Math.min(message_count, 1_000), `the number of messages of ${stream}`)
     for (const [i, message] of whole.items.entries()) {
       checkSchema(HistoryMessageAnswer, message, `a message of ${stream}`)
       checkEqual(message.stream, stream, 'readMessages returned another stream')
-      const before = whole.items[i - 1]
-      check(!before || before.sequence < message.sequence, `messages of ${stream} must be oldest first`)
+      const [before, { sequence }] = [whole.items[i - 1]?.sequence ?? null, message]
+      if (sequence === null) unknown.sequence = null
+      else check(before === null || before < sequence, `messages of ${stream} must be oldest first`)
     }
     for (const limit of [1, 2]) {
       const sample = await history.readMessages({ stream, limit }, CONTEXT)
       checkEqual(sample.items, whole.items.slice(-limit), `the newest ${limit} of ${stream}`)
       check(
-        sample.truncated || message_count <= limit,
+        sample.truncated || (message_count ?? whole.items.length) <= limit,
         `${stream} was cut to ${limit} messages, so truncated must be true`,
       )
     }
   }
   checkEqual((await history.readMessages({ stream: UNKNOWN_ID, limit: 1 }, CONTEXT)).items, [], 'an unknown stream')
   await checkEnds((ctx) => history.readMessages({ stream: UNKNOWN_ID, limit: 1 }, ctx), 'readMessages')
+  checkKnown(unknown)
 }
 
 /** Data of the fake message history. */
 export interface HistoryWorld {
   /** Messages. */
-  messages?: Partly<HistoryMessage>[]
+  messages?: Partly<HistoryMessageInput>[]
   /** Makes the history list its streams. */
-  streams?: Partly<HistoryStream>[]
+  streams?: Partly<HistoryStreamInput>[]
 }
 
-const streamOf = ({ user_id = CLIENT.user_id }: { user_id?: string | undefined }) => userStream(user_id, 'stream-1')
+const streamOf = ({ user_id }: { user_id?: string | null | undefined }) =>
+  userStream(user_id ?? CLIENT.user_id, 'stream-1')
 
-const OUTSIDE: NonNullable<HistoryMessage['externalized']> = { ref: 'payload-1', bytes: 0, hydration: 'not_configured' }
+const OUTSIDE: NonNullable<HistoryMessageInput['externalized']> = {
+  ref: 'payload-1',
+  bytes: 0,
+  hydration: 'not_configured',
+}
 
-const toMessage: Make<HistoryMessage> = ({ externalized, ...given }, place, all) => {
+const toMessage: Make<HistoryMessageInput> = ({ externalized, ...given }, place, all) => {
   const stream = given.stream ?? streamOf(given)
-  return fill<HistoryMessage>(
+  return fill<HistoryMessageInput>(
     {
       ...INSTANCE,
       message_id: `message-${place}`,
@@ -112,7 +122,7 @@ const toMessage: Make<HistoryMessage> = ({ externalized, ...given }, place, all)
 
 /** Creates a stream. Its message count is that of `messages` unless given. */
 const toStreamOver =
-  (messages: readonly HistoryMessage[]): Make<HistoryStream> =>
+  (messages: readonly HistoryMessageInput[]): Make<HistoryStreamInput> =>
   (given) => {
     const stream = given.stream ?? streamOf(given)
     return fill(

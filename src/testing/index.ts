@@ -13,7 +13,8 @@ export {
   subscriptionContract,
 } from './cooperative.js'
 export { type DeduplicatorWorld, deduplicatorContract } from './deduplicator.js'
-export { type DeliveryWorld, deliveryContract, type FakeCommand, type FakeDeliveryMinute } from './delivery.js'
+export { deliveryContract } from './delivery.js'
+export type { DeliveryWorld, FakeCommand, FakeDeliveryMinute } from './delivery-fake.js'
 export { ContractBroken, type ContractCase, type ContractOutcome, type Partly, type TestContext } from './expect.js'
 export { type HistoryWorld, historyContract } from './history.js'
 export { createFakeInspectors, type FakeWorld, inspectorContract, type KnownEntries } from './kits.js'

@@ -1,27 +1,33 @@
 /** The test support of each family: a fake over plain data, and a contract suite for inspectors. */
 
-import { BrowserWindow } from '../contract/browser-windows.js'
+import { BrowserWindowAnswer } from '../contract/browser-windows.js'
 import { checkOptions, LIST, OBJECT, optionsOf, type Shape, unknownName } from '../contract/checks.js'
-import { ActionObservation, ChurnMinute, ClientEvent, Connection, ConnectionEvent } from '../contract/connections.js'
-import { Context } from '../contract/contexts.js'
-import { DeduplicatorSummary, DeduplicatorUserSummary } from '../contract/deduplicator.js'
+import {
+  ActionObservationAnswer,
+  ChurnMinuteAnswer,
+  ClientEventAnswer,
+  ConnectionAnswer,
+  ConnectionEventAnswer,
+} from '../contract/connections.js'
+import { ContextAnswer } from '../contract/contexts.js'
+import { DeduplicatorSummaryAnswer, DeduplicatorUserSummaryAnswer } from '../contract/deduplicator.js'
 import {
   type CommandKey,
-  DeliveryMailbox,
-  DeliveryMinute,
-  DeliveryNode,
-  DeliveryStatus,
-  DeliverySummary,
-  DeliveryTenant,
+  DeliveryMailboxAnswer,
+  DeliveryMinuteAnswer,
+  DeliveryNodeAnswer,
+  DeliveryStatusAnswer,
+  DeliverySummaryAnswer,
+  DeliveryTenantAnswer,
 } from '../contract/delivery.js'
 import type { FamilyName, Inspectors, Present } from '../contract/families.js'
-import { HistoryMessage, HistoryStream } from '../contract/history.js'
+import { HistoryMessageAnswer, HistoryStreamAnswer } from '../contract/history.js'
 import { IDENTITY } from '../contract/options.js'
 import type { Awaitable } from '../contract/page.js'
-import { EndedCall, PendingCall, RpcSummary } from '../contract/rpc.js'
-import { SessionRow } from '../contract/sessions.js'
-import { SiteRow } from '../contract/sites.js'
-import { SubscriptionRow } from '../contract/subscriptions.js'
+import { EndedCallAnswer, PendingCallAnswer, RpcSummaryAnswer } from '../contract/rpc.js'
+import { SessionRowAnswer } from '../contract/sessions.js'
+import { SiteRowAnswer } from '../contract/sites.js'
+import { SubscriptionRowAnswer } from '../contract/subscriptions.js'
 import { type BrowserWindowWorld, browserWindowRegistryContract, fakeBrowserWindows } from './browser-windows.js'
 import { type ConnectionWorld, fakeRegistry, registryContract } from './connections.js'
 import { type ContextWorld, contextRegistryContract, fakeContexts } from './contexts.js'
@@ -37,7 +43,8 @@ import {
   subscriptionContract,
 } from './cooperative.js'
 import { type DeduplicatorWorld, deduplicatorContract, fakeDeduplicator } from './deduplicator.js'
-import { type DeliveryWorld, deliveryContract, fakeDelivery } from './delivery.js'
+import { deliveryContract } from './delivery.js'
+import { type DeliveryWorld, fakeDelivery } from './delivery-fake.js'
 import type { ContractCase } from './expect.js'
 import { fakeHistory, type HistoryWorld, historyContract } from './history.js'
 import type { MakeInspector } from './lists.js'
@@ -49,7 +56,7 @@ import { fakeRpc, type RpcWorld, rpcContract } from './rpc.js'
  *
  * Every field of a record is optional. Ids of users, clients and instances default to `user-1`, `client-1`,
  * `instance-1`; a record's own id is numbered by its position in the list (`context-2`); timestamps default to
- * `2026-01-01T00:00:00.000Z`, counts to 0, and nullable fields to `null`.
+ * `2026-01-01T00:00:00.000Z`, counts to 0, and nullable fields to `null`. A field that is given as `null` is not known.
  */
 export interface FakeWorld
   extends ConnectionWorld,
@@ -99,35 +106,35 @@ interface Fields {
 }
 /** The records of a world, and fields of a fake that its records do not have. */
 const RECORDS: Record<Exclude<keyof FakeWorld, 'deduplicator' | 'delivery'>, Fields> = {
-  connections: Connection,
-  actions: ActionObservation,
-  connectionEvents: ConnectionEvent,
-  clientEvents: ClientEvent,
-  connectionChurn: ChurnMinute.extend(Connection.pick({ node_id: true, client_type: true }).shape),
-  contexts: Context,
-  browserWindows: BrowserWindow,
-  calls: PendingCall,
-  endedCalls: EndedCall,
-  callSummary: RpcSummary,
+  connections: ConnectionAnswer,
+  actions: ActionObservationAnswer,
+  connectionEvents: ConnectionEventAnswer,
+  clientEvents: ClientEventAnswer,
+  connectionChurn: { shape: { ...ChurnMinuteAnswer.shape, node_id: true, client_type: true } },
+  contexts: ContextAnswer,
+  browserWindows: BrowserWindowAnswer,
+  calls: PendingCallAnswer,
+  endedCalls: EndedCallAnswer,
+  callSummary: RpcSummaryAnswer,
   // Tests give the connections themselves.
-  instances: Connection,
-  messages: HistoryMessage,
-  streams: HistoryStream,
-  sites: SiteRow,
-  sessions: SessionRow,
-  subscriptions: SubscriptionRow,
+  instances: ConnectionAnswer,
+  messages: HistoryMessageAnswer,
+  streams: HistoryStreamAnswer,
+  sites: SiteRowAnswer,
+  sessions: SessionRowAnswer,
+  subscriptions: SubscriptionRowAnswer,
 }
 const DEDUPLICATOR: Record<keyof NonNullable<FakeWorld['deduplicator']>, Fields> = {
-  summary: DeduplicatorSummary,
-  users: DeduplicatorUserSummary,
+  summary: DeduplicatorSummaryAnswer,
+  users: DeduplicatorUserSummaryAnswer,
 }
 const DELIVERY: Record<keyof NonNullable<FakeWorld['delivery']>, Fields> = {
-  summary: DeliverySummary,
-  nodes: DeliveryNode,
-  tenants: DeliveryTenant,
-  mailboxes: DeliveryMailbox,
-  churn: DeliveryMinute.extend({ node_id: DeliveryMailbox.shape.node_id }),
-  statuses: DeliveryStatus.extend({ action: PendingCall.shape.action }),
+  summary: DeliverySummaryAnswer,
+  nodes: DeliveryNodeAnswer,
+  tenants: DeliveryTenantAnswer,
+  mailboxes: DeliveryMailboxAnswer,
+  churn: { shape: { ...DeliveryMinuteAnswer.shape, node_id: true } },
+  statuses: { shape: { ...DeliveryStatusAnswer.shape, action: true } },
 }
 
 /** Throws a TypeError for a field that the records of `world` do not have. */

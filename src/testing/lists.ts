@@ -6,6 +6,7 @@ import { EXAMINED_MAX, TOKEN_BYTES } from '../contract/limits.js'
 import { foldAll, type UserIds, type UserIndex, type UserPart } from '../contract/observation.js'
 import {
   type Awaitable,
+  fieldOfFilter,
   type InspectionContext,
   matcherOf,
   type Order,
@@ -20,6 +21,7 @@ import {
   checkEntries,
   checkEqual,
   checkExact,
+  checkKnown,
   checkSchema,
   comparableText,
   differenceOfIds,
@@ -37,24 +39,25 @@ export const UNKNOWN_ID = 'no-such-entry-4f1d'
 /** Maximum number of filter values and ids to test; more would only take longer. */
 export const IDS_TRIED = 20
 
+/** A filter of the fields of an item, each with a value. */
+export type FilterOf<Item> = { [Field in keyof Item]?: NonNullable<Item[Field]> }
+
+const isKnown = (value: unknown) => value !== null && value !== undefined
+
 /** Returns filters to test: every value that occurs, one that does not, and all values of one entry together. */
 export function filtersIn<Item extends object>(
   entries: readonly Item[],
   fields: readonly (keyof Item & string)[],
-): Partial<Item>[] {
-  const found: Partial<Item>[] = []
+): FilterOf<Item>[] {
+  const found: object[] = []
   for (const field of fields) {
-    const values = [...new Set(entries.map((entry) => entry[field]))].filter((value) => value !== null)
-    for (const value of values.slice(0, IDS_TRIED)) found.push({ [field]: value } as unknown as Partial<Item>)
-    if (field.endsWith('_id')) found.push({ [field]: UNKNOWN_ID } as unknown as Partial<Item>)
+    const values = [...new Set(entries.map((entry) => entry[field]))].filter(isKnown)
+    for (const value of values.slice(0, IDS_TRIED)) found.push({ [field]: value })
+    if (field.endsWith('_id')) found.push({ [field]: UNKNOWN_ID })
   }
   const last = entries.at(-1)
-  if (last)
-    found.push(
-      Object.fromEntries(
-        fields.filter((field) => last[field] !== null).map((field) => [field, last[field]]),
-      ) as Partial<Item>,
-    )
+  const known = fields.filter((field) => last && isKnown(last[field]))
+  if (last) found.push(Object.fromEntries(known.map((field) => [field, last[field]])))
   return found
 }
 
@@ -65,12 +68,13 @@ const CLEAR_MS = 2_000
 /** Filters by a time: before all entries, behind all of them, and between some where none is near. */
 function timesIn<Item extends object>(entries: readonly Item[], field: (keyof Item & `${string}_at`) | undefined) {
   if (field === undefined || entries.length === 0) return []
-  const times = entries.map((entry) => Date.parse(String(entry[field]))).sort((a, b) => a - b)
+  const known = entries.map((entry) => entry[field]).filter(isKnown)
+  const times = known.map((time) => Date.parse(String(time))).sort((a, b) => a - b)
   const [first = 0, last = 0] = [times[0], times.at(-1)]
   const gap = times.findIndex((time, i) => i > 0 && time - (times[i - 1] as number) > 2 * CLEAR_MS)
   const between = gap < 0 ? [] : [(times[gap] as number) - CLEAR_MS]
   return [first - APART_MS, ...between, last + APART_MS].map(
-    (time) => ({ [field.replace(/_at$/, '_before')]: new Date(time).toISOString() }) as Partial<Item>,
+    (time) => ({ [field.replace(/_at$/, '_before')]: new Date(time).toISOString() }) as FilterOf<Item>,
   )
 }
 
@@ -79,7 +83,7 @@ function timesIn<Item extends object>(entries: readonly Item[], field: (keyof It
  */
 export type MakeInspector<Inspector> = () => Awaitable<Inspector | undefined>
 
-type List<Item> = (page: PageQuery, ctx: InspectionContext) => Awaitable<Page<Item>>
+export type List<Item> = (page: PageQuery, ctx: InspectionContext) => Awaitable<Page<Item>>
 
 // Because pages may be empty, a walk may take more pages than entries, but must end.
 const PAGES_MAX = 10_000
@@ -168,7 +172,7 @@ interface ListContract<Inspector, Item extends object> {
   /** Name of the method, for errors. */
   name: string
   /** Returns the method with a filter, or `undefined` if the inspector does not implement it. */
-  list(inspector: Inspector, filter: Partial<Item>): List<Item> | undefined
+  list(inspector: Inspector, filter: FilterOf<Item>): List<Item> | undefined
   item: Schema
   /** Reject fields that are not in the schema. */
   exact?: boolean
@@ -216,7 +220,7 @@ export function listCases<Inspector, Item extends object>(
       if (!inspector || !whole) return notTested(`${name} is not implemented`)
       await work(whole, inspector)
     }
-  const under = (inspector: Inspector, filter: Partial<Item>) => contract.list(inspector, filter) as List<Item>
+  const under = (inspector: Inspector, filter: FilterOf<Item>) => contract.list(inspector, filter) as List<Item>
   const cases: Promised[] = [
     {
       name: `${name} returns each entry once and ends, whatever the limit`,
@@ -284,8 +288,15 @@ export function listCases<Inspector, Item extends object>(
         for (const filter of [...filtersIn(entries, filters), ...timesIn(entries, before)]) {
           const expected = entries.filter((entry) => matches(entry, filter))
           const found = await walk(under(inspector, filter), 2, name)
-          checkEntries(found.map(steady), expected.map(steady), idOf, `${name} under ${comparableText(filter)}`)
+          const promise = `${name} under ${comparableText(filter)}`
+          const wrong = found.find((entry) => !matches(entry, filter))
+          const ids = differenceOfIds(found.map(idOf), expected.map(idOf))
+          check(ids === undefined, `${promise}: ${ids}${wrong ? `; ${idOf(wrong)}: ${mismatchOf(wrong, filter)}` : ''}`)
+          checkEntries(found.map(steady), expected.map(steady), idOf, promise)
         }
+        const knownOf = (field: keyof Item) => entries.find((entry) => isKnown(entry[field]))?.[field] ?? null
+        const fields = [...filters, ...(before ? [before] : [])]
+        if (entries.length > 0) checkKnown(Object.fromEntries(fields.map((field) => [field, knownOf(field)])))
       }),
     })
   if (get)
@@ -331,6 +342,16 @@ async function checkOrders<Item>(list: List<Item>, what: string, idOf: (entry: I
 }
 
 const matches = (entry: object, filter: object) => matcherOf({ ...filter })(entry)
+
+/** The fields of `entry` that `filter` does not admit, with both values. */
+function mismatchOf(entry: object, filter: object): string {
+  const wrong = Object.entries(filter).filter(([name, wanted]) => !matches(entry, { [name]: wanted }))
+  const shown = wrong.map(([name, wanted]) => {
+    const field = fieldOfFilter(name)
+    return `${field}: expected ${JSON.stringify(wanted)}, got ${JSON.stringify(entry[field as keyof object] ?? null)}`
+  })
+  return shown.join(', ')
+}
 
 // Contract of an index of users: all users, in order, with the numbers that a walk finds.
 

@@ -1,18 +1,18 @@
 /** Contract suite of the RPC correlator's inspector. */
 
-import type { Instance } from '../contract/connections.js'
+import type { ConnectionInput, Instance } from '../contract/connections.js'
 import {
   CallCounters,
-  type EndedCall,
   EndedCallAnswer,
   EndedCallFilter,
-  type PendingCall,
+  type EndedCallInput,
   PendingCallAnswer,
   type PendingCallFilter,
+  type PendingCallInput,
   RPC_FAMILY,
   type RpcInspector,
-  type RpcSummary,
   RpcSummaryAnswer,
+  type RpcSummaryInput,
 } from '../contract/rpc.js'
 import { answering, type Known } from './answering.js'
 import {
@@ -22,6 +22,7 @@ import {
   check,
   checkEnds,
   checkEqual,
+  checkKnown,
   checkSchema,
   FAKE_TIME,
   fakePage,
@@ -36,11 +37,15 @@ import {
 } from './expect.js'
 import { listCases, type MakeInspector, UNKNOWN_ID, userCases, walk, walkAll } from './lists.js'
 
+type KnownRpc = Known<RpcInspector, typeof RpcSummaryAnswer>
+
+const NO_COUNTERS = Object.fromEntries(CallCounters.keyof().options.map((name) => [name, 0])) as CallCounters
+
 /** Returns the contract suite of a correlator's inspector. `make` creates one with the same calls each time. */
 export function rpcContract(given: MakeInspector<RpcInspector>): ContractCase[] {
-  const make = answering(given)
+  const make = answering(given, RpcSummaryAnswer)
   return toCases([
-    ...listCases<Known<RpcInspector>, PendingCall>(make, {
+    ...listCases<KnownRpc, PendingCallAnswer>(make, {
       name: 'listPending',
       ordered: true,
       list: (rpc, filter) => (page, ctx) => rpc.listPending(filter, page, ctx),
@@ -53,7 +58,7 @@ export function rpcContract(given: MakeInspector<RpcInspector>): ContractCase[] 
       name: 'listPending returns the oldest first, and overdue calls only when requested',
       run: () => checkOrder(make),
     },
-    ...listCases<Known<RpcInspector>, EndedCall>(make, {
+    ...listCases<KnownRpc, EndedCallAnswer>(make, {
       name: 'listEnded',
       ordered: true,
       list: (rpc, filter) => {
@@ -71,14 +76,14 @@ export function rpcContract(given: MakeInspector<RpcInspector>): ContractCase[] 
   ])
 }
 
-const callsOf = (rpc: Known<RpcInspector>, filter: PendingCallFilter) =>
-  walkAll<PendingCall>(
+const callsOf = (rpc: KnownRpc, filter: PendingCallFilter) =>
+  walkAll<PendingCallAnswer>(
     (page, ctx) => rpc.listPending(filter, page, ctx),
     'listPending',
     (call) => call.correlation_id,
   )
 
-async function checkOrder(make: MakeInspector<Known<RpcInspector>>): Promise<void> {
+async function checkOrder(make: MakeInspector<KnownRpc>): Promise<void> {
   const rpc = await make()
   if (!rpc) return notTested('listPending is not implemented')
   const waiting = await callsOf(rpc, {})
@@ -95,15 +100,17 @@ async function checkOrder(make: MakeInspector<Known<RpcInspector>>): Promise<voi
   for (const calls of [waiting, overdue])
     for (const [i, { correlation_id, started_at }] of calls.entries()) {
       const before = calls[i - 1]
-      const isInOrder = !before || Date.parse(before.started_at) <= Date.parse(started_at)
+      const isInOrder = !before?.started_at || !started_at || Date.parse(before.started_at) <= Date.parse(started_at)
       check(isInOrder, `listPending returned ${correlation_id} after ${before?.correlation_id}, which is younger`)
     }
+  const [first] = [...waiting, ...overdue]
+  if (first) checkKnown({ started_at: first.started_at })
 }
 
-async function checkInstances(make: MakeInspector<Known<RpcInspector>>): Promise<void> {
+async function checkInstances(make: MakeInspector<KnownRpc>): Promise<void> {
   const rpc = await make()
   if (!rpc?.checkInstance) return notTested('checkInstance is not implemented')
-  const calls = await walk<PendingCall>((page, ctx) => rpc.listPending({}, page, ctx), 100, 'listPending')
+  const calls = await walk<PendingCallAnswer>((page, ctx) => rpc.listPending({}, page, ctx), 100, 'listPending')
   const clients = [{ user_id: UNKNOWN_ID, client_id: UNKNOWN_ID, instance_id: UNKNOWN_ID }, ...calls.slice(0, 20)]
   for (const { user_id, client_id, instance_id } of clients)
     for (const id of [instance_id ?? UNKNOWN_ID, UNKNOWN_ID]) {
@@ -115,52 +122,51 @@ async function checkInstances(make: MakeInspector<Known<RpcInspector>>): Promise
   await checkEnds((ctx) => rpc.checkInstance?.(unknown, ctx), 'checkInstance')
 }
 
-async function checkSummary(make: MakeInspector<Known<RpcInspector>>): Promise<void> {
+async function checkSummary(make: MakeInspector<KnownRpc>): Promise<void> {
   const rpc = await make()
   if (!rpc?.summary) return notTested('summary is not implemented')
-  const summary: RpcSummary = await rpc.summary(CONTEXT)
+  const summary = await rpc.summary(CONTEXT)
   checkSchema(RpcSummaryAnswer, summary, 'summary')
-  const { pending, overdue, counters } = summary
-  const { opened, succeeded, failed, timed_out, cancelled } = counters
-  const told = succeeded + failed + timed_out + cancelled + pending + overdue
-  check(opened === told, `summary: ${opened} calls were opened, but ${told} are pending or have ended`)
-  checkEqual(
-    summary.oldest_started_at === null,
-    pending + overdue === 0,
-    'summary must have an oldest call if, and only if, one is pending',
-  )
-  checkEqual(
-    summary.oldest_age_ms === null,
-    summary.oldest_started_at === null,
-    'summary must have the age of the oldest call if, and only if, there is one',
-  )
-  const isCounted = Object.values(counters).some((count) => count > 0)
-  check(!isCounted || summary.counting_since !== null, 'summary has counts, so counting_since must not be null')
+  const { pending, overdue, counters, oldest_started_at, oldest_age_ms, counting_since } = summary
+  const { opened, succeeded, failed, timed_out, cancelled } = counters ?? NO_COUNTERS
+  const parts = [opened, succeeded, failed, timed_out, cancelled, pending, overdue]
+  if (counters && parts.every((part) => part !== null)) {
+    const [, ...others] = parts
+    const told = others.reduce((sum, part) => sum + part, 0)
+    check(opened === told, `summary: ${opened} calls were opened, but ${told} are pending or have ended`)
+  }
+  const isIdle = pending !== null && overdue !== null && pending + overdue === 0
+  if (isIdle) checkEqual([oldest_started_at, oldest_age_ms], [null, null], 'the oldest call of a summary without calls')
   const calls = await callsOf(rpc, {})
-  checkEqual(pending, calls.length, 'pending of summary, compared with the list')
+  if (pending !== null) checkEqual(pending, calls.length, 'pending of summary, compared with listPending')
   const late = (await callsOf(rpc, { overdue: true })).filter((call) => call.overdue)
-  checkEqual(overdue, late.length, 'overdue of summary, compared with the list')
-  const first = calls.map(({ started_at }) => started_at).sort()[0]
+  if (overdue !== null) checkEqual(overdue, late.length, 'overdue of summary, compared with listPending')
+  const [first] = calls.flatMap(({ started_at }) => started_at ?? []).sort()
   check(
-    first === undefined || (summary.oldest_started_at ?? '') <= first,
-    `summary has the oldest call at ${summary.oldest_started_at}, but the list has one at ${first}`,
+    first === undefined || oldest_started_at === null || oldest_started_at <= first,
+    `summary has oldest_started_at: ${oldest_started_at}, but listPending has a call of ${first}`,
   )
   await checkEnds((ctx) => rpc.summary?.(ctx), 'summary')
+  const isCounted = Object.values(counters ?? {}).some((count) => (count ?? 0) > 0)
+  const oldest = isIdle ? {} : { oldest_started_at, oldest_age_ms }
+  checkKnown({ pending, overdue, counters, ...oldest, ...(isCounted && { counting_since }) })
 }
+
+type InstanceInput = Pick<ConnectionInput, keyof Instance>
 
 /** Data of the fake RPC correlator. */
 export interface RpcWorld {
   /** Pending calls. */
-  calls?: Partly<PendingCall>[]
+  calls?: Partly<PendingCallInput>[]
   /** Makes the correlator return a summary; numbers that are not given are computed from `calls`. */
-  callSummary?: Partly<RpcSummary>
+  callSummary?: Partly<RpcSummaryInput>
   /** Enables `listEnded` and `getEnded`; the oldest first. */
-  endedCalls?: Partly<EndedCall>[]
+  endedCalls?: Partly<EndedCallInput>[]
   /** The current instances; makes the correlator check instances. */
-  instances?: Partly<Instance>[]
+  instances?: Partly<InstanceInput>[]
 }
 
-const toCall: Make<PendingCall> = (given, place) =>
+const toCall: Make<PendingCallInput> = (given, place) =>
   fill(
     {
       ...CLIENT,
@@ -175,7 +181,7 @@ const toCall: Make<PendingCall> = (given, place) =>
     given,
   )
 
-const toEndedCall: Make<EndedCall> = (given, place) =>
+const toEndedCall: Make<EndedCallInput> = (given, place) =>
   fill(
     {
       ...CLIENT,
@@ -190,15 +196,16 @@ const toEndedCall: Make<EndedCall> = (given, place) =>
     given,
   )
 
-const NO_COUNTERS = Object.fromEntries(CallCounters.keyof().options.map((name) => [name, 0])) as CallCounters
-
 /** Returns the summary of a world in which all calls are pending, except for the given counts. */
-function toSummary(given: Partly<RpcSummary>, calls: readonly PendingCall[]): RpcSummary {
-  const oldest = calls.reduce<PendingCall | undefined>((a, b) => (a && a.started_at <= b.started_at ? a : b), undefined)
-  const { succeeded = 0, failed = 0, timed_out = 0, cancelled = 0 } = given.counters ?? {}
+function toSummary(given: Partly<RpcSummaryInput>, calls: readonly PendingCallInput[]): RpcSummaryInput {
+  const oldest = calls.reduce<PendingCallInput | undefined>(
+    (a, b) => (a?.started_at && (!b.started_at || a.started_at <= b.started_at) ? a : b),
+    undefined,
+  )
+  const { succeeded, failed, timed_out, cancelled } = given.counters ?? {}
   const late = calls.filter(({ overdue }) => overdue).length
   const waiting = (given.pending ?? calls.length - late) + (given.overdue ?? late)
-  const opened = succeeded + failed + timed_out + cancelled + waiting
+  const opened = (succeeded ?? 0) + (failed ?? 0) + (timed_out ?? 0) + (cancelled ?? 0) + waiting
   return fill(
     {
       pending: calls.length - late,
@@ -213,7 +220,7 @@ function toSummary(given: Partly<RpcSummary>, calls: readonly PendingCall[]): Rp
   )
 }
 
-const toInstance: Make<Instance> = (given) => fill(INSTANCE, given)
+const toInstance: Make<InstanceInput> = (given) => fill(INSTANCE, given)
 
 export function fakeRpc(world: RpcWorld): RpcInspector | undefined {
   if (!world.calls && !world.instances && !world.callSummary && !world.endedCalls) return undefined

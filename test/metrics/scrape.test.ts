@@ -92,6 +92,20 @@ describe('a scrape', () => {
     expect(heard).toMatchObject([['delivery', expect.any(Error)]])
   })
 
+  it('a summary with an invalid field has the series of the others, and its source is not complete', async () => {
+    const summary = () => ({ tracked_commands: 'many', due_commands: 3 })
+    const inspectors = changed(({ delivery }) => ({ delivery: { ...delivery, summary } as never }))
+    const errors: string[] = []
+    const metrics = subject({ inspectors, onError: (error) => errors.push(String(error)) })
+    const families = parseText(await (await metrics(request({ accept: OPEN }))).text(), true)
+    expect(up(families, 'delivery')).toBe(1)
+    expect(seriesValue(families, 'relayscope_source_complete', { source: 'delivery' })).toBe(0)
+    expect(seriesValue(families, 'relayscope_source_complete', { source: 'rpc' })).toBe(1)
+    expect(families.has('relayscope_delivery_tracked_commands')).toBe(false)
+    expect(seriesValue(families, 'relayscope_delivery_due_commands')).toBe(3)
+    expect(errors).toEqual([expect.stringContaining('tracked_commands: expected')])
+  })
+
   it('answers with what it has when its time is up, and gives up what is under way', async () => {
     let signal: AbortSignal | undefined
     const slow = (ctx: InspectionContext) => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Connection } from '../../src/contract/connections.js'
 import type { ContextInput } from '../../src/contract/contexts.js'
-import type { CommandFilter } from '../../src/contract/delivery.js'
+import { type CommandFilter, CommandState, WaitsFor } from '../../src/contract/delivery.js'
 import { familyEntries, type Inspectors } from '../../src/contract/families.js'
 import { memoryComposition } from '../../src/memory/composition/inspectors.js'
 import { contextRegistryContract } from '../../src/testing/contexts.js'
@@ -12,11 +12,11 @@ import { createLivedFacilities, LIVED } from './lived-facilities.js'
 
 const KNOWN = { commands: [{ user_id: 'alice', client_id: 'desk', command_id: 'cmd-1' }], users: ['alice'] }
 
-/** The numbers of its summary and scopes are computed from its commands, or not known. */
+/** A world whose summary and scopes have the numbers of its commands. */
 function countedWorld() {
   const { delivery, ...world } = createWorld()
-  const { summary: _, tenants: __, ...counted } = delivery ?? {}
-  return { ...world, delivery: counted }
+  const tenants = [{ scope_id: 'alice', reserved_commands: 1 }, { scope_id: 'scope-2' }]
+  return { ...world, delivery: { ...delivery, summary: { deployment_id: 'dep', sample_size: 1 }, tenants } }
 }
 
 describe('the fakes with a rich world', () => {
@@ -125,7 +125,7 @@ describe('a failure', () => {
       broken('rpc', 'listPending', (_page, [filter, page]: [{ user_id?: string }, never]) =>
         createFakeInspectors(createWorld()).rpc?.listPending(filter.user_id ? { user_id: 'carol' } : {}, page, ASK),
       ),
-      'listPending under {"user_id":"alice"}: missing call-1, call-2, call-3; surplus call-4',
+      'listPending under {"user_id":"alice"}: missing call-1, call-2, call-3; surplus call-4; call-4: user_id: expected "alice", got "carol"',
     ],
     [
       'names duplicate entries',
@@ -164,7 +164,7 @@ describe('a failure', () => {
 /** Breaks one method of one inspector: `answer` gets its result and its arguments. */
 function broken(family: keyof Inspectors, method: string, answer: (given: never, args: never) => unknown) {
   return (): Inspectors => {
-    const inspectors = createFakeInspectors(createWorld())
+    const inspectors = createFakeInspectors(countedWorld())
     const inspector = inspectors[family] as unknown as Record<string, (...args: unknown[]) => unknown>
     const original = inspector[method]
     inspector[method] = (...args) => {
@@ -185,6 +185,8 @@ type Args = [first: { cursor?: string | null; limit?: number }, page: { cursor: 
 
 const everyPage = (change: (page: Page, args: Args) => unknown) => change as (given: never, args: never) => unknown
 const whole = createWorld()
+const NO_STATES = Object.fromEntries(CommandState.options.map((state) => [state, 0]))
+const NO_WAITS = Object.fromEntries(WaitsFor.options.map((wait) => [wait, 0]))
 
 describe('the contract suite detects an inspector that', () => {
   const { connections, contexts } = whole
@@ -347,6 +349,24 @@ describe('the contract suite detects an inspector that', () => {
       ),
       /state of cmd-1/,
     ],
+    ...(
+      [
+        ['tracked_commands', 'summary', { tracked_commands: 2 }, 'tracked_commands of summary'],
+        ['by_state', 'summary', { by_state: { ...NO_STATES, waiting: 1, resulted: 1 } }, 'by_state.waiting of summary'],
+        ['by_reason', 'summary', { by_reason: { done: 1 } }, 'by_reason.done of summary'],
+        ['waits_for', 'summary', { waits_for: { ...NO_WAITS, turn: 1 } }, 'waits_for.turn of summary'],
+        ['reserved_commands', 'listTenants', { reserved_commands: 2 }, 'reserved_commands of the scope alice'],
+        ['waiting_commands', 'listMailboxes', { waiting_commands: 1 }, 'waiting_commands of alice/desk-1'],
+      ] as const
+    ).map(([field, method, wrong, promise]): [string, () => Inspectors, RegExp] => [
+      `counts ${field} wrongly`,
+      broken('delivery', method, (given: object) =>
+        'items' in given
+          ? { ...given, items: (given as Page).items.map((item) => ({ ...item, ...wrong })) }
+          : { ...given, ...wrong },
+      ),
+      new RegExp(`^${promise}.*: expected \\d+.*, got \\d+$`, 'm'),
+    ]),
     [
       'takes a reason for none',
       broken('delivery', 'listCommands', (_page, [{ reason: _, ...filter }, page]: [CommandFilter, never]) =>

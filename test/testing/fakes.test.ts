@@ -45,7 +45,7 @@ describe('empty records', () => {
     ['/delivery/nodes', { items: [{ node_id: 'node-1', reconciliation_loop_alive: true, stale: false }] }],
     ['/delivery/commands?state=waiting', { items: [{ command_id: 'command-1', state: 'waiting', overdue: false }] }],
     ['/delivery/churn', { items: [{ minute: '2026-01-01T00:00:00.000Z', admitted: 0, open: null }] }],
-    ['/delivery/mailboxes', { items: [{ instance_id: 'instance-1', node_id: null, waiting_commands: 0 }] }],
+    ['/delivery/mailboxes', { items: [{ instance_id: 'instance-1', node_id: null, waiting_commands: 1 }] }],
     ['/delivery/tenants', { items: [{ scope_id: 'scope-1', reserved_commands: 0 }] }],
     [
       '/delivery/status?user_id=user-1&client_id=client-1&command_id=command-1',

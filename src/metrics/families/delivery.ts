@@ -1,6 +1,5 @@
 /** Metrics of delivery: backlog, node counters, and reservations of named scopes. */
 
-import { readSummary } from '../../contract/answer.js'
 import { BadRecord, requireRequested } from '../../contract/bad-record.js'
 import {
   type DeliveryInspector,
@@ -18,6 +17,7 @@ import {
   readAllEntries,
   type Scrape,
   seconds,
+  summaryOf,
 } from '../family.js'
 
 // Maximum nodes with their own series: each has some dozens.
@@ -27,12 +27,8 @@ const SUMMARY = defineMetrics(
   {
     of: 'delivery',
     calls: 'delivery.summary',
-    read: async (delivery, { view }) => ({
-      value: readSummary(DeliverySummaryAnswer, await delivery.summary(view.ctx), (error) =>
-        view.onError('delivery', error),
-      ),
-      complete: true,
-    }),
+    read: async (delivery, scrape) =>
+      summaryOf('delivery', DeliverySummaryAnswer, await delivery.summary(scrape.view.ctx), scrape),
   },
   [
     {

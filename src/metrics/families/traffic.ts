@@ -1,18 +1,14 @@
 /** The families about what passes through: calls and their replies, and messages that were seen already. */
-import { readSummary } from '../../contract/answer.js'
 import { DeduplicatorSummaryAnswer } from '../../contract/deduplicator.js'
 import { RpcSummaryAnswer } from '../../contract/rpc.js'
-import { defineMetrics, type Group, instant, samplesBy, seconds } from '../family.js'
+import { defineMetrics, type Group, instant, samplesBy, seconds, summaryOf } from '../family.js'
 
 const CALLS = defineMetrics(
   {
     of: 'rpc',
     calls: 'rpc.summary',
-    read: async (rpc, { view }) =>
-      rpc.summary && {
-        value: readSummary(RpcSummaryAnswer, await rpc.summary(view.ctx), (error) => view.onError('rpc', error)),
-        complete: true,
-      },
+    read: async (rpc, scrape) =>
+      rpc.summary && summaryOf('rpc', RpcSummaryAnswer, await rpc.summary(scrape.view.ctx), scrape),
   },
   [
     {
@@ -68,12 +64,8 @@ const MESSAGES = defineMetrics(
   {
     of: 'deduplicator',
     calls: 'deduplicator.summary',
-    read: async (deduplicator, { view }) => ({
-      value: readSummary(DeduplicatorSummaryAnswer, await deduplicator.summary(view.ctx), (error) =>
-        view.onError('deduplicator', error),
-      ),
-      complete: true,
-    }),
+    read: async (deduplicator, scrape) =>
+      summaryOf('deduplicator', DeduplicatorSummaryAnswer, await deduplicator.summary(scrape.view.ctx), scrape),
   },
   [
     {

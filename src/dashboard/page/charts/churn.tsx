@@ -2,7 +2,7 @@
 import type { JSX } from 'preact'
 import type { ChurnMinuteAnswer } from '../../../contract/connections.js'
 import { clock, countOf, spacedName } from '../words.js'
-import { MINUTE_MS, Minutes, STEP, scaleOf, sum } from './minutes.js'
+import { MINUTE_MS, Minutes, STEP, scaleOf, sum, Unknown } from './minutes.js'
 
 const HALF = 50
 
@@ -36,11 +36,14 @@ export function Churn({ items, until }: { items: readonly ChurnMinuteAnswer[]; u
       height={2 * HALF}
       lines={[HALF]}
       draw={({ opened, ended }, x) => {
-        const up = scale.share(opened ?? 0) * HALF
+        const [up, down] = [opened, ended && sum(ended)].map((count) => count && scale.share(count) * HALF)
+        const bar = (kind: string, y: number, height: number) => (
+          <rect class={kind} x={x + 1} y={y} width={STEP - 2} height={height} />
+        )
         return (
           <>
-            <rect class="opened" x={x + 1} y={HALF - up} width={STEP - 2} height={up} />
-            <rect class="ended" x={x + 1} y={HALF} width={STEP - 2} height={scale.share(sum(ended ?? {})) * HALF} />
+            {up == null ? <Unknown x={x} y={0} height={HALF} /> : bar('opened', HALF - up, up)}
+            {down == null ? <Unknown x={x} y={HALF} height={HALF} /> : bar('ended', HALF, down)}
           </>
         )
       }}

@@ -34,6 +34,14 @@ const MINUTES = 60
 /** Width of one minute. */
 export const STEP = 10
 
+/** Marks a part of a minute whose numbers are not known. */
+export const Unknown = ({ x, y, height }: { x: number; y: number; height: number }): JSX.Element => (
+  <rect class="unwatched" x={x} y={y} width={STEP} height={height} />
+)
+
+/** Whether some numbers of a minute are not known. */
+const isPartial = (item: object) => Object.values(item).includes(null)
+
 interface MinutesProps<T> {
   /** What it shows. */
   label: string
@@ -66,11 +74,7 @@ export function Minutes<T extends { readonly minute: string }>(props: MinutesPro
   const bars = useMemo(
     () =>
       slots.map((item, i) =>
-        item ? (
-          <g key={i}>{draw(item, i * STEP)}</g>
-        ) : (
-          <rect key={i} class="unwatched" x={i * STEP} y="0" width={STEP} height={height} />
-        ),
+        item ? <g key={i}>{draw(item, i * STEP)}</g> : <Unknown key={i} x={i * STEP} y={0} height={height} />,
       ),
     [slots],
   )
@@ -123,7 +127,7 @@ export function Minutes<T extends { readonly minute: string }>(props: MinutesPro
         <span class="dim">now</span>
       </figcaption>
       <p class="legend">
-        {[...legend, ...(items.length < MINUTES ? ['unwatched'] : [])].map((name) => (
+        {[...legend, ...(items.length < MINUTES || items.some(isPartial) ? ['unwatched'] : [])].map((name) => (
           <span key={name} class={`key ${name}`}>
             {name === 'unwatched' ? 'not observed' : name}
           </span>

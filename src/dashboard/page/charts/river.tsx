@@ -2,7 +2,7 @@
 import type { JSX } from 'preact'
 import type { DeliveryMinuteAnswer } from '../../../contract/delivery-summary.js'
 import { countOf } from '../words.js'
-import { Minutes, type Scale, STEP, scaleOf, sum } from './minutes.js'
+import { Minutes, type Scale, STEP, scaleOf, sum, Unknown } from './minutes.js'
 
 /** Heights of the three bands, and what lies between them. */
 const [IN, OPEN, OUT, GAP] = [40, 120, 60, 8]
@@ -37,7 +37,7 @@ const saidOf = ({ admitted, open, ended }: DeliveryMinuteAnswer) =>
   [
     `${countOf(admitted)} admitted`,
     ...OPEN_STATES.map((state) => `${open ? countOf(open[state]) : 'unknown'} ${state}`),
-    ...ENDS.flatMap((state) => (ended?.[state] ? `${countOf(ended[state])} ${state}` : [])),
+    ...(ended ? ENDS.flatMap((state) => (ended[state] ? `${countOf(ended[state])} ${state}` : [])) : ['unknown ends']),
   ].join(', ')
 
 export function River({ items, until }: { items: readonly DeliveryMinuteAnswer[]; until: string | null }): JSX.Element {
@@ -56,13 +56,21 @@ export function River({ items, until }: { items: readonly DeliveryMinuteAnswer[]
       lines={[IN, MIDDLE + OPEN]}
       draw={({ admitted, open, ended }, x) => (
         <>
-          {stack(x, IN, IN, scales[0], ['admitted'], { admitted: admitted ?? 0 }, true)}
+          {admitted === null ? (
+            <Unknown x={x} y={0} height={IN} />
+          ) : (
+            stack(x, IN, IN, scales[0], ['admitted'], { admitted }, true)
+          )}
           {open ? (
             stack(x, MIDDLE + OPEN, OPEN, scales[1], OPEN_STATES, open, true)
           ) : (
-            <rect class="unwatched" x={x} y={MIDDLE} width={STEP} height={OPEN} />
+            <Unknown x={x} y={MIDDLE} height={OPEN} />
           )}
-          {stack(x, MIDDLE + OPEN + GAP, OUT, scales[2], ENDS, ended ?? {}, false)}
+          {ended ? (
+            stack(x, MIDDLE + OPEN + GAP, OUT, scales[2], ENDS, ended, false)
+          ) : (
+            <Unknown x={x} y={MIDDLE + OPEN + GAP} height={OUT} />
+          )}
         </>
       )}
       saidOf={saidOf}

@@ -10,6 +10,7 @@ import { plainText, Text } from '../parts/text.js'
 import { TONES } from '../parts/value.js'
 import { clock, countOf, durationText, spacedName, timeOf } from '../words.js'
 import { type Axis, axisBetween, Span, Ticks, timeIn } from './axis.js'
+import { OPEN_STATES } from './river.js'
 
 /** The axis covers at most the last hour, and at least the last minute. */
 const MOST_MS = 3_600_000
@@ -51,11 +52,20 @@ const GLYPHS: Readonly<Record<string, string>> = {
   rejected: '✕',
 }
 
-/** Every record of the last hour as a bar, by client, the most recent first. */
-function clientsOf({ connections, commands, calls, contexts }: Records): Client[] {
+/** A bar with times that may be unknown. */
+type GivenBar = Omit<Bar, 'from' | 'to'> & Record<'from' | 'to', number | null>
+
+/** Every record of the last hour as a bar, by client, the most recent first, and how many have unknown times. */
+function clientsOf({ connections, commands, calls, contexts }: Records): { clients: Client[]; untimed: number } {
   const now = clock()
   const clients = new Map<string, Client>()
-  const add = (name: string | null, bar: Bar) => {
+  let untimed = 0
+  const add = (name: string | null, { from, to, ...rest }: GivenBar) => {
+    if (from === null || to === null) {
+      untimed++
+      return
+    }
+    const bar: Bar = { ...rest, from, to }
     if (bar.to < now - MOST_MS) return
     const key = name ?? 'unknown client'
     const client = clients.get(key) ?? { name: key, bars: [], latest: 0 }
@@ -63,12 +73,12 @@ function clientsOf({ connections, commands, calls, contexts }: Records): Client[
     client.bars.push({ ...bar, caption: plainText(bar.caption) })
     client.latest = Math.max(client.latest, bar.to)
   }
-  for (const { connection_id, client_id, connected_at, disconnected_at, ended_reason } of connections)
+  for (const { connection_id, client_id, status, connected_at, disconnected_at, ended_reason } of connections)
     add(client_id, {
       id: connection_id,
       kind: 'there',
-      from: timeIn(connected_at) ?? now,
-      to: timeIn(disconnected_at) ?? now,
+      from: timeIn(connected_at),
+      to: status === 'connected' ? now : timeIn(disconnected_at),
       caption: `connection ${connection_id}${disconnected_at ? `, ${spacedName(ended_reason ?? 'disconnected')}` : ''}`,
       href: hrefOf(`/connections/${encoded(connection_id)}`),
     })
@@ -76,8 +86,8 @@ function clientsOf({ connections, commands, calls, contexts }: Records): Client[
     add(client_id, {
       id: context_id,
       kind: 'context',
-      from: timeIn(created_at) ?? now,
-      to: status === 'active' || status === 'idle' ? now : (timeIn(updated_at) ?? now),
+      from: timeIn(created_at),
+      to: status === 'active' || status === 'idle' ? now : timeIn(updated_at),
       caption: `context ${context_id}, ${status}`,
       href: hrefOf(`/contexts/${encoded(context_id)}`),
     })
@@ -87,8 +97,8 @@ function clientsOf({ connections, commands, calls, contexts }: Records): Client[
     add(client_id, {
       id: correlation_id,
       kind: 'call',
-      from: timeIn(started_at) ?? now,
-      to: timeIn(ended?.ended_at) ?? now,
+      from: timeIn(started_at),
+      to: ended ? timeIn(ended.ended_at) : now,
       caption: `call ${correlation_id} (${action ?? 'action unknown'}), ${spacedName(ended?.outcome ?? 'pending')}`,
       href: hrefOf(`/rpc/${ended ? 'ended' : 'pending'}/${encoded(correlation_id)}`),
     })
@@ -97,8 +107,8 @@ function clientsOf({ connections, commands, calls, contexts }: Records): Client[
     add(client_id, {
       id: command_id,
       kind: 'run',
-      from: timeIn(admission?.at) ?? now,
-      to: timeIn(terminal?.at) ?? now,
+      from: timeIn(admission?.at),
+      to: OPEN_STATES.some((open) => open === state) ? now : timeIn(terminal?.at),
       caption: `command ${command_id}, ${spacedName(state)}`,
       href: hrefOf('/delivery/status', {
         user_id: user_id ?? admission?.scope_id,
@@ -108,7 +118,8 @@ function clientsOf({ connections, commands, calls, contexts }: Records): Client[
       glyph: GLYPHS[state] ?? '○',
       tone: TONES.get(state) ?? '',
     })
-  return [...clients.values()].sort((a, b) => b.latest - a.latest || (a.name < b.name ? -1 : 1))
+  const ordered = [...clients.values()].sort((a, b) => b.latest - a.latest || (a.name < b.name ? -1 : 1))
+  return { clients: ordered, untimed }
 }
 
 const Lane = ({ client, axis }: { client: Client; axis: Axis }): JSX.Element => (
@@ -134,11 +145,11 @@ const Lane = ({ client, axis }: { client: Client; axis: Axis }): JSX.Element => 
 
 export function UserAxis(records: Records): JSX.Element {
   useTick(5_000)
-  const clients = clientsOf(records)
+  const { clients, untimed } = clientsOf(records)
   const now = clock()
   const earliest = Math.min(now - LEAST_MS, ...clients.flatMap(({ bars }) => bars.map(({ from }) => from)))
   const axis = axisBetween(Math.max(now - MOST_MS, earliest), now)
-  if (clients.length === 0) return <p class="empty">Nothing is kept of the last hour.</p>
+  if (clients.length === 0 && untimed === 0) return <p class="empty">Nothing is kept of the last hour.</p>
   return (
     <section class="score user-axis" aria-label="The last hour by client">
       <Ticks
@@ -151,6 +162,7 @@ export function UserAxis(records: Records): JSX.Element {
       {clients.length > LANES && (
         <p class="dim">{countOf(clients.length - LANES)} more clients are in the tables below.</p>
       )}
+      {untimed > 0 && <p class="dim">{countOf(untimed)} records without known times are in the tables below.</p>}
       <p class="legend">
         <span class="key there">connected</span>
         <span class="key command">command, to its end ✓ ✕ or still open ○</span>
