@@ -1,7 +1,9 @@
 /** `relayscope get`: one answer of a router, as a table for a person and as JSON lines for a program. */
+import { isNear } from '../contract/checks.js'
+import { ROUTES } from '../diagnostics/routes.js'
 import { parse, UsageError } from './arguments.js'
 import { createReader, type Reader, readKey, readTarget } from './reader/reader.js'
-import { cellOf, columnsOf, print, recordLines, safeJson, tableOf } from './text/table.js'
+import { cellOf, columnsOf, print, recordLines, safeJson, tableOf, visible } from './text/table.js'
 
 export const GET_HELP = `relayscope get: prints one response of a diagnostics router
 
@@ -59,12 +61,41 @@ function* cuts(pages: readonly Cut[], isAll: boolean): Generator<string> {
     yield isAll ? `more than ${PAGES} pages: this is not all` : 'there are more: use --all'
 }
 
+/** The route that was meant by `path`: one whose literal segments differ from its own in at most two letters. */
+function nearestRoute(path: string): string | undefined {
+  const given = path.replace(/(?<=.)\/+$/, '').split('/')
+  for (const edits of [0, 1, 2])
+    for (const { path: template } of ROUTES) {
+      const parts = template.split('/')
+      const isMeant =
+        parts.length === given.length &&
+        parts.every((part, i) => part.startsWith('{') || isNear(decoded(given[i] as string), part, edits))
+      const meant = parts.map((part, i) => (part.startsWith('{') ? given[i] : part)).join('/')
+      if (isMeant && meant !== path) return meant
+    }
+  return undefined
+}
+
+const decoded = (segment: string): string => {
+  try {
+    return decodeURIComponent(segment).toLowerCase()
+  } catch {
+    return segment
+  }
+}
+
+/** `problem`, with the route that was meant, if it says that there is none at `route`. */
+function withSuggestion(problem: string, route: string): string {
+  const meant = problem.startsWith('404 ') ? nearestRoute(route.split('?', 1)[0] as string) : undefined
+  return meant === undefined ? problem : `${problem}. Did you mean ${visible(meant)}?`
+}
+
 /** The pages of a list, or the one answer. @throws the problem, as a text. */
 async function* answers({ fetchRoute }: Reader, route: string, isAll: boolean): AsyncGenerator<Page> {
   let next = route
   for (let pages = 1; ; pages++) {
     const asked = await fetchRoute(next)
-    if (asked.problem !== undefined) throw new Error(asked.problem)
+    if (asked.problem !== undefined) throw new Error(withSuggestion(asked.problem, route))
     const page = asked.value as Page
     yield page
     if (!isAll || page.has_more !== true || typeof page.next_cursor !== 'string' || pages === PAGES) return

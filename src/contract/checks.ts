@@ -29,7 +29,7 @@ export function shown(value: unknown): string {
 }
 
 /** Whether at most `edits` insertions, deletions or replacements turn `a` into `b`. */
-function isNear(a: string, b: string, edits: number): boolean {
+export function isNear(a: string, b: string, edits: number): boolean {
   let i = 0
   while (i < a.length && a[i] === b[i]) i++
   const [x, y] = [a.slice(i), b.slice(i)]

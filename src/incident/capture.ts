@@ -18,7 +18,7 @@ import {
   withMethods,
 } from '../contract/options.js'
 import { type ProblemCode, problemText } from '../http/problem.js'
-import { isObject, isText, readObject } from '../relay-client/wire.js'
+import { ANSWER_BYTES, isObject, isText, readObject } from '../relay-client/wire.js'
 import { VERSION } from '../version.js'
 import {
   boundedMissing,
@@ -67,8 +67,6 @@ export interface CaptureOptions extends Input<typeof CaptureOptions> {}
 
 /** Longer than a router takes to give up. */
 const REQUEST_MS = 10_000
-/** An answer of a router has at most 16 MiB. */
-const ANSWER_BYTES = 16_777_216
 /** Bytes reserved for everything but rows, before rows are dropped. */
 const HEADER_BYTES = 65_536
 const PAGES_MAX = 10_000

@@ -159,7 +159,7 @@ function partOf(route: DiagnosticsRoute): Part | null {
     paged: route.page === 'paged',
     keys,
     variants: VARIANTS[route.path] ?? [],
-    id: isList ? (IDS[route.path] ?? null) : null,
+    id: isList ? (IDS[route.path] ?? null) : keys.length > 0 ? keys : null,
     watched: isList && keys.length === 0 && Object.hasOwn(IDS, route.path) && route.path !== '/history/messages',
     userFilter: 'user_id' in shape ? 'user_id' : 'owner' in shape ? 'owner' : null,
     row: isList

@@ -4,7 +4,7 @@ import { limitTime } from '../async/deadline.js'
 import { createSemaphore } from '../async/semaphore.js'
 import { isForwarded, isLoopbackAddress } from '../http/guard.js'
 import { problemText } from '../http/problem.js'
-import { readObject } from '../relay-client/wire.js'
+import { ANSWER_BYTES, readObject } from '../relay-client/wire.js'
 import { escapeHiddenWithin } from './answer.js'
 
 /** The caller and its credentials. */
@@ -43,8 +43,6 @@ const TOOLS: Turns = { atOnce: 16, waiting: 256 }
  * callers with one.
  */
 export const AUTH_LIMITS: Turns = { atOnce: 64, waiting: 4_096 }
-/** Maximum bytes of one response: twice the longest page of a router. */
-const ANSWER_BYTES = 16_777_216
 /** Maximum characters of a problem's text. */
 const WORDS = 500
 

@@ -40,6 +40,9 @@ export const UNEXPECTED = 'unexpected_answer'
 /** Whether it leads elsewhere. Where a browser hides that, the status is 0. */
 export const isRedirect = ({ status }: { status: number }): boolean => status === 0 || (status >= 300 && status < 400)
 
+/** Maximum bytes of one answer that a program of this package reads from a router, after decompression: 16 MiB. */
+export const ANSWER_BYTES = 16_777_216
+
 /**
  * Returns the JSON object in `response`, or `undefined` for anything else or more than `maxBytes`.
  *

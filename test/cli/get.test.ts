@@ -230,7 +230,12 @@ describe('relayscope get', () => {
   })
 
   it.each([
-    ['/nothing', {}, /^relayscope: 404 route_not_found/],
+    ['/nothing', {}, /^relayscope: 404 route_not_found: No such route\n/],
+    ['/conections?limit=1', {}, /^relayscope: 404 route_not_found: .*\. Did you mean \/connections\?\n/],
+    ['/Users/ada/sumary/', {}, /Did you mean \/users\/ada\/summary\?\n/],
+    ['/delivery/comands', {}, /Did you mean \/delivery\/commands\?\n/],
+    ['/connections/cuont', {}, /^relayscope: 404 not_found: .*\. Did you mean \/connections\/count\?\n/],
+    ['/connections/c-1', {}, /^relayscope: 404 not_found: No such record\n/],
     ['/users?limit=0', {}, /^relayscope: 422 invalid_query: .*; limit /],
     ['/users', { SERVICE_ADMIN_KEY: 'another' }, /^relayscope: 403 forbidden/],
   ])('exits with 1 and the title of the problem: %s', async (route, env, said) => {

@@ -316,6 +316,33 @@ describe('relayscope record', () => {
     expect([code, err]).toEqual([1, expect.stringContaining('403 forbidden')])
   })
 
+  it('refuses a directory that another process records to, and takes over the lock of one that was killed', async () => {
+    const original = await startOriginal()
+    const dir = directory()
+    const lock = join(dir, 'recording.lock')
+    const start = () => startCommand(['record', original.prefix, '-o', dir], { SERVICE_ADMIN_KEY: KEY })
+    const recorded = () => until('a snapshot', async () => segmentsIn(dir).length > 0 || undefined)
+    const first = start()
+    await recorded()
+    const refused = await start().ended
+    const holder = readFileSync(lock, 'utf8')
+    expect([refused.code, refused.err]).toEqual([
+      1,
+      `relayscope: ${dir} is already being recorded to by process ${holder}. If it is not, delete ${lock}\n`,
+    ])
+    first.signal('SIGKILL')
+    await first.ended
+    expect(readFileSync(lock, 'utf8')).toBe(holder)
+    const second = start()
+    await until('the lock', async () => readFileSync(lock, 'utf8') !== holder || undefined)
+    await second.said('recording')
+    second.signal('SIGTERM')
+    expect((await second.ended).code).toBe(0)
+    expect(readdirSync(dir).filter((name) => name.includes('lock'))).toEqual([])
+    writeFileSync(lock, '')
+    await expect(start().ended).resolves.toMatchObject({ code: 1, err: expect.stringContaining(`delete ${lock}`) })
+  })
+
   it('refuses a directory without a recording', async () => {
     const empty = await startCommand(['open', directory()]).ended
     expect([empty.code, empty.err]).toEqual([1, expect.stringContaining('no segment that can be read')])

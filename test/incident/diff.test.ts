@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { linesOf } from '../../src/cli/incident/diff.js'
 import { type CaptureOptions, captureIncident } from '../../src/incident/capture.js'
 import { diffIncidents, type RouteDiff } from '../../src/incident/index.js'
+import { createDiagnosticsRouter, noopAuth } from '../../src/index.js'
+import { createMemoryFacilities, memoryComposition } from '../../src/memory/index.js'
 import { createFakeInspectors, type FakeWorld } from '../../src/testing/index.js'
 import { createSubject } from '../diagnostics/subject.js'
 import { connection, createWorld, NOW, node } from '../diagnostics/world.js'
@@ -76,20 +78,20 @@ describe('diffIncidents', () => {
       gone: [],
       unknown: [{ in: 'b', ids: ['on-1', 'on-2'], why: 'other_users: only the rows of one user were captured' }],
     })
-    expect([...linesOf(diff)].join('\n')).toContain('? unknown for 2 rows: incomplete in b (other_users')
+    expect([...linesOf(diff, 80)].join('\n')).toContain('? unknown for 2 rows: incomplete in b (other_users')
   })
 
   it('finds no difference between two captures of the same state', async () => {
     const diff = await diffIncidents(await capture(createWorld()), await capture(createWorld()))
     expect(diff.routes).toEqual([])
-    expect([...linesOf(diff)].at(-1)).toBe('no difference')
+    expect([...linesOf(diff, 80)].at(-1)).toBe('no difference')
   })
 
   it('calls two deployments different only if both have an id', async () => {
     const diff = await diffIncidents(await capture(createWorld()), await capture(createWorld()))
     const at = new Date(NOW).toISOString()
     const linesFor = (a: string | null, b: string | null) => [
-      ...linesOf({ ...diff, a: { deployment: a, at }, b: { deployment: b, at } }),
+      ...linesOf({ ...diff, a: { deployment: a, at }, b: { deployment: b, at } }, 80),
     ]
     const missing = 'an id is missing: these may be different deployments'
     expect(linesFor(null, 'eu')).toEqual([
@@ -110,7 +112,7 @@ describe('diffIncidents', () => {
   })
 
   it('prints ids with their user and client, fields and values', async () => {
-    const lines = [...linesOf(await aroundDeath())]
+    const lines = [...linesOf(await aroundDeath(), 80)]
     expect(lines).toEqual(
       expect.arrayContaining([
         '/connections: 1 new, 0 gone, 1 changed, 1 unchanged',
@@ -118,6 +120,32 @@ describe('diffIncidents', () => {
         '  - ctx-1 (alice/desk)',
       ]),
     )
-    expect(lines.find((line) => line.startsWith('  ~ on-1'))).toContain('status "connected" → "disconnected"')
+    const row = lines.findIndex((line) => line.startsWith('  ~ on-1'))
+    expect(lines.slice(row + 1)).toContain('      status "connected" → "disconnected"')
+  })
+
+  it('prints no whole record and no line that is wider than the terminal', async () => {
+    const facilities = createMemoryFacilities()
+    const router = createDiagnosticsRouter({ ...memoryComposition(facilities), auth: noopAuth() })
+    const me = { user_id: 'bob', client_id: 'tv', instance_id: 'i' }
+    const metadata = { note: 'x'.repeat(300), list: [1, 2] }
+    await facilities.connections.connect({ ...me, client_type: 'web' })
+    const delivered = new Promise<void>((resolve) => {
+      void facilities.dispatcher.attach(me, async () => resolve())
+    })
+    await facilities.dispatcher.dispatch({ user_id: 'bob', client_id: 'tv', command_id: 'sync-1', action: 'sync' })
+    await delivered
+    const before = await captureIncident(router)
+    await facilities.dispatcher.acknowledge({ ...me, command_id: 'sync-1' })
+    await facilities.connections.connect({ ...me, client_type: 'web', metadata })
+    const diff = await diffIncidents(before, await captureIncident(router))
+    for (const width of [40, 80, 120]) {
+      const lines = [...linesOf(diff, width)]
+      expect(lines.filter((line) => [...line].length > width)).toEqual([])
+      expect(lines).toContain('  ~ bob/tv/sync-1')
+      expect(lines.join('\n')).not.toMatch(/deadline_at":/)
+    }
+    expect([...linesOf(diff, 80)]).toContain('      acknowledgement.state "none" → "acknowledged"')
+    await facilities.close()
   })
 })

@@ -1,9 +1,9 @@
 /** `relayscope diff`: what is new, gone and changed between two incidents. */
-import { diffIncidents, type IncidentDiff, type RouteDiff } from '../../incident/diff.js'
+import { diffIncidents, type FieldChange, type IncidentDiff, type RouteDiff } from '../../incident/diff.js'
 import type { Incident } from '../../incident/format.js'
 import { parse, UsageError } from '../arguments.js'
 import { readKey, readTarget } from '../reader/reader.js'
-import { print, safeJson, visible } from '../text/table.js'
+import { clip, columnsOf, print, safeJson, visible, wrap } from '../text/table.js'
 import { captureFrom, deploymentText, type Output } from './capture.js'
 import { readIncidentFile } from './files.js'
 
@@ -13,7 +13,8 @@ const DIFF_HELP = `relayscope diff: shows what changed between two incidents
   npx relayscope diff before.json http://127.0.0.1:8080/ops/diagnostics
 
 Each is a file, or the URL of a router, which is captured now. Rows that one of them may lack
-are reported as unknown, not as new or gone.
+are reported as unknown, not as new or gone. Lines are as wide as the terminal; --json has
+every value in full.
 
   --json           the difference as one JSON object
   --key-file FILE  the admin key for a URL (default SERVICE_ADMIN_KEY)
@@ -27,39 +28,69 @@ const OPTIONS = {
   help: { type: 'boolean', short: 'h' },
 } as const
 
-/** Lines of one kind that are shown; a terminal has no use for thousands. */
+/** Rows of one kind, and fields of one row, that are shown; a terminal has no use for thousands. */
 const SHOWN = 20
 
-const some = (lines: readonly string[]): string[] =>
-  lines.length <= SHOWN ? [...lines] : [...lines.slice(0, SHOWN), `  … and ${lines.length - SHOWN} more`]
+const some = <T>(all: readonly T[], linesOfOne: (one: T) => string[], indent: string): string[] => [
+  ...all.slice(0, SHOWN).flatMap(linesOfOne),
+  ...(all.length > SHOWN ? [`${indent}… and ${all.length - SHOWN} more`] : []),
+]
 
-const formatValue = (value: unknown) => (value === undefined ? 'nothing' : JSON.stringify(value))
+/** The ids that a row consists of, joined by slashes, without what else is part of its id. */
+function nameOf(id: string): string {
+  try {
+    const parts: unknown = JSON.parse(id)
+    if (Array.isArray(parts)) return parts.filter((part) => typeof part !== 'object').join('/')
+  } catch {
+    // Most ids are plain text.
+  }
+  return id
+}
 
-function* linesOfRoute({ route, about, added, gone, changed, unchanged, unknown }: RouteDiff): Generator<string> {
-  const named = (id: string) => (about[id] ? `${id} (${about[id]})` : id)
+/** A value in at most `width` columns; a list that takes more is counted. */
+function formatValue(value: unknown, width: number): string {
+  if (value === undefined) return 'nothing'
+  const text = visible(JSON.stringify(value))
+  return Array.isArray(value) && text.length > width ? `${value.length} entries` : clip(text, width)
+}
+
+function lineOfField({ field, before, after }: FieldChange, width: number): string {
+  const name = clip(visible(field), width >> 1)
+  const most = Math.max(10, (width - name.length - 10) >> 1)
+  return `      ${name} ${formatValue(before, most)} → ${formatValue(after, most)}`
+}
+
+function* linesOfRoute(
+  { route, about, added, gone, changed, unchanged, unknown }: RouteDiff,
+  width: number,
+): Generator<string> {
+  const named = (id: string) => (about[id] ? `${nameOf(id)} (${about[id]})` : nameOf(id))
   yield `${route}: ${added.length} new, ${gone.length} gone, ${changed.length} changed, ${unchanged} unchanged`
-  yield* some(added.map((id) => `  + ${named(id)}`))
-  yield* some(gone.map((id) => `  - ${named(id)}`))
-  yield* some(
-    changed.map(({ id, fields }) => {
-      const changes = fields.map(
-        ({ field, before, after }) => `${field} ${formatValue(before)} → ${formatValue(after)}`,
-      )
-      return `  ~ ${id && `${named(id)}: `}${changes.join(', ')}`
-    }),
-  )
+  yield* some(added, (id) => [`  + ${named(id)}`], '  ')
+  yield* some(gone, (id) => [`  - ${named(id)}`], '  ')
+  const changes = ({ id, fields }: (typeof changed)[number]) => [
+    ...(id === '' ? [] : [`  ~ ${named(id)}`]),
+    ...some(fields, (field) => [lineOfField(field, width)], '      '),
+  ]
+  yield* some(changed, changes, '  ')
   for (const { in: side, ids, why } of unknown)
     yield `  ? unknown${ids.length > 0 ? ` for ${ids.length} rows` : ' what else'}: incomplete in ${side} (${why})`
 }
 
-/** The difference as a person reads it. */
-export function* linesOf({ a, b, routes }: IncidentDiff): Generator<string> {
+/** The difference as a person reads it, in lines of at most `width` columns. */
+export function* linesOf(diff: IncidentDiff, width: number): Generator<string> {
+  for (const line of wholeLines(diff, width))
+    if (line.startsWith('  ? ')) yield* wrap(visible(line), width, 4).split('\n')
+    else yield clip(visible(line), width)
+}
+
+function* wholeLines({ a, b, routes }: IncidentDiff, width: number): Generator<string> {
   yield `a: ${deploymentText(a.deployment)} at ${a.at}`
   yield `b: ${deploymentText(b.deployment)} at ${b.at}`
   if (a.deployment === null || b.deployment === null) yield 'an id is missing: these may be different deployments'
   else if (a.deployment !== b.deployment) yield 'these are different deployments'
   if (routes.length === 0) yield 'no difference'
-  for (const route of routes) yield* linesOfRoute(route)
+  for (const route of routes) yield* linesOfRoute(route, width)
 }
 
 /** Compares and prints. @returns the exit code. @throws UsageError for what cannot be compared. */
@@ -82,7 +113,7 @@ export async function diff(
     const [a, b] = [await read(positionals[0] as string), await read(positionals[1] as string)]
     const found = await diffIncidents(a, b)
     if (values.json) print(out, safeJson(found))
-    else for (const line of linesOf(found)) print(out, visible(line))
+    else for (const line of linesOf(found, columnsOf(out))) print(out, line)
     return 0
   } catch (error) {
     if (!(error instanceof Error) || error instanceof UsageError) throw error

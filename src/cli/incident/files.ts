@@ -1,6 +1,7 @@
 /** Incidents as files: read within their bound, written whole or not at all. */
-import { readFileSync, statSync } from 'node:fs'
+import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { open, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { shown } from '../../contract/checks.js'
 import { INCIDENT_BYTES, type Incident } from '../../incident/format.js'
 import { IncidentRefused, readIncident } from '../../incident/read.js'
@@ -40,6 +41,72 @@ export async function writeWhole(path: string, text: string): Promise<void> {
   } catch (error) {
     await rm(temporary, { force: true })
     throw new Error(`cannot write ${path}: ${reasonOf(error)}`, { cause: error })
+  }
+}
+
+const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
+
+/** Whether another process runs under `pid`. One that this user may not signal does. */
+function isRunning(pid: number): boolean {
+  if (pid === process.pid) return false
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return codeOf(error) !== 'ESRCH'
+  }
+}
+
+/**
+ * Locks a directory for this process, until the returned function is called or the process exits. The lock of a process
+ * that was killed is taken over.
+ *
+ * @throws an Error that names the process which has the lock.
+ */
+export function lockDirectory(directory: string): () => void {
+  const path = join(directory, 'recording.lock')
+  for (;;) {
+    try {
+      writeFileSync(path, `${process.pid}`, { mode: 0o600, flag: 'wx' })
+      break
+    } catch (error) {
+      if (codeOf(error) !== 'EEXIST') throw error
+    }
+    takeAway(path, directory)
+  }
+  const unlock = () => {
+    process.off('exit', unlock)
+    rmSync(path, { force: true })
+  }
+  process.once('exit', unlock)
+  return unlock
+}
+
+/** Removes the lock of a process that does not run any more. */
+function takeAway(path: string, directory: string): void {
+  const read = (from: string): string => {
+    try {
+      return readFileSync(from, 'utf8')
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') return ''
+      throw error
+    }
+  }
+  const holder = read(path)
+  if (holder === '' && statSync(path, { throwIfNoEntry: false }) === undefined) return
+  const isPid = /^[1-9]\d{0,9}$/.test(holder)
+  if (!isPid || isRunning(Number(holder)))
+    throw new Error(
+      `${directory} is already being recorded to${isPid ? ` by process ${holder}` : ''}. If it is not, delete ${path}`,
+    )
+  // Another process may take it away at the same time, and lock: that lock is put back.
+  const aside = `${path}.${process.pid}`
+  try {
+    renameSync(path, aside)
+    if (read(aside) === holder) rmSync(aside)
+    else renameSync(aside, path)
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw error
   }
 }
 

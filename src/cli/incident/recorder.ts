@@ -8,7 +8,7 @@ import { PART_BY_ROUTE, PARTS, type Part, type Row, rowIdOf } from '../../incide
 import { applyRows, type ListState, type RecordedLine, type Segment, snapshotLine } from '../../incident/recording.js'
 import { createReader } from '../reader/reader.js'
 import { captureFrom } from './capture.js'
-import { readSegment } from './files.js'
+import { lockDirectory, readSegment } from './files.js'
 
 export interface RecorderOptions {
   url: string
@@ -221,10 +221,19 @@ async function session(options: RecorderOptions, started: (at: string) => void):
  * Records until `signal` aborts. A lost connection ends a segment; the next one begins with a snapshot, once the router
  * answers again.
  *
- * @throws what the first snapshot throws.
+ * @throws what the first snapshot throws, and an Error if another process records to the directory.
  */
 export async function record(options: RecorderOptions): Promise<void> {
   mkdirSync(options.directory, { recursive: true, mode: 0o700 })
+  const unlock = lockDirectory(options.directory)
+  try {
+    await recordUntilAborted(options)
+  } finally {
+    unlock()
+  }
+}
+
+async function recordUntilAborted(options: RecorderOptions): Promise<void> {
   let isFirst = true
   while (!options.signal.aborted) {
     try {

@@ -1,14 +1,12 @@
 /** Asks a diagnostics router as an operator's program: with the key, within a time, and never anywhere else. */
 import { readFile } from 'node:fs/promises'
 import { problemText } from '../../http/problem.js'
-import { readObject } from '../../relay-client/wire.js'
+import { ANSWER_BYTES, readObject } from '../../relay-client/wire.js'
 import { UsageError } from '../arguments.js'
 import { visible } from '../text/table.js'
 
 /** Longer than a router takes to give up. */
 const TIMEOUT_MS = 10_000
-/** Maximum bytes of one answer, after decompression. */
-const ANSWER_BYTES = 16_777_216
 
 /** An answer, or why there is none, in one line. */
 export type FetchResult =

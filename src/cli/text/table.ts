@@ -55,6 +55,10 @@ function padTo(text: string, width: number, atEnd = false): string {
   return `${cut}…${' '.repeat(Math.max(0, width - used - 1))}`.slice(0, width === 0 ? 0 : undefined)
 }
 
+/** `text` in at most `width` columns, cut with an ellipsis. */
+export const clip = (text: string, width: number): string =>
+  widthOf(text) <= width ? text : padTo(text, width).trimEnd()
+
 const graphemesOf = (text: string): string[] => [...segmenter.segment(text)].map(({ segment }) => segment)
 
 /** As many of `graphemes` as fit into `width` columns, one at least. */
