@@ -205,10 +205,17 @@ export function completenessOf(
   const incomplete = new Set([...cut, ...readings.filter((reading) => reading.truncated).map(({ source }) => source)])
   return {
     complete: incomplete.size === 0,
-    truncated_sources: readings.map(({ source }) => source).filter((source) => incomplete.has(source)),
-    examined: Object.fromEntries(readings.map((reading) => [reading.source, reading.examined])),
+    truncated_sources: [...new Set(readings.map(({ source }) => source))].filter((source) => incomplete.has(source)),
+    examined: sumBySource(readings),
     limits: Object.fromEntries(readings.map((reading) => [reading.source, examinedMax(view.ctx)])),
   }
+}
+
+/** Entries examined of each source, by all of its readings. */
+function sumBySource(readings: readonly SourceReading[]): Completeness['examined'] {
+  const sums: Completeness['examined'] = {}
+  for (const { source, examined } of readings) sums[source] = (sums[source] ?? 0) + examined
+  return sums
 }
 
 /** Returns the value and the completeness of a response with one source. @throws the error of a failed reading. */

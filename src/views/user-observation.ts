@@ -3,15 +3,27 @@ import * as z from 'zod'
 import { readSummary } from '../contract/answer.js'
 import { requireRequested } from '../contract/bad-record.js'
 import { WindowStatus } from '../contract/browser-windows.js'
-import { CAPABILITIES, type Capability, Completeness, type SourceName } from '../contract/capabilities.js'
+import { CAPABILITIES, type Capability, Completeness, SourceName } from '../contract/capabilities.js'
 import { ClientType } from '../contract/connections.js'
 import { ContextStatus } from '../contract/contexts.js'
 import { DeduplicatorUserSummaryAnswer } from '../contract/deduplicator.js'
-import { familyEntries, type Inspectors } from '../contract/families.js'
+import { DeliveryCommandAnswer, DeliveryMailboxAnswer } from '../contract/delivery.js'
+import { type FamilyName, familyEntries, type Inspectors } from '../contract/families.js'
 import { compareIds, idField, Timestamp } from '../contract/ids.js'
 import { OBSERVED_MAX } from '../contract/limits.js'
-import type { UserIndex, UserPart } from '../contract/observation.js'
-import type { Awaitable, InspectionContext, Page, PageQuery } from '../contract/page.js'
+import { addNames, type FoldedPart, type UserIndex, type UserPart } from '../contract/observation.js'
+import {
+  type Awaitable,
+  type InspectionContext,
+  type Page,
+  type PageQuery,
+  scanLimit,
+  withScanBudget,
+} from '../contract/page.js'
+import { EndedCallAnswer } from '../contract/rpc.js'
+import { SessionRowAnswer } from '../contract/sessions.js'
+import { SiteRowAnswer } from '../contract/sites.js'
+import { SubscriptionRowAnswer } from '../contract/subscriptions.js'
 import { countsBy } from './counts.js'
 import {
   budgetOf,
@@ -50,17 +62,20 @@ export const UserObservation = z
   )
 export type UserObservation = z.infer<typeof UserObservation>
 
-/** One user, by source: `null` if a source knows for certain that there is no such user, missing if it is unknown. */
-type SourceParts = ReadonlyMap<SourceName, UserPart | null>
+/**
+ * One user, as each reading has it: `null` if it knows for certain that there is no such user, missing if it is unknown.
+ * The reading with the numbers of a source comes before those that only mention users.
+ */
+type SourceParts = readonly (readonly [SourceName, UserPart | null])[]
 
-export function partsOf(userId: string, readings: readonly UserReading[]): SourceParts {
-  const parts = new Map<SourceName, UserPart | null>()
-  for (const { source, value } of readings) {
+export const partsOf = (userId: string, readings: readonly UserReading[]): SourceParts =>
+  readings.flatMap(({ source, value }) => {
     const part = value?.parts.get(userId) ?? (value?.exhaustive ? null : undefined)
-    if (part !== undefined) parts.set(source, part)
-  }
-  return parts
-}
+    return part === undefined ? [] : [[source, part] as const]
+  })
+
+/** What the first reading of `source` has. */
+const partIn = (parts: SourceParts, source: SourceName) => parts.find(([name]) => name === source)?.[1]
 
 /** Combines what the sources have of one user, and lists the sources that do not show all of it. */
 export function observe(userId: string, parts: SourceParts): { user: UserObservation; cut: SourceName[] } {
@@ -69,13 +84,13 @@ export function observe(userId: string, parts: SourceParts): { user: UserObserva
   const user = {
     user_id: userId,
     sources: sourcesOf(parts, () => true),
-    observed_connections: countOf('observed_connections', parts.get('registry')),
+    observed_connections: countOf('observed_connections', partIn(parts, 'registry')),
     // Validated by the schema when the response is encoded.
     observed_client_types: types.names as ClientType[],
     observed_action_types: actions.names,
-    observed_contexts: countOf('observed_contexts', parts.get('context_registry')),
-    observed_browser_windows: countOf('observed_browser_windows', parts.get('browser_window_registry')),
-    last_seen_at: [...parts.values()].find((part) => part?.last_seen_at)?.last_seen_at ?? null,
+    observed_contexts: countOf('observed_contexts', partIn(parts, 'context_registry')),
+    observed_browser_windows: countOf('observed_browser_windows', partIn(parts, 'browser_window_registry')),
+    last_seen_at: parts.find(([, part]) => part?.last_seen_at)?.[1]?.last_seen_at ?? null,
   }
   return { user, cut: [...sourcesOf(parts, (part) => part.truncated === true), ...types.cut, ...actions.cut] }
 }
@@ -97,13 +112,14 @@ function namesOf(
   field: 'observed_client_types' | 'observed_action_types' | 'observed_client_ids',
   parts: SourceParts,
 ): { names: string[]; cut: SourceName[] } {
-  const names = new Set([...parts.values()].flatMap((part) => [...(part?.[field] ?? [])]))
+  const names = new Set(parts.flatMap(([, part]) => [...(part?.[field] ?? [])]))
   const cut = names.size > OBSERVED_MAX ? sourcesOf(parts, (part) => part[field] !== undefined) : []
   return { names: [...names].sort(compareIds).slice(0, OBSERVED_MAX), cut }
 }
 
-const sourcesOf = (parts: SourceParts, isMeant: (part: UserPart) => boolean) =>
-  [...parts].filter(([, part]) => part && isMeant(part)).map(([source]) => source)
+const sourcesOf = (parts: SourceParts, isMeant: (part: UserPart) => boolean) => [
+  ...new Set(parts.flatMap(([source, part]) => (part && isMeant(part) ? source : []))),
+]
 
 // What one source has of some users: from its own index, otherwise from its entries.
 
@@ -182,7 +198,8 @@ async function readEach(source: UserSource, userIds: readonly string[], view: Vi
 /** Adds the entries of one page to the parts of their users. */
 const adderOf = (source: UserSource, isWanted: (userId: string) => boolean) => (parts: Parts, page: UserEntry[]) => {
   for (const entry of page) {
-    if (!isWanted(entry.user_id)) continue
+    // The user of a command may be unknown.
+    if (!entry.user_id || !isWanted(entry.user_id)) continue
     const part = parts.get(entry.user_id) ?? { user_id: entry.user_id }
     parts.set(entry.user_id, part)
     source.add(part, entry)
@@ -206,6 +223,8 @@ export interface UserSource {
   entry: z.ZodType<UserEntry>
   /** The field that holds the id of an entry. */
   id: string
+  /** How many lists of its source are read for users. */
+  lists: number
   /** Adds one entry to the part of its user, which starts as `{ user_id }`. */
   add(part: UserPart, entry: UserEntry): void
 }
@@ -213,7 +232,19 @@ export interface UserSource {
 /** An entry of any family that belongs to a user. */
 type UserEntry = { user_id: string; [field: string]: unknown }
 
-const SOURCES = familyEntries().flatMap(([inspector, family]) => {
+interface UserList {
+  inspector: FamilyName
+  list: string
+  /** That its entries can be listed. */
+  needs: Capability
+  /** Whether the inspector keeps an index of these users. */
+  isIndexed: boolean
+  source: Omit<UserSource, 'index' | 'list' | 'lists'>
+  /** The filter of the list that names the user. */
+  by: 'user_id' | 'owner'
+}
+
+const LISTS: readonly UserList[] = familyEntries().flatMap(([inspector, family]) => {
   const { users, capability, operations } = family
   if (!users) return []
   const { list, entry, id, fold } = users
@@ -222,8 +253,9 @@ const SOURCES = familyEntries().flatMap(([inspector, family]) => {
     {
       inspector,
       list,
-      /** That its entries can be listed. */
       needs: (optional ?? capability) as Capability,
+      isIndexed: true,
+      by: 'user_id',
       source: {
         name: capability as SourceName,
         entry: entry as UserSource['entry'],
@@ -234,15 +266,58 @@ const SOURCES = familyEntries().flatMap(([inspector, family]) => {
   ]
 })
 
+/** A list whose entries mention users and their clients, without numbers of them. */
+function mentions(
+  inspector: FamilyName,
+  list: string,
+  needs: Capability,
+  record: z.ZodType<object>,
+  by: UserList['by'] = 'user_id',
+): UserList {
+  const entry = record.transform((read) => {
+    const { [by]: user_id, client_id } = read as Record<string, string | null | undefined>
+    return { user_id: user_id as string, client_id, key: JSON.stringify([user_id, client_id]) }
+  })
+  const add = (part: FoldedPart, { client_id }: UserEntry) =>
+    client_id && addNames(part, 'observed_client_ids', [client_id as string])
+  const name = CAPABILITIES.inspectorOf(needs) as SourceName
+  return { inspector, list, needs, isIndexed: false, by, source: { name, entry, id: 'key', add: add as never } }
+}
+
+const placeOf = ({ source }: UserList) => SourceName.options.indexOf(source.name)
+const SOURCES: readonly UserList[] = [
+  ...LISTS,
+  mentions('rpc', 'listEnded', 'rpc_ended', EndedCallAnswer),
+  mentions('delivery', 'listCommands', 'delivery_commands', DeliveryCommandAnswer),
+  mentions('delivery', 'listMailboxes', 'delivery_mailboxes', DeliveryMailboxAnswer),
+  mentions('sites', 'listSites', 'sites', SiteRowAnswer, 'owner'),
+  mentions('sessions', 'listSessions', 'sessions', SessionRowAnswer, 'owner'),
+  mentions('subscriptions', 'listSubscriptions', 'subscriptions', SubscriptionRowAnswer),
+].sort((a, b) => placeOf(a) - placeOf(b))
+
 /** Capabilities of which each makes a source of users. */
 export const USER_SOURCES: readonly Capability[] = SOURCES.map(({ needs }) => needs)
 
 /** The sources of users among `inspectors`, in the order of responses. */
 export function userSources(inspectors: Inspectors): UserSource[] {
-  return SOURCES.filter(({ needs }) => CAPABILITIES.offers(inspectors, needs)).map(({ inspector, list, source }) => {
-    const index = inspectors[inspector] as UserIndex
-    return { ...source, index, list: (...asked) => Reflect.apply(Reflect.get(index, list), index, asked) }
+  const offered = SOURCES.filter(({ needs }) => CAPABILITIES.offers(inspectors, needs))
+  return offered.map(({ inspector, list, isIndexed, by, source }) => {
+    const owner = inspectors[inspector] as UserIndex
+    return {
+      ...source,
+      index: isIndexed ? owner : {},
+      lists: offered.filter((other) => other.inspector === inspector).length,
+      list: ({ user_id }, ...asked) =>
+        Reflect.apply(Reflect.get(owner, list), owner, [user_id === undefined ? {} : { [by]: user_id }, ...asked]),
+    }
   })
+}
+
+/** The view of one list of a source: the lists of a source share its bound. */
+export function viewForList(view: ViewContext, { name, lists }: UserSource): ViewContext {
+  const own = viewForSource(view, name)
+  const bound = Math.max(1, Math.floor(scanLimit(own.ctx) / lists))
+  return lists === 1 ? own : { ...own, ctx: withScanBudget(own.ctx, bound) }
 }
 
 // The user summary: everything that all sources together know of one user.
@@ -272,7 +347,7 @@ export async function summarizeUser(
   view: ViewContext,
 ): Promise<UserSummary | null> {
   const [readings, counted] = await Promise.all([
-    Promise.all(userSources(inspectors).map((source) => readUsers(source, [userId], viewForSource(view, source.name)))),
+    Promise.all(userSources(inspectors).map((source) => readUsers(source, [userId], viewForList(view, source)))),
     readDeduplicator(inspectors, userId, view),
   ])
   const parts = partsOf(userId, readings)
@@ -286,14 +361,14 @@ export async function summarizeUser(
     ...user,
     sources,
     observed_client_ids: clients.names,
-    contexts_by_status: countsOf(ContextStatus, 'contexts_by_status', parts.get('context_registry')),
+    contexts_by_status: countsOf(ContextStatus, 'contexts_by_status', partIn(parts, 'context_registry')),
     browser_windows_by_status: countsOf(
       WindowStatus,
       'browser_windows_by_status',
-      parts.get('browser_window_registry'),
+      partIn(parts, 'browser_window_registry'),
     ),
-    observed_streams: countOf('observed_streams', parts.get('history')),
-    pending_rpc: countOf('pending_rpc', parts.get('rpc')),
+    observed_streams: countOf('observed_streams', partIn(parts, 'history')),
+    pending_rpc: countOf('pending_rpc', partIn(parts, 'rpc')),
     deduplicator,
     completeness,
   }

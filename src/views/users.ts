@@ -8,15 +8,7 @@ import type { Inspectors } from '../contract/families.js'
 import { compareIds } from '../contract/ids.js'
 import type { UserIds, UserPart } from '../contract/observation.js'
 import { type IdPageQuery, type PageQuery, pageSchema, scanLimit, withScanBudget } from '../contract/page.js'
-import {
-  completenessOf,
-  examinedOf,
-  joinReadings,
-  readOnce,
-  type SourceReading,
-  type ViewContext,
-  viewForSource,
-} from './reading.js'
+import { completenessOf, examinedOf, joinReadings, readOnce, type SourceReading, type ViewContext } from './reading.js'
 import {
   type KnownUsers,
   observe,
@@ -28,6 +20,7 @@ import {
   type UserReading,
   type UserSource,
   userSources,
+  viewForList,
 } from './user-observation.js'
 
 /** A page of users. */
@@ -106,7 +99,7 @@ async function sample(
  * `page.limit` users, so no source waits for another, and one that hangs does not delay others.
  */
 async function find(source: UserSource, page: UserPageQuery, asked: ViewContext): Promise<SourceReading<Candidates>> {
-  const view = viewForSource(asked, source.name)
+  const view = viewForList(asked, source)
   const listed = await list(source, page, view)
   const found = listed ?? (await sample(source, page, view))
   if (!found.value?.ids.length) return found
