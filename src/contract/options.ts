@@ -33,6 +33,19 @@ export const defineOptions = <S extends z.core.$ZodShape>(shape: S): z.ZodObject
 export const custom = <T>(expected: string, test: (value: unknown) => boolean): z.ZodCustom<T, T> =>
   z.custom<T>(test, expected)
 
+/** Whether `value` is an origin as browsers send it: scheme, host and a port that is not the default, nothing else. */
+function isOrigin(value: unknown): boolean {
+  if (typeof value !== 'string' || !/^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@*,]+$/.test(value)) return false
+  return !/^https?:/.test(value) || (URL.canParse(value) && new URL(value).origin === value)
+}
+
+/** Exact origins of pages, for `cors`. */
+export const origins = () =>
+  custom<readonly string[]>(
+    'origins as browsers send them, like "https://ops.example.org"; no "*", no path, no default port',
+    (value) => Array.isArray(value) && value.every(isOrigin),
+  ).default([])
+
 /** `custom` for a value that may hold a credential: no error shows it. */
 export const secret = (expected: string, test: (value: unknown) => boolean): z.ZodCustom<string, string> =>
   z.custom<string>(test, { error: expected, params: { isSecret: true } })

@@ -12,6 +12,7 @@ import {
   func,
   hook,
   type Input,
+  origins,
   readOptions,
   text,
   timer,
@@ -20,6 +21,7 @@ import {
 import type { Awaitable } from '../contract/page.js'
 import type { Principal, SessionRegistry } from '../contract/sessions.js'
 import type { SubscriptionRegistry } from '../contract/subscriptions.js'
+import { corsOf } from '../http/cors.js'
 import { createEngine, type Mountable, toHandler } from '../http/engine.js'
 import { ProblemError, toProblemError } from '../http/problem.js'
 import type { HttpReply } from '../http/respond.js'
@@ -67,6 +69,11 @@ export const CooperativeSiteRouterOptions = defineOptions({
   authenticateViewer: func<Authenticate>(),
   /** Public path of the router, as this process sees it. @default '' */
   prefix: text().default(''),
+  /**
+   * Exact origins whose pages may watch, invoke and publish, like `https://app.example.org`, with the cookies of the
+   * user if they send them. @default []
+   */
+  cors: origins(),
   // A proxy that closes idle connections does so after 30 s or more.
   /** Silence in ms after which a stream sends a comment. @default 15000 */
   heartbeatMs: timer(15_000),
@@ -193,6 +200,7 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
 
   const engine = createEngine({
     prefix: read.prefix,
+    cors: corsOf(read.cors),
     routes: RELAY_ROUTES,
     checkParam: checkSegmentId,
     authenticate(visit: Visit, route) {
@@ -222,11 +230,10 @@ export function createCooperativeSiteRouter(options: CooperativeSiteRouterOption
     }
   }
 
-  const { prefix, owns } = engine
   return Object.defineProperty(
     Object.assign(toHandler(reply, onError), {
-      prefix,
-      owns,
+      prefix: engine.prefix,
+      owns: engine.owns,
       async close() {
         closed = true
         streams.close()

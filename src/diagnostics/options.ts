@@ -4,7 +4,17 @@ import { withDeployment } from '../contract/delivery-rules.js'
 import { Deployment, INSPECTORS } from '../contract/families.js'
 import { type JsonObject, toJson } from '../contract/json.js'
 import { capDefaults, RouterLimits } from '../contract/limits.js'
-import { defineOptions, func, type Input, madeBy, object, readOptions, text, timer } from '../contract/options.js'
+import {
+  defineOptions,
+  func,
+  type Input,
+  madeBy,
+  object,
+  origins,
+  readOptions,
+  text,
+  timer,
+} from '../contract/options.js'
 import type { AdminAuth, AdminPrincipal } from '../http/auth.js'
 import type { Authorize } from './authorization.js'
 import { Hooks } from './hooks.js'
@@ -19,6 +29,11 @@ export const DiagnosticsRouterOptions = defineOptions({
   authorize: func<Authorize>().optional(),
   /** Public path of the router, as this process sees it. @default '' */
   prefix: text().default(''),
+  /**
+   * Exact origins whose pages may read responses, like `https://ops.example.org`, for example of a dashboard elsewhere.
+   * @default []
+   */
+  cors: origins(),
   /** Deployment that the responses name; a composition returns it. @default { id: null, mode: 'direct' } */
   deployment: Deployment.prefault({ id: null, mode: 'direct' }),
   /** Your own entries of `capabilities.extensions`: JSON, except `deployment_id`, `mode` and `operations`. @default {} */

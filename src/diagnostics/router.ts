@@ -7,6 +7,7 @@ import { checkId, toTimestamp } from '../contract/ids.js'
 import { deepFreeze, type JsonObject } from '../contract/json.js'
 import type { Awaitable } from '../contract/page.js'
 import type { AdminPrincipal } from '../http/auth.js'
+import { corsOf } from '../http/cors.js'
 import { createEngine, type Mountable, type Route, toHandler } from '../http/engine.js'
 import { isAnyNamed, isNamed, isWhole } from '../http/etag.js'
 import { remoteAddressOf } from '../http/guard.js'
@@ -213,6 +214,7 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
 
   const engine = createEngine<Route<RequestedRoute>, Visit, Principal, HttpReply>({
     prefix,
+    cors: corsOf(resolved.cors),
     routes: asked.map((route) => ({ path: route.path, methods: { GET: route } })),
     checkParam: checkId,
     async authenticate(visit: Visit, route) {

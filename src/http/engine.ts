@@ -1,5 +1,6 @@
 /** The request pipeline shared by all routers: from the path to the route's response or a problem. */
 import type { Awaitable } from '../contract/page.js'
+import type { Cors } from './cors.js'
 import { createTable, type Match } from './match.js'
 import { type FieldError, ProblemError } from './problem.js'
 import { type HttpReply, problemReply, type TextReply, toResponse } from './respond.js'
@@ -42,6 +43,8 @@ interface EngineOptions<R extends Route<unknown>, Visit extends Visited, Who, A 
   /** Returns why a path parameter is invalid, or `undefined`. */
   checkParam(value: string): string | undefined
   answer(handler: HandlerOf<R>, matched: RoutedRequest<Who>, visit: Visit): Awaitable<A>
+  /** Which pages of other origins may read responses. @default none */
+  cors?: Cors | undefined
   /** Converts an error to a problem and reports it to the host. */
   refuse(error: unknown, visit: Visit): ProblemError
 }
@@ -53,7 +56,7 @@ interface Engine<Visit, A extends HttpReply> {
   /**
    * Never rejects for a request, as long as `refuse` does not throw. `target`: the request target as sent, if known.
    */
-  reply(visit: Visit, target?: Target): Promise<A | TextReply>
+  reply(visit: Visit, target?: Target): Promise<A | HttpReply>
 }
 
 // Maximum length of a URL in bytes; no valid request is longer.
@@ -93,16 +96,24 @@ function methodsOf<Handler>({ methods, endless }: Route<Handler>): Map<string, H
 export function createEngine<R extends Route<unknown>, Visit extends Visited, Who, A extends HttpReply>(
   options: EngineOptions<R, Visit, Who, A>,
 ): Engine<Visit, A> {
-  const { authenticate, admit, checkParam, answer, refuse } = options
+  const { authenticate, admit, checkParam, answer, refuse, cors } = options
   const prefix = parsePrefix(options.prefix)
   const routes = options.routes.map((route) => ({ path: route.path, route, handlers: methodsOf(route) }))
+  // Of all routes, so that a preflight, which has no credentials, reveals no route.
+  const methods = [...new Set(routes.flatMap(({ handlers }) => [...handlers.keys()]))]
 
   function admitPath(visit: Visit, target: Target | undefined): asserts target is Target {
     if (target === undefined || !prefix.covers(target.pathname)) throw new ProblemError('route_not_found')
     if (visit.request.url.length > URL_LENGTH) throw new ProblemError('uri_too_long')
   }
 
-  async function serve(found: Match<(typeof routes)[number]> | undefined, visit: Visit, target: Target | undefined) {
+  async function serve(
+    found: Match<(typeof routes)[number]> | undefined,
+    visit: Visit,
+    target: Target | undefined,
+  ): Promise<A | HttpReply> {
+    const preflight = cors?.preflight(visit.request, methods)
+    if (preflight) return preflight
     const who = await authenticate(visit, found?.route.route)
     if (found === undefined || target === undefined) throw new ProblemError('route_not_found')
     const { handlers } = found.route
@@ -113,7 +124,7 @@ export function createEngine<R extends Route<unknown>, Visit extends Visited, Wh
     return answer(handler, { who, params: checkParams(found.params, checkParam), search: target.search }, visit)
   }
 
-  const table = createTable<(typeof routes)[number], [Visit, Target | undefined], A | TextReply>(prefix, routes, {
+  const table = createTable<(typeof routes)[number], [Visit, Target | undefined], A | HttpReply>(prefix, routes, {
     before: admitPath,
     serve,
     catch(error, visit) {
@@ -128,7 +139,8 @@ export function createEngine<R extends Route<unknown>, Visit extends Visited, Wh
     async reply(visit, given) {
       // A value that is not a Request rejects here; `toHandler` turns that into a response.
       const target = given ?? splitUrl(visit.request.url)
-      return table.fetch(target?.pathname ?? '', visit, target)
+      const reply = await table.fetch(target?.pathname ?? '', visit, target)
+      return cors ? cors.mark(visit.request, reply) : reply
     },
   }
 }

@@ -4,8 +4,9 @@ import { Deadline } from '../async/deadline.js'
 import { guardErrorHook } from '../async/hook.js'
 import { withBearerAsKey } from '../http/auth.js'
 import { readJson } from '../http/body.js'
+import { createCors } from '../http/cors.js'
 import { createEngine, type Mountable, type Route, toHandler } from '../http/engine.js'
-import { remoteAddressOf } from '../http/guard.js'
+import { type GuardRefusal, remoteAddressOf } from '../http/guard.js'
 import { ProblemError } from '../http/problem.js'
 import { emptyReply, type HttpReply } from '../http/respond.js'
 import { type McpOptions, resolveMcpOptions, withShortName } from './options.js'
@@ -25,6 +26,23 @@ const OPEN_TO_ALL = '/capabilities'
 
 /** The port that `authority` names. */
 const portOf = (authority: string) => Number(/:(\d{1,5})$/.exec(authority)?.[1] ?? 80)
+
+const TYPES = ['application/json', 'text/event-stream']
+
+/** Whether `accept` takes `type` (RFC 9110, 12.5.1): the most specific range decides. */
+function isAccepted(accept: string | null, type: string): boolean {
+  if (!accept?.trim()) return true
+  const ranges = new Map(
+    accept
+      .toLowerCase()
+      .split(',')
+      .map((entry) => {
+        const [range = '', ...params] = entry.split(';').map((part) => part.trim())
+        return [range, !params.some((param) => /^q=0(?:\.0*)?$/.test(param))]
+      }),
+  )
+  return ranges.get(type) ?? ranges.get(type.replace(/\/.*/, '/*')) ?? ranges.get('*/*') ?? false
+}
 
 /** Converts the SDK's response. It always ends, because the list of tools never changes. */
 async function toReply(response: Response): Promise<HttpReply> {
@@ -76,13 +94,17 @@ export function createMcp(options: McpOptions): Mcp {
     throw new ProblemError('inspector_unavailable')
   }
 
+  function refusalOf({ headers, url }: Request): GuardRefusal | undefined {
+    const host = headers.get('host') ?? new URL(url).host
+    const origin = headers.get('origin')
+    return guard({ hosts: [host], origins: origin === null ? [] : [origin], port: portOf(host) })
+  }
+
   /** Authenticates the caller, passing its token in both forms because the router may expect either. */
   async function authenticate(visit: Visit): Promise<Caller> {
     const { request, remoteAddress } = visit
-    const { headers, url } = request
-    const host = headers.get('host') ?? new URL(url).host
-    const origin = headers.get('origin')
-    const refusal = guard({ hosts: [host], origins: origin === null ? [] : [origin], port: portOf(host) })
+    const { headers } = request
+    const refusal = refusalOf(request)
     if (refusal !== undefined) throw new ProblemError(refusal)
     try {
       // Both forms first: a router that only knows keys would record a caller without one as unauthenticated.
@@ -101,7 +123,9 @@ export function createMcp(options: McpOptions): Mcp {
     // A batch would be as many questions as fit into a body; the protocol has none since 2025-06-18.
     if (Array.isArray(parsedBody))
       throw new ProblemError('invalid_body', { errors: [{ in: 'body', name: 'body', reason: 'must be one message' }] })
-    const { headers } = who
+    const headers = new Headers(who.headers)
+    // The SDK compares text.
+    headers.set('accept', TYPES.filter((type) => isAccepted(headers.get('accept'), type)).join(', '))
     const message = new Request(request.url, { method: 'POST', headers, signal: request.signal })
     callers.set(message, who)
     return toReply(await sdk.fetch(message, { parsedBody: withShortName(parsedBody) }))
@@ -109,6 +133,8 @@ export function createMcp(options: McpOptions): Mcp {
 
   const engine = createEngine<Route<typeof converse>, Visit, Caller, HttpReply>({
     prefix,
+    // Such a page has the key of its user; it needs no cookies.
+    cors: createCors((_, request) => refusalOf(request) === undefined, { credentials: false }),
     routes: [{ path: '/', methods: { POST: converse } }],
     authenticate,
     checkParam: () => undefined,

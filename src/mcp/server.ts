@@ -43,13 +43,25 @@ export interface ServerParts {
   failed(error: unknown): void
 }
 
-async function call(tool: Tool, input: unknown, fetchRoute: RouteFetcher, parts: ServerParts, signal: AbortSignal) {
+interface CallContext {
+  signal: AbortSignal
+  /** The metadata of the message: a `traceparent` is passed to the router. */
+  _meta?: Record<string, unknown> | undefined
+}
+
+async function call(
+  tool: Tool,
+  input: unknown,
+  fetchRoute: RouteFetcher,
+  parts: ServerParts,
+  { signal, _meta }: CallContext,
+) {
   const toolContext: ToolContext = {
     payloads: parts.payloads,
     fetchRoute: async (route) =>
       route === null
         ? { problem: 'an id must be a segment of a path: not empty, "." or ".."', status: null }
-        : fetchRoute(route, signal),
+        : fetchRoute(route, signal, _meta?.traceparent),
   }
   try {
     const asOf = toTimestamp(parts.now())
@@ -77,7 +89,7 @@ export function createToolServer(fetchRoute: RouteFetcher, parts: ServerParts): 
         outputSchema: terse(tool.output),
         annotations: { readOnlyHint: true, openWorldHint: false },
       },
-      (input, { mcpReq }): Promise<CallToolResult> => call(tool, input, fetchRoute, parts, mcpReq.signal),
+      (input, { mcpReq }): Promise<CallToolResult> => call(tool, input, fetchRoute, parts, mcpReq),
     )
   return server
 }

@@ -2,6 +2,7 @@
 import { raceAbort } from '../async/abort.js'
 import { limitTime } from '../async/deadline.js'
 import { createSemaphore } from '../async/semaphore.js'
+import { Traceparent } from '../contract/ids.js'
 import { isForwarded, isLoopbackAddress } from '../http/guard.js'
 import { problemText } from '../http/problem.js'
 import { ANSWER_BYTES, readObject } from '../relay-client/wire.js'
@@ -12,6 +13,15 @@ export interface Caller {
   readonly headers: Headers
   /** The socket's address, where the host passes it. */
   readonly remoteAddress?: string | null
+}
+
+/** `caller` with `trace`, if it is a W3C `traceparent`. */
+function traced(caller: Caller, trace: unknown): Caller {
+  const { success, data } = Traceparent.safeParse(trace)
+  if (!success) return caller
+  const headers = new Headers(caller.headers)
+  headers.set(TRACE, data)
+  return { ...caller, headers }
 }
 
 /** Reads one path and query below the router on behalf of a caller. */
@@ -27,8 +37,8 @@ export type RouteResult =
     }
   | { readonly problem: string; readonly status: number | null; readonly code?: unknown; readonly value?: never }
 
-/** Reads a route for one caller. Never rejects. */
-export type RouteFetcher = (route: string, signal: AbortSignal) => Promise<RouteResult>
+/** Reads a route for one caller, within `trace` if it is a W3C `traceparent`. Never rejects. */
+export type RouteFetcher = (route: string, signal: AbortSignal, trace?: unknown) => Promise<RouteResult>
 
 /** Maximum concurrent reads, and maximum waiting ones. */
 interface Turns {
@@ -52,6 +62,7 @@ const OF_THE_CARRIER = /^(?:accept|connection|content-|expect|if-|keep-alive|mcp
 const CREDENTIALS = ['x-admin-key', 'authorization']
 /** Without it the caller could read another deployment than expected. */
 const EXPECTED = 'x-expected-deployment-id'
+const TRACE = 'traceparent'
 
 /** The router of this process. It sees the caller's own credentials and address. */
 export function routerSource({ prefix, fetch }: McpRouter): Source {
@@ -77,13 +88,13 @@ function isForeign({ headers, remoteAddress = null }: Caller): boolean {
 }
 
 /**
- * The router at `url`. It receives `key`, or else the caller's credentials, the deployment that the caller expects, and
+ * The router at `url`. It receives `key`, or else the caller's credentials, the deployment that the caller expects, its trace, and
  * for a remote caller a `Forwarded` header, because a router without a key would treat this process as a local caller.
  */
 export function urlSource(url: string, key: string | null): Source {
   return (route, caller, signal) => {
     const headers = new Headers(key === null ? {} : { 'x-admin-key': key })
-    for (const name of key === null ? [...CREDENTIALS, EXPECTED] : [EXPECTED]) {
+    for (const name of key === null ? [...CREDENTIALS, EXPECTED, TRACE] : [EXPECTED, TRACE]) {
       const value = caller.headers.get(name)
       if (value !== null) headers.set(name, value)
     }
@@ -125,7 +136,7 @@ export function createRouteFetcher(
   const late = () => new Error(`no response within ${ms} ms`)
 
   return (caller: Caller): RouteFetcher =>
-    async (route, left) => {
+    async (route, left, trace) => {
       const { signal, clear } = limitTime({ ms, late, signal: left })
       let isMine = false
       let turn: ReturnType<typeof turns.acquire>
@@ -140,7 +151,7 @@ export function createRouteFetcher(
           }),
           signal,
         )
-        return await raceAbort(fetchResult(source, route, caller, signal), signal)
+        return await raceAbort(fetchResult(source, route, traced(caller, trace), signal), signal)
       } catch (error) {
         if (signal.aborted) return problem(`no response within ${ms / 1_000} s`)
         if (turn === undefined) return problem(TOO_MANY)
