@@ -48,7 +48,7 @@ function run(url, revision) {
 
 const host = await startHost()
 // The suite sends no credentials, so it is authenticated as a loopback caller.
-const auth = resolveAdminAuth({ host: '127.0.0.1', env: {} })
+const auth = resolveAdminAuth({ strict: true, host: '127.0.0.1', env: {} })
 const server = await startNodeServer(createMcp({ url: host.url, key: KEY, auth }))
 try {
   for (const revision of REVISIONS) {

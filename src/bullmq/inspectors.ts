@@ -144,7 +144,7 @@ function checkQueues(queues: readonly BullmqQueue[]): void {
  *
  * @example
  * const inspectors = createBullmqInspectors({ queues: [emails, reports] })
- * const router = createDiagnosticsRouter({ inspectors, auth: resolveAdminAuth() })
+ * const router = createDiagnosticsRouter({ inspectors, auth: resolveAdminAuth({ strict: true, host }) })
  */
 export function createBullmqInspectors(options: BullmqOptions): { delivery: DeliveryInspector } {
   const { queues: given, identify, deploymentId, timeoutMs, now } = readOptions(BullmqOptions, options)

@@ -1,4 +1,4 @@
-/** The public types of the library: what a host reads, writes or implements. Internal modules are imported directly. */
+/** The public types and schemas: what a host reads, writes or implements. Internal modules are imported directly. */
 
 export type { CloseResult } from '../async/deadline.js'
 export type { FieldFault, RecordFault } from './bad-record.js'
@@ -15,7 +15,7 @@ export {
   WindowStatus,
   WindowType,
 } from './browser-windows.js'
-export { Capabilities, Capability, Completeness, capabilitiesOf, SourceName } from './capabilities.js'
+export { Capabilities, Capability, Completeness, SourceName } from './capabilities.js'
 export type { CallMessage, ChannelMessages, CommandMessage } from './channels.js'
 export {
   ActionDescriptor,
@@ -114,7 +114,6 @@ export {
   CancelInput,
   type Command,
   type CommandDispatcher,
-  DEADLINE_MAX_MS,
   type Deliver,
   DispatchInput,
   SettleInput,
@@ -153,7 +152,6 @@ export {
   type SpillStore,
 } from './history.js'
 export {
-  createIngest,
   FirstAccepted,
   type Ingest,
   type IngestAnswer,
@@ -161,18 +159,8 @@ export {
   NotPublishedReason,
   SiteMessage,
   SiteMessageAnswer,
-  siteStream,
-  userStream,
 } from './ingest.js'
-export {
-  type ActionConnector,
-  Invocation,
-  InvocationError,
-  SESSION_PARAMETER,
-  SITE_PARAMETER,
-  TIMEOUT_DEFAULT_MS,
-  TIMEOUT_MAX_MS,
-} from './invocations.js'
+export { type ActionConnector, Invocation, InvocationError } from './invocations.js'
 export type { Json, JsonObject } from './json.js'
 export type { RouterLimits } from './limits.js'
 export type { UserIds, UserIndex, UserPart, UserParts } from './observation.js'

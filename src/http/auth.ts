@@ -193,13 +193,33 @@ function loopbackAuth(): AdminAuth {
   }
 }
 
+const ANSWERS_ALL =
+  'relayscope: there is no administrator key, and a request came from another machine or through a proxy; it was answered, as all others are. Set SERVICE_ADMIN_KEY, or pass strict: true and the host that you bind to resolveAdminAuth'
+
+/** Accepts every request, and warns once of one from another machine or through a proxy. */
+function warningAuth(): AdminAuth {
+  const { authenticate } = noopAuth()
+  let hasWarned = false
+  return {
+    authenticate(request, source) {
+      const address = source?.remoteAddress ?? null
+      const isLocal = (address === null || isLoopbackAddress(address)) && !isForwarded(request.headers.keys())
+      if (!isLocal && !hasWarned) {
+        hasWarned = true
+        console.warn(ANSWERS_ALL)
+      }
+      return authenticate(request, source)
+    },
+  }
+}
+
 /** Options of `resolveAdminAuth`. */
 export interface ResolveAdminAuthOptions {
   /** An explicit key. A blank or `undefined` value is an error. */
   key?: string | undefined
   /** Where `SERVICE_ADMIN_KEY` is read; a blank value counts as absent. @default the process's own environment */
   env?: Record<string, string | undefined> | undefined
-  /** Throws without a key, unless `host` is loopback. @default false */
+  /** Without a key: throws unless `host` is loopback, and then accepts this machine only. @default false */
   strict?: boolean | undefined
   /** The address that the host is going to bind. */
   host?: string | undefined
@@ -208,9 +228,10 @@ export interface ResolveAdminAuthOptions {
 const OPTIONS: Shape<ResolveAdminAuthOptions> = { key: ANYTHING, env: OBJECT, strict: FLAG, host: TEXT }
 
 /**
- * Returns the administrator authentication of a deployment: the explicit key, else the environment's. Without a key only
- * direct requests of this machine are accepted, whatever address is bound: from a loopback address, without headers that
- * proxies add, and with a loopback name in `Host` and `Origin`. All others get 403 `admin_key_required`.
+ * Returns the administrator authentication of a deployment: the explicit key, else the environment's. Without a key every
+ * request is accepted; the first one from another machine or through a proxy causes a warning. Under `strict` and with a
+ * loopback `host` only direct requests of this machine are: from a loopback address, without headers that proxies add,
+ * and with a loopback name in `Host` and `Origin`. All others get 403 `admin_key_required`.
  * Call it before any socket is opened.
  *
  * @throws AdminKeyRequiredError under `strict` without a key, unless `host` is loopback. TypeError for an unusable key,
@@ -226,6 +247,7 @@ export function resolveAdminAuth(options: ResolveAdminAuthOptions = {}): AdminAu
   const env = options.env ?? globalThis.process?.env ?? {}
   const fromEnvironment = env[ADMIN_KEY_VARIABLE]
   if (fromEnvironment !== undefined && fromEnvironment.trim() !== '') return apiKeyAuth(fromEnvironment)
-  if (strict && (host === undefined || !isLoopbackHost(host))) throw new AdminKeyRequiredError(host)
+  if (!strict) return warningAuth()
+  if (host === undefined || !isLoopbackHost(host)) throw new AdminKeyRequiredError(host)
   return loopbackAuth()
 }

@@ -1,5 +1,4 @@
 /** Inspectors as the suites read them: every record has the fields of its answer, `null` where it is not known. */
-import type * as z from 'zod'
 import { BrowserWindowAnswer } from '../contract/browser-windows.js'
 import {
   ActionObservationAnswer,
@@ -60,15 +59,17 @@ const RECORDS = {
 } as const satisfies Readonly<Record<string, Schema>>
 type Records = typeof RECORDS
 
-/** What a method that returns `V` returns as answers of `schema`. */
-type Answered<V, S extends z.ZodType> = V extends null
+type OutputOf<S> = S extends { parse(value: unknown): infer Output } ? Output : never
+
+/** What a method that returns `V` returns as answers of the schema `S`. */
+type Answered<V, S> = V extends null
   ? null
   : V extends { has_more: boolean } | { truncated: boolean }
-    ? Omit<V, 'items'> & { items: z.output<S>[] }
-    : z.output<S>
+    ? Omit<V, 'items'> & { items: OutputOf<S>[] }
+    : OutputOf<S>
 
 /** The methods of an inspector that return answers; `Summary` is the schema of its `summary`. */
-export type Known<Inspector, Summary extends z.ZodType = never> = {
+export type Known<Inspector, Summary extends Schema = never> = {
   [Name in keyof Inspector]: Name extends keyof Records | 'summary'
     ? Inspector[Name] extends ((...given: infer Given) => infer Returned) | undefined
       ?
@@ -96,7 +97,7 @@ function answerOfMethod(schema: Schema, returned: unknown): unknown {
 }
 
 /** Returns `make` for an inspector that may leave fields out. */
-export function answering<Inspector extends object, Summary extends z.ZodType = never>(
+export function answering<Inspector extends object, Summary extends Schema = never>(
   make: MakeInspector<Inspector>,
   summary?: Summary,
 ): MakeInspector<Known<Inspector, Summary>> {

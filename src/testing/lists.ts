@@ -210,7 +210,7 @@ export function listCases<Inspector, Item extends object>(
   make: MakeInspector<Inspector>,
   contract: ListContract<Inspector, Item>,
 ): Promised[] {
-  const { name, id, item, filters = [], before, get } = contract
+  const { name, id, item, filters = [], get } = contract
   const idOf = (entry: Item) => (typeof id === 'function' ? id(entry) : String(entry[id]))
   const of =
     (work: (whole: List<Item>, inspector: Inspector) => Promise<void>): (() => Promise<void>) =>
@@ -283,21 +283,7 @@ export function listCases<Inspector, Item extends object>(
   if (filters.length > 0)
     cases.push({
       name: `${name} returns exactly the entries that match its filters`,
-      run: of(async (whole, inspector) => {
-        const entries = await walk(whole, 100, name)
-        for (const filter of [...filtersIn(entries, filters), ...timesIn(entries, before)]) {
-          const expected = entries.filter((entry) => matches(entry, filter))
-          const found = await walk(under(inspector, filter), 2, name)
-          const promise = `${name} under ${comparableText(filter)}`
-          const wrong = found.find((entry) => !matches(entry, filter))
-          const ids = differenceOfIds(found.map(idOf), expected.map(idOf))
-          check(ids === undefined, `${promise}: ${ids}${wrong ? `; ${idOf(wrong)}: ${mismatchOf(wrong, filter)}` : ''}`)
-          checkEntries(found.map(steady), expected.map(steady), idOf, promise)
-        }
-        const knownOf = (field: keyof Item) => entries.find((entry) => isKnown(entry[field]))?.[field] ?? null
-        const fields = [...filters, ...(before ? [before] : [])]
-        if (entries.length > 0) checkKnown(Object.fromEntries(fields.map((field) => [field, knownOf(field)])))
-      }),
+      run: of((whole, inspector) => checkFilters(whole, (filter) => under(inspector, filter), contract, idOf)),
     })
   if (get)
     cases.push({
@@ -307,6 +293,28 @@ export function listCases<Inspector, Item extends object>(
       }),
     })
   return cases
+}
+
+/** @throws ContractBroken unless each filter returns exactly the entries with its values, and NotTested for unknown fields. */
+async function checkFilters<Item extends object>(
+  whole: List<Item>,
+  under: (filter: FilterOf<Item>) => List<Item>,
+  { name, filters = [], before }: Pick<ListContract<never, Item>, 'name' | 'filters' | 'before'>,
+  idOf: (entry: Item) => string,
+): Promise<void> {
+  const entries = await walk(whole, 100, name)
+  for (const filter of [...filtersIn(entries, filters), ...timesIn(entries, before)]) {
+    const expected = entries.filter((entry) => matches(entry, filter))
+    const found = await walk(under(filter), 2, name)
+    const promise = `${name} under ${comparableText(filter)}`
+    const wrong = found.find((entry) => !matches(entry, filter))
+    const ids = differenceOfIds(found.map(idOf), expected.map(idOf))
+    check(ids === undefined, `${promise}: ${ids}${wrong ? `; ${idOf(wrong)}: ${mismatchOf(wrong, filter)}` : ''}`)
+    checkEntries(found.map(steady), expected.map(steady), idOf, promise)
+  }
+  const knownOf = (field: keyof Item) => entries.find((entry) => isKnown(entry[field]))?.[field] ?? null
+  const fields = [...filters, ...(before ? [before] : [])]
+  if (entries.length > 0) checkKnown(Object.fromEntries(fields.map((field) => [field, knownOf(field)])))
 }
 
 /** @throws ContractBroken unless `get` returns the entries as they are listed, and `null` for an unknown id. */

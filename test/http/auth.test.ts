@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
   type AdminAuth,
   AdminKeyRequiredError,
@@ -205,12 +205,23 @@ describe('resolveAdminAuth', () => {
 
 describe('resolveAdminAuth without a key', () => {
   it.each([
-    {},
-    { strict: false, host: '0.0.0.0' },
-    { strict: false, host: 'relay.example' },
-    { strict: true, host: '127.0.0.1' },
-  ])('accepts requests of this machine only, with %j', (options) => {
+    [{}, LOCAL, { 'x-forwarded-for': '192.0.2.7' }],
+    [{ host: '127.0.0.1' }, { remoteAddress: '192.0.2.7' }, {}],
+    [{ strict: false, host: '0.0.0.0' }, { remoteAddress: '192.0.2.7' }, { host: 'relay.example' }],
+  ])('accepts every request with %j, and warns once of those from elsewhere', (options, source, headers) => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+    onTestFinished(() => warn.mockRestore())
     const { authenticate } = resolveAdminAuth({ ...options, env: {} })
+    const ask = (from: object, given: HeadersInit) =>
+      authenticate(new Request('http://localhost/', { headers: given }), from as typeof LOCAL)
+    expect(ask(LOCAL, {})).toEqual({ name: 'anonymous' })
+    expect(warn).not.toHaveBeenCalled()
+    for (let i = 0; i < 2; i++) expect(ask(source, headers)).toEqual({ name: 'anonymous' })
+    expect(warn.mock.calls).toEqual([[expect.stringContaining('SERVICE_ADMIN_KEY')]])
+  })
+
+  it('accepts requests of this machine only under strict', () => {
+    const { authenticate } = resolveAdminAuth({ strict: true, host: '127.0.0.1', env: {} })
     const request = () => new Request('http://localhost/', { headers: { host: 'localhost' } })
     expect(authenticate(request(), LOCAL)).toEqual({ name: 'anonymous' })
     expect(() => authenticate(request(), { remoteAddress: '192.0.2.7' })).toThrow('admin_key_required')
@@ -230,7 +241,7 @@ describe('resolveAdminAuth without a key', () => {
     ['origin', 'https://evil.example'],
     ['origin', 'null'],
   ])('refuses the header %s: %j', (name, value) => {
-    const { authenticate } = resolveAdminAuth({ host: '127.0.0.1', env: {} })
+    const { authenticate } = resolveAdminAuth({ strict: true, host: '127.0.0.1', env: {} })
     const request = new Request('http://localhost/', { headers: { host: 'localhost', [name]: value } })
     expect(() => authenticate(request, LOCAL)).toThrow('admin_key_required')
   })

@@ -139,7 +139,7 @@ describe('access control', () => {
   })
 
   it('leaves a router without a key to who names this machine', async () => {
-    const router = createSubject({ auth: resolveAdminAuth({ host: '127.0.0.1', env: {} }) })
+    const router = createSubject({ auth: resolveAdminAuth({ strict: true, host: '127.0.0.1', env: {} }) })
     const mcp = subject({ router, allowedHosts: ['loopback', 'evil.example'] })
     expect(await answer(await mcp(message(LIST)))).toEqual([200])
     expect(await answer(await mcp(message(LIST, { host: 'evil.example' })))).toEqual([403, 'admin_key_required'])
@@ -147,7 +147,9 @@ describe('access control', () => {
   })
 
   it('passes on to a keyless router at url that the caller is on another machine, or behind a proxy', async () => {
-    const url = await serveRouter(createSubject({ auth: resolveAdminAuth({ host: '127.0.0.1', env: {} }) }))
+    const url = await serveRouter(
+      createSubject({ auth: resolveAdminAuth({ strict: true, host: '127.0.0.1', env: {} }) }),
+    )
     const from = async (remoteAddress: string, headers = {}) =>
       answer(await subject({ url })(message(LIST, headers), { remoteAddress }))
     expect(await from('127.0.0.1')).toEqual([200])

@@ -71,8 +71,8 @@ describe('the handler', () => {
     expect(summary).not.toHaveBeenCalled()
   })
 
-  it('without a key answers this machine alone', async () => {
-    const metrics = subject({ auth: resolveAdminAuth({ env: {} }), onError: null })
+  it('under strict, without a key, answers this machine alone', async () => {
+    const metrics = subject({ auth: resolveAdminAuth({ strict: true, host: '127.0.0.1', env: {} }), onError: null })
     const from = async (remoteAddress: string) => metrics(request(), { remoteAddress })
     expect((await from('127.0.0.1')).status).toBe(200)
     const refused = await from('192.0.2.7')

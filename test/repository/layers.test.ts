@@ -1,5 +1,6 @@
 /** Checks file length and, in `src`, which layer may import which and which files only re-export. */
 import { describe, expect, it } from 'vitest'
+import * as z from 'zod'
 import { importsOf, readFiles, readSources, SOURCES, type SourceFile } from './imports.js'
 import { circles, misdirected, unusedPermissions } from './layers.js'
 
@@ -15,6 +16,12 @@ function tree(texts: Record<string, string>): SourceFile[] {
 it.each(['src', 'test'])(`%s has no file over ${DEFECT} lines`, (folder) => {
   const measured = readFiles(folder, SOURCES)
   expect(measured.filter(({ lines }) => lines > DEFECT).map(({ path }) => path)).toEqual([])
+})
+
+it('the main entry has at most 25 values, and no schema', async () => {
+  const values = Object.entries(await import('../../src/index.js'))
+  expect(values.length).toBeLessThanOrEqual(25)
+  expect(values.flatMap(([name, value]) => (value instanceof z.ZodType ? name : []))).toEqual([])
 })
 
 it.each(['src', 'test'])('%s cites no paper that is not in the repository', (folder) => {

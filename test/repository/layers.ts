@@ -20,7 +20,8 @@ const GROUND = ['contract/', 'rules/', 'refusal.ts', 'async/', 'event-ring/', 's
 const LAYERS: Record<string, Layer> = {
   'refusal.ts': { own: [] },
   'version.ts': { own: [] },
-  'index.ts': { own: ['contract/', 'refusal.ts', 'http/', 'views/', 'diagnostics/'] },
+  'schemas.ts': { own: ['contract/', 'http/', 'views/', 'diagnostics/'] },
+  'index.ts': { own: ['schemas.ts', 'contract/', 'refusal.ts', 'http/', 'views/', 'diagnostics/'] },
   'async/': { own: ['refusal.ts'] },
   'contract/': { own: ['refusal.ts', 'async/'], packages: ['zod'] },
   'rules/': { own: ['contract/', 'refusal.ts'] },

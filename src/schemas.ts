@@ -1,0 +1,13 @@
+/** The face of `relayscope/schemas`: the Zod schemas of records, filters, inputs and answers, and their types. */
+export * from './contract/index.js'
+export { RawHistory } from './diagnostics/history.js'
+export { RouteEntry, ServiceIndex } from './diagnostics/route.js'
+export { InstanceStatus } from './diagnostics/rpc.js'
+export { SourceList, SourceRow } from './diagnostics/sources.js'
+export { Problem, ProblemCode } from './http/problem.js'
+export { ActionPage } from './views/actions.js'
+export { BrowserWindowCount, ConnectionCount, ContextCount } from './views/counts.js'
+export { Evidence, Finding, FindingKind, FindingPage } from './views/findings/finding.js'
+export { UserObservation, UserSummary } from './views/user-observation.js'
+export { UserPage } from './views/users.js'
+export { WorkerCounts, Workers } from './views/workers.js'
