@@ -11,7 +11,7 @@ import { BadRow } from '../table/rows.js'
 import { type Scores, scoreOf } from '../table/spans.js'
 import { BUCKET_MS, CHUNK } from './library.js'
 import { scripts } from './reads.lua'
-import { keyOfRef, OPEN_LETTERS, RECORD_TEXT_BYTES, readRecord, STATE_LETTERS, withRecords } from './record.js'
+import { keyOfRef, OPEN_LETTERS, RECORD_TEXT_BYTES, readRecord, refOf, STATE_LETTERS, withRecords } from './record.js'
 
 /** Maximum number of records that one call of the store examines: a few milliseconds of its time. */
 const RECORDS_MAX = 1_000
@@ -129,7 +129,7 @@ function toRecord(
   ctx: InspectionContext,
 ) {
   const key = keyOfRef(ref)
-  const read = readRecord(record, key)
+  const read = refOf(key) === ref ? readRecord(record, key) : undefined
   if (read) return toDeliveryCommand(read.status, now, read.action, { step: read.step, isAttached })
   const at = store.key(shard, 'delivery', 'command', key.user_id, key.client_id, key.command_id)
   const fault = { id: key.command_id, fields: [{ path: '', expected: 'the record of that command' }] }

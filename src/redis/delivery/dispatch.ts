@@ -23,7 +23,7 @@ import type { Store } from '../store/store.js'
 import { BadRow } from '../table/rows.js'
 import type { Hand } from './hand.js'
 import type { Mailboxes } from './mailboxes.js'
-import { admittedStatus, mailboxOf, readRecord, refOf } from './record.js'
+import { admittedStatus, decodePart, mailboxOf, readRecord, refOf } from './record.js'
 import type { Answered, DeliveryRun } from './run.js'
 
 // Acknowledges, settles and cancels commands. Calls on behalf of a client are fenced by its instance.
@@ -280,7 +280,7 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
       written.add(scope_id, capacity)
       options.nudge(deadlineMs)
       const [deadline, node = '', , instance = ''] = answer.slice(1).split('\0')
-      return admittedStatus(input, scope_id, now, Number(deadline), [decodeURIComponent(node), instance])
+      return admittedStatus(input, scope_id, now, Number(deadline), [decodePart(node), instance])
     }
     if (answer === 'C') throw new Refusal('command_conflict')
     const status = readRecord(answer.slice(1), input)?.status

@@ -7,10 +7,10 @@ import {
   type MailboxFilter,
 } from '../../contract/delivery.js'
 import { expiredAt, requireIdentity, shownCapacity } from '../../contract/delivery-rules.js'
-import { encodePart, toTimestamp } from '../../contract/ids.js'
+import { checkId, encodePart, toTimestamp } from '../../contract/ids.js'
 import { type InspectionContext, type Page, type PageQuery, scanLimit } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
-import { count, listOf, parseText, scored } from '../store/reply.js'
+import { count, listOf, parseText, type StoreReply, scored } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import {
   type IndexPosition,
@@ -29,7 +29,7 @@ import { listCommands } from './commands.js'
 import { CHUNK } from './library.js'
 import { NODES } from './nodes.js'
 import { scripts } from './reads.lua'
-import { RECORD_TEXT_BYTES, readRecord, refOf, withRecords } from './record.js'
+import { decodePart, RECORD_TEXT_BYTES, readRecord, refOf, withRecords } from './record.js'
 import scopeLua from './scope.lua'
 import { type LegacyStream, readSummary } from './summary.js'
 
@@ -38,10 +38,10 @@ import { type LegacyStream, readSummary } from './summary.js'
 /** Maximum number of scopes that one call of the store reads. */
 const ROUND = 100
 
-/** A scope and its position in the list. */
+/** A scope and its position in the list; `null` for a member that is not a scope. */
 interface Entry {
   position: IndexPosition
-  scope: string
+  scope: string | null
 }
 
 /**
@@ -55,6 +55,7 @@ async function listScopes(store: Store, page: PageQuery, ctx: InspectionContext)
   const shown: Entry[] = []
   let examined = 0
   let isTruncated = false
+  let foreign = 0
   // Read the current shard first. After its end, read all following shards in parallel.
   for (let round = 0; at.shard < shards && !isTruncated; round++) {
     const width = round === 0 ? 1 : Math.min(shards - at.shard, bound - examined)
@@ -62,9 +63,10 @@ async function listScopes(store: Store, page: PageQuery, ctx: InspectionContext)
     const first = at
     const starts = Array.from({ length: width }, (_, i) => (i === 0 ? first : { shard: first.shard + i, sequence: 0 }))
     const runs = await Promise.all(starts.map((from) => readIndexOf(store, from, most, ctx)))
-    for (const entries of runs) examined += Math.min(most, entries.length)
+    for (const { entries } of runs) examined += Math.min(most, entries.length)
     isTruncated = width === 0
-    for (const entries of runs) {
+    for (const { entries, beyond } of runs) {
+      foreign += beyond
       const fits = entries.slice(0, Math.min(most, page.limit - shown.length))
       shown.push(...fits)
       isTruncated = entries.length > fits.length
@@ -76,30 +78,46 @@ async function listScopes(store: Store, page: PageQuery, ctx: InspectionContext)
     readScopes(
       store,
       shard,
-      shown.filter(({ position }) => position.shard === shard).map(({ scope }) => scope),
+      shown.flatMap(({ position, scope }) => (position.shard === shard && scope !== null ? scope : [])),
       ctx,
     ),
   )
   const tenants = (await Promise.all(inShards)).flat()
-  const items = tenants.filter(({ reserved_commands }) => reserved_commands > 0)
-  return { items, next_cursor: isTruncated ? toToken(at) : null, has_more: isTruncated, examined }
+  const items = tenants.filter((tenant) => tenant !== null && tenant.reserved_commands > 0) as DeliveryTenant[]
+  const omitted =
+    foreign + shown.filter(({ scope }) => scope === null).length + tenants.filter((tenant) => tenant === null).length
+  const next_cursor = isTruncated ? toToken(at) : null
+  return { items, next_cursor, has_more: isTruncated, examined, ...(omitted > 0 ? { omitted } : {}) }
 }
 
-/** Returns a scope by its id; `null` if it has no reservations. */
+/** Returns a scope by its id; `null` if it has no reservations. @throws BadRow if their number is invalid. */
 async function getScope(store: Store, scope: string, ctx: InspectionContext): Promise<DeliveryTenant | null> {
   const [tenant] = await readScopes(store, await store.shardOf(scope, ctx), [scope], ctx)
+  if (tenant === null) throw new BadRow('the reservations of the scope are not a number')
   return tenant && tenant.reserved_commands > 0 ? tenant : null
 }
 
-/** Reads the scopes of one shard after `from`: one more than `most`, to detect the end. */
-async function readIndexOf(store: Store, from: IndexPosition, most: number, ctx: InspectionContext): Promise<Entry[]> {
+/**
+ * Reads the scopes of one shard after `from`: one more than `most`, to detect the end. `beyond` counts what is foreign in
+ * the list and has no place in it: the whole key, or members before its first position.
+ */
+async function readIndexOf(store: Store, from: IndexPosition, most: number, ctx: InspectionContext) {
   const { shard, sequence } = from
   const key = store.key(shard, 'delivery', 'scope-order')
   const range = ['ZRANGE', key, `(${sequence}`, '+inf', 'BYSCORE', 'LIMIT', '0', String(most + 1), 'WITHSCORES']
-  return scored(await readIndex(store, range, ctx)).map(({ member, score }) => ({
-    position: { shard, sequence: score },
-    scope: decoded(member),
-  }))
+  const [reply, before] = await Promise.all([
+    readIndex(store, range, ctx),
+    sequence === 0 ? readIndex(store, ['ZCOUNT', key, '-inf', '0'], ctx) : 0,
+  ])
+  const entries = scored(reply).map(({ member, score }): Entry => {
+    const scope = decodePart(member)
+    const isScope = checkId(scope) === undefined && encodePart(scope) === member
+    if (!isScope) store.onError(new BadRow(`${key} holds a member that is not a scope`), ctx)
+    return { position: { shard, sequence: score }, scope: isScope ? scope : null }
+  })
+  const beyond = reply === null ? 1 : count(before)
+  if (beyond > 0 && reply !== null) store.onError(new BadRow(`${key} holds a score that is not a position`), ctx)
+  return { entries, beyond }
 }
 
 /** Maximum number of commands, and of list entries, that are examined for one scope: a millisecond or two of the store. */
@@ -115,7 +133,8 @@ const SCOPES = defineReadScript(
       listOf(found).map((one) => {
         const [live = null, earliest, capacity] = listOf(one)
         return {
-          live: count(live),
+          // `null` if the number of reservations is not valid.
+          live: live === null ? null : count(live),
           earliest: earliest === '' ? undefined : Millis.safeParse(Number(earliest)).data,
           capacity: capacity === '' ? Number.NaN : Number(capacity),
         }
@@ -124,14 +143,14 @@ const SCOPES = defineReadScript(
   withRecords(scopeLua),
 )
 
-/** Reads scopes of one shard, as many with each call of the store as it examines at once. */
+/** Reads scopes of one shard (`null` for one with an invalid number of reservations), as many with each call of the store as it examines at once. */
 async function readScopes(
   store: Store,
   shard: number,
   scopes: readonly string[],
   ctx: InspectionContext,
-): Promise<DeliveryTenant[]> {
-  const tenants: DeliveryTenant[] = []
+): Promise<(DeliveryTenant | null)[]> {
+  const tenants: (DeliveryTenant | null)[] = []
   while (tenants.length < scopes.length) {
     const some = scopes.slice(tenants.length, tenants.length + ROUND)
     const at = await store.time(ctx)
@@ -139,13 +158,17 @@ async function readScopes(
     const found = await readShard(store, SCOPES, shard, given, ctx)
     if (found.length === 0) break
     for (const [i, { live, earliest, capacity }] of found.entries())
-      tenants.push({
-        scope_id: some[i] as string,
-        reserved_commands: live,
-        oldest_deadline_at: earliest === undefined ? null : toTimestamp(earliest),
-        // An invalid value was written by another application.
-        capacity: capacity >= 0 ? shownCapacity(capacity) : null,
-      })
+      tenants.push(
+        live === null
+          ? null
+          : {
+              scope_id: some[i] as string,
+              reserved_commands: live,
+              oldest_deadline_at: earliest === undefined ? null : toTimestamp(earliest),
+              // An invalid value was written by another application.
+              capacity: capacity >= 0 ? shownCapacity(capacity) : null,
+            },
+      )
   }
   return tenants
 }
@@ -171,14 +194,7 @@ const MAILBOXES = defineReadScript(
   withRecords(scripts.mailboxes),
 )
 
-/** Decodes a part of a key. Returns it unchanged if it is not a valid encoding, as in keys of another application. */
-function decoded<T extends string | null>(part: T): T | string {
-  try {
-    return part === null ? part : decodeURIComponent(part)
-  } catch {
-    return part
-  }
-}
+const partOf = (part: StoreReply | undefined) => decodePart(parseText(part) ?? '')
 
 async function readStretch(
   store: Store,
@@ -199,10 +215,10 @@ async function readStretch(
     ([score, userPart, clientPart, instance, at, since, waiting]) => {
       const attachedAt = Millis.safeParse(Number(since || Number.NaN))
       const read = DeliveryMailbox.safeParse({
-        user_id: decoded(parseText(userPart)),
-        client_id: decoded(parseText(clientPart)),
+        user_id: partOf(userPart) || null,
+        client_id: partOf(clientPart) || null,
         instance_id: parseText(instance) || null,
-        node_id: decoded(parseText(at)) || null,
+        node_id: partOf(at) || null,
         attached_at: attachedAt.success ? toTimestamp(attachedAt.data) : null,
         waiting_commands: count(waiting ?? null),
       })

@@ -89,10 +89,19 @@ export const mailboxOf = ({ user_id, client_id }: { user_id: string; client_id: 
 /** Returns the mailbox of a command from its reference. */
 export const mailboxOfRef = (ref: string): string => ref.slice(0, ref.lastIndexOf(':'))
 
-/** Returns the ids in a reference. @throws URIError for an invalid encoding. */
+/** Decodes a part of a key. Returns it unchanged if it is not a valid encoding, as in keys of another application. */
+export function decodePart(part: string): string {
+  if (!part.includes('%')) return part
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}
+
+/** Returns the ids in a reference. `refOf` of them is another one if the reference is invalid. */
 export function keyOfRef(ref: string): CommandKey {
-  const parts = ref.split(':')
-  const [user_id = '', client_id = '', command_id = ''] = ref.includes('%') ? parts.map(decodeURIComponent) : parts
+  const [user_id = '', client_id = '', command_id = ''] = ref.split(':').map(decodePart)
   return { user_id, client_id, command_id }
 }
 
@@ -127,7 +136,7 @@ function readStory(events: readonly string[]): Story {
       story.attempts.push({
         number: Number(second),
         at: instantOf(first),
-        node_id: decodeURIComponent(fourth),
+        node_id: decodePart(fourth),
         instance_id: third,
         outcome: null,
         ended_at: null,
@@ -172,7 +181,7 @@ function toDeliveryStatus(record: Record<RecordField, string>, { user_id, client
     admission: {
       state: isRejected ? 'rejected' : 'admitted',
       at: instantOf(admittedAt),
-      scope_id: decodeURIComponent(record.scope),
+      scope_id: decodePart(record.scope),
       deadline_at: isRejected ? null : instantOf(record.deadline_at),
     },
     attempts: {

@@ -53,13 +53,19 @@ local function examine(scope, all)
   return is_whole and live or all, is_whole and earliest, max_records - records
 end
 
-local reserved = read('HMGET', P .. 'scopes', unpack(scopes)) or {}
+local reserved = read('HMGET', P .. 'scopes', unpack(scopes))
 local capacities = read('HMGET', P .. 'capacities', unpack(scopes)) or {}
 local found, left = {}, tonumber(max_records)
 for i, scope in ipairs(scopes) do
   if left <= 0 then break end
-  local live, earliest, records = examine(scope, math.min(tonumber(reserved[i] or 0) or 0, 2 ^ 53))
-  found[i] = { live, earliest and string.format('%d', earliest) or '', capacities[i] or '' }
-  left = left - records
+  local stored = not reserved and 'foreign' or reserved[i] or '0'
+  if string.find(stored, '^%d+$') and tonumber(stored) <= 2 ^ 53 then
+    local live, earliest, records = examine(scope, tonumber(stored))
+    found[i] = { live, earliest and string.format('%d', earliest) or '', capacities[i] or '' }
+    left = left - records
+  else
+    if reserved then note(P .. 'scopes') end
+    found[i] = { false, '', '' }
+  end
 end
 return { foreign, found }
