@@ -237,6 +237,21 @@ describe('counts that disagree', () => {
     expect((await findingsOf(world(6, 4), '?kind=counts_disagree')).items).toEqual([])
   })
 
+  it('are not found where a list repeats a record, and what it finds counts once', async () => {
+    const inspectors = createFakeInspectors({ calls: [call({ deadline_at: PAST, overdue: true })] })
+    const rpc = inspectors.rpc as NonNullable<Inspectors['rpc']>
+    const listPending: typeof rpc.listPending = async (...asked) => {
+      const page = await rpc.listPending(...asked)
+      return { ...page, items: [...page.items, ...page.items] }
+    }
+    const summary = () => ({ pending: 1, counters: {}, counting_since: null }) as never
+    const router = createSubject({ inspectors: { rpc: { ...rpc, listPending, summary } } as never })
+    const { items } = (await get(router, '/findings')).body as { items: Finding[] }
+    expect(items.map(({ kind }) => kind)).toEqual(['call_overdue'])
+    const { kinds } = FindingSummary.parse((await get(router, '/findings/summary')).body)
+    expect(kinds.find(({ kind }) => kind === 'call_overdue')).toMatchObject({ count: 1 })
+  })
+
   it('are not found of a system that has no scopes to count by', async () => {
     const delivery = { summary: { tracked_commands: 2 }, tenants: [] }
     expect((await findingsOf({ delivery }, '?kind=counts_disagree')).items).toEqual([])

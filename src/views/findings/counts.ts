@@ -52,6 +52,7 @@ async function sumOf<T, K>({ source, listed }: Pair<T, K>, scan: ScanContext): P
   let cursor: string | null = null
   let sum = 0
   let digest = ''
+  const seen = new Set<string>()
   while (budget.entries > 0 && budget.pages > 0) {
     const { records, next }: { records: T[]; next: string | null } = await scan.page(
       source,
@@ -62,10 +63,14 @@ async function sumOf<T, K>({ source, listed }: Pair<T, K>, scan: ScanContext): P
       },
     )
     for (const record of records) {
+      const stamp = JSON.stringify(listed.stamp(record))
+      // A list that changes during the walk can show a record twice.
+      if (seen.has(stamp)) continue
+      seen.add(stamp)
       const more = listed.add(record)
       if (more === null) return undefined
       sum += more
-      digest = digest64(`${digest}${JSON.stringify(listed.stamp(record))}`)
+      digest = digest64(`${digest}${stamp}`)
     }
     if (next === null) return scan.cut.has(source) || digest === '' ? undefined : { sum, digest }
     if (scan.isSummary) break

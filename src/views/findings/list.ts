@@ -264,7 +264,8 @@ async function rescan(
   for (const { detector, page, findings } of firstScans) {
     const known = new Set(findings.map(({ finding_id }) => finding_id))
     const seen = await scanPage(scan, detector, page, partial)
-    confirmed.push(...(seen?.findings ?? []).filter(({ finding_id }) => known.has(finding_id)))
+    // A source that repeats a record repeats its finding.
+    confirmed.push(...(seen?.findings ?? []).filter(({ finding_id }) => known.delete(finding_id)))
   }
   return confirmed
 }
