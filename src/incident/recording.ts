@@ -241,6 +241,7 @@ function replaySegment({ segment, from }: Indexed, instant: number): Incident {
   const lists = new Map<string, ListState>()
   const answers = new Map<string, Row>()
   const cut = new Set<string>()
+  let seenAt = ''
   for (const { route, rows, answer } of incident.parts) {
     const part = PART_BY_ROUTE.get(route) as Part
     if (part.id !== null && rows) lists.set(route, new Map(rows.map((row) => [rowIdOf(part, row), row])))
@@ -248,7 +249,10 @@ function replaySegment({ segment, from }: Indexed, instant: number): Incident {
   }
   for (const line of changesOf(text)) {
     if (Date.parse(line.at) > instant) break
-    if (line.kind === 'seen') continue
+    if (line.kind === 'seen') {
+      seenAt = line.at
+      continue
+    }
     const part = PART_BY_ROUTE.get(line.route)
     if (!part) continue
     const read = (row: unknown): Row => {
@@ -266,10 +270,13 @@ function replaySegment({ segment, from }: Indexed, instant: number): Incident {
   const parts = incident.parts.map(({ route, rows, answer }): IncidentPart => {
     const list = lists.get(route)
     if (list) return { route, rows: [...list.values()] }
+    const latest = answers.get(route) ?? answer
+    // A sum is recorded again only when more than its time has changed.
+    const isSeen = typeof latest?.observed_at === 'string' && latest.observed_at < seenAt
     return {
       route,
       ...(rows && { rows }),
-      ...((answers.get(route) ?? answer) && { answer: answers.get(route) ?? answer }),
+      ...(latest && { answer: isSeen ? { ...latest, observed_at: seenAt } : latest }),
     }
   })
   const still = incident.parts.flatMap(({ route }) => {

@@ -12,10 +12,11 @@ import { healthyWorld, settle, stillPictureOf, VIEWS, WATCH_SHIFTS } from './pic
 const WATCH_DRAWING = `(() => {
   globalThis.drawn = []
   globalThis.ticked = 0
-  const isClock = (text) => /^\\d\\d:\\d\\d:\\d\\d$|^ ?(now|in .+|.+ ago)$/.test(text)
+  const isClock = (text) => /^\\d\\d:\\d\\d:\\d\\d$|^ ?(now|in .+|.+ ago)$|^(< )?[\\d.]+ (ms|s|min \\d+ s)$/.test(text)
   new MutationObserver((mutations) => {
     for (const { type, target, oldValue } of mutations)
       if (type === 'characterData' && isClock(oldValue) && isClock(target.data)) ticked++
+      else if (type === 'attributes' && target.matches('time, .age')) ticked++
       else drawn.push(type + ' ' + (target.outerHTML ?? target.data).slice(0, 80))
   }).observe(document, { subtree: true, childList: true, attributes: true, characterData: true, characterDataOldValue: true })
   // Every part of the page that has names of fields or states writes them so.

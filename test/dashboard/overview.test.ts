@@ -123,6 +123,17 @@ inChromium('the numbers of the overview', (open) => {
   })
 })
 
+inChromium('the silence of a node', (open) => {
+  it('grows while the router answers that nothing has changed', async () => {
+    const host = await startViewedOnce(createWorld())
+    const page = await open(host.page, { key: KEY, clock: true })
+    const silence = page.locator('.nodes li .more').first()
+    await expect.poll(() => silence.innerText()).toBe('< 10 s')
+    await page.clock.runFor(70_000)
+    await expect.poll(() => silence.innerText()).toMatch(/^1 min/)
+  })
+})
+
 inChromium('what needs attention', (open) => {
   it('is grey for ten seconds, in the navigation too, and red then', async () => {
     const host = await startViewedOnce(createWorld())

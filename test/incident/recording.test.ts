@@ -47,6 +47,21 @@ const changes = () => [
 ]
 
 describe('openRecording', () => {
+  it('shows a sum that did not change as of its last confirmation', () => {
+    const route = '/delivery/churn'
+    const answer = incident.parts.find((part) => part.route === route)?.answer as Record<string, unknown>
+    const lines = [
+      snapshotLine(moved(incident, 0), false),
+      JSON.stringify({ kind: 'seen', at: at(65) }),
+      JSON.stringify({ kind: 'answer', at: at(70), route, answer: { ...answer, observed_at: at(70) } }),
+    ]
+    const recording = openRecording([segment('a', ...lines)])
+    const shown = [0, 64, 65, 70].map(
+      (seconds) => recording.at(NOW + 1_000 * seconds).parts.find((part) => part.route === route)?.answer?.observed_at,
+    )
+    expect(shown).toEqual([answer.observed_at, answer.observed_at, at(65), at(70)])
+  })
+
   it('shows the state of each instant', () => {
     const recording = openRecording([segment('a', ...changes())])
     expect([recording.from, recording.to, recording.gaps]).toEqual([NOW, NOW + 10_000, []])

@@ -59,6 +59,7 @@ const LAYERS: Record<string, Layer> = {
   // The page's own files know the contract by its types.
   'dashboard/': {
     own: [
+      'contract/ages.ts',
       'contract/checks.ts',
       'contract/digest.ts',
       'contract/evidence.ts',

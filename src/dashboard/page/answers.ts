@@ -1,11 +1,13 @@
 /**
  * The data of the page: one entry per route that the page shows, polled while it is shown. Every entry is polled.
  */
+import { grow } from '../../contract/ages.js'
 import type { Capabilities, Completeness } from '../../contract/capabilities.js'
 import type { ServiceIndex } from '../../diagnostics/route.js'
 import type { SourceRow } from '../../diagnostics/sources.js'
 import { fetchRoute, type Problem } from './fetch-route.js'
 import { dropKey } from './key.js'
+import { isPinned } from './words.js'
 
 /** The latest state of one request. After a failure the last value stays and grows old. */
 export interface Answer<T = unknown> {
@@ -20,6 +22,8 @@ interface Entry {
   answer: Answer
   /** The value as it is compared with the next one. */
   text: string
+  /** When the router last confirmed it, by the clock of the document. */
+  confirmedAt: number
   etag: string | null
   /** Parts of the page that show it. */
   shown: number
@@ -59,10 +63,13 @@ function settle(entry: Entry, answer: Answer): void {
   const { value, problem } = entry.answer
   entry.answer = answer
   if (answer.value !== value) {
-    const text = JSON.stringify({ ...(answer.value as object | null), observed_at: undefined })
-    // The same data stays the same object: nothing is drawn for it.
-    if (text === entry.text) entry.answer = { ...answer, value }
-    else entry.text = text
+    const { observed_at, ...rest } = (answer.value ?? {}) as { observed_at?: string }
+    const text = JSON.stringify(rest)
+    // The same data stays the same object: nothing is drawn for it but its ages.
+    if (text === entry.text && answer.value && value) {
+      if (observed_at !== undefined) Object.assign(value, { observed_at })
+      entry.answer = { ...answer, value }
+    } else entry.text = text
   }
   // How old it is is drawn each second.
   if (entry.answer.value !== value || answer.problem !== problem) beat()
@@ -85,8 +92,14 @@ async function askFor(entry: Entry): Promise<void> {
   entry.asking = null
   const isIndex = entry.path === INDEX && reply.kind !== 'problem'
   entry.dueAt = next(isIndex ? INDEX_MS : EVERY_MS)
-  if (reply.kind === 'same') settle(entry, { ...entry.answer, asOf: Date.now(), problem: null })
-  else if (reply.kind === 'answer') {
+  const since = entry.confirmedAt
+  if (reply.kind !== 'problem') entry.confirmedAt = performance.now()
+  if (reply.kind === 'same') {
+    // An incident is at one instant, and nothing of it ages.
+    if (!isPinned()) grow(entry.answer.value, Math.round(entry.confirmedAt - since))
+    entry.text = ''
+    settle(entry, { ...entry.answer, asOf: Date.now(), problem: null })
+  } else if (reply.kind === 'answer') {
     entry.etag = reply.etag
     settle(entry, { value: reply.value, asOf: Date.now(), problem: null })
   } else if (reply.problem.status === 403 && reply.problem.code === 'forbidden' && entry.path === PULSE) refuse()
@@ -117,6 +130,7 @@ export function subscribe(path: string): () => void {
     path,
     answer: NOTHING,
     text: '',
+    confirmedAt: 0,
     etag: null,
     shown: 0,
     asking: null,

@@ -50,6 +50,8 @@ export function useAnswer<T>(path: string | null): QueryAnswer<T> {
   const asked = problem ? null : path
   useLayoutEffect(() => (asked === null ? undefined : subscribe(asked)), [asked])
   const state = () => (asked === null ? { value: null, asOf: null, problem } : (queryState(asked) as Answer<T>))
-  useLook(() => [state().value, state().problem, isOld(asked)])
+  // A chart of minutes needs the next one, though nothing has happened in it.
+  const minute = () => ((state().value as { observed_at?: string } | null)?.observed_at ?? '').slice(0, 16)
+  useLook(() => [state().value, state().problem, isOld(asked), minute()])
   return { ...state(), path: asked, isOld: isOld(asked) }
 }

@@ -47,6 +47,9 @@ export function pinClock(at: number | null): void {
   pinned = at
 }
 
+/** Whether the clock of the page is stopped. */
+export const isPinned = (): boolean => pinned !== null
+
 /** Epoch ms by this browser's clock, or the instant of an incident. */
 export const clock = (): number => pinned ?? Date.now()
 

@@ -1,6 +1,8 @@
 /** How each field of the API is shown, by its name: in tables, on the page of one record, as evidence. One name, one look. */
 import type { ComponentChildren } from 'preact'
+import { AGES } from '../../../contract/ages.js'
 import { hrefOf } from '../address.js'
+import { useLook } from '../hooks.js'
 import { countOf, durationText, labelOf } from '../words.js'
 import { Text, Unknown } from './text.js'
 import { Hint, Json, Term, Time } from './value.js'
@@ -102,10 +104,15 @@ export function Field({ name, record, isLong = false }: FieldProps): ComponentCh
   const way = Object.hasOwn(WAYS, name) && WAYS[name]
   if (way && typeof value === 'string') return Id({ value, href: way(value, record) })
   if (WORDS.test(name)) return Term({ value: String(value) })
+  if (AGES.includes(name)) return <Age record={record} name={name} />
   if (typeof value === 'number') return name.endsWith('_ms') ? durationText(value) : countOf(value)
   if (name.endsWith('_at')) return Time({ at: String(value), age: isLong ? 'full' : 'short' })
   return <Json value={value} />
 }
+
+/** An age, which grows while nothing else of its record changes. */
+const Age = ({ record, name }: { record: Shown; name: string }) =>
+  useLook(() => [durationText(Number(record[name]))])[0]
 
 interface FieldsProps<T> {
   record: T

@@ -3,7 +3,7 @@ import type { JSX } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import type { Evidence, Finding, FindingPage, FindingSummary } from '../../../views/findings/finding.js'
 import { type Address, hrefOf, pathWithQuery } from '../address.js'
-import { useAnswer, useTick } from '../hooks.js'
+import { useAnswer, useLook, useTick } from '../hooks.js'
 import { Field, Fields } from '../parts/field.js'
 import { choice } from '../parts/filters.js'
 import { News, PageHead, Pager } from '../parts/list.js'
@@ -13,13 +13,16 @@ import { isFollowing } from '../preferences.js'
 import { countOf, spacedName } from '../words.js'
 import { groupFindings, isSettled, oldestOf } from './needs.js'
 
-const EvidenceItem = ({ source, route, fields, observed_at }: Evidence): JSX.Element => (
+/** When it was last confirmed. */
+const Confirmed = ({ of }: { of: Evidence }) => <Time at={useLook(() => [of.observed_at])[0]} age="full" />
+
+const EvidenceItem = (evidence: Evidence): JSX.Element => (
   <div class="seen close">
     <h3>
-      {spacedName(source)} <span class="dim">reports</span>
+      {spacedName(evidence.source)} <span class="dim">reports</span>
     </h3>
-    <Fields record={fields} />
-    <a href={hrefOf(route)}>Open</a> <Time at={observed_at} age="full" />
+    <Fields record={evidence.fields} />
+    <a href={hrefOf(evidence.route)}>Open</a> <Confirmed of={evidence} />
   </div>
 )
 

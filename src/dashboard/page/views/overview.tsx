@@ -2,14 +2,14 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { ConnectionChurnAnswer, ConnectionCounts } from '../../../contract/connections.js'
-import type { DeliveryCommandAnswer } from '../../../contract/delivery.js'
+import type { DeliveryCommandAnswer, DeliveryNodeAnswer } from '../../../contract/delivery.js'
 import type { DeliveryChurnAnswer, DeliverySummaryAnswer } from '../../../contract/delivery-summary.js'
 import type { RpcSummaryAnswer } from '../../../contract/rpc.js'
 import { hrefOf, pathWithQuery } from '../address.js'
 import { isIndexKnown, NOT_SCOPABLE, offers } from '../answers.js'
 import { Churn, recentChurn } from '../charts/churn.js'
 import { ENDS, OPEN_STATES, River } from '../charts/river.js'
-import { useAnswer } from '../hooks.js'
+import { useAnswer, useLook } from '../hooks.js'
 import { Card } from '../parts/card.js'
 import { Field, Id } from '../parts/field.js'
 import { Excerpt, type Listed } from '../parts/list.js'
@@ -286,6 +286,15 @@ function JustNow(): JSX.Element {
 
 /** A node that reports is silent for some of this between two reports: its exact number changes with each answer. */
 const STEADY_MS = 10_000
+
+function Silence({ of }: { of: DeliveryNodeAnswer }): JSX.Element {
+  const [label] = useLook(() => {
+    const ms = of.staleness_ms ?? 0
+    return [ms < STEADY_MS ? '< 10 s' : durationText(ms)]
+  })
+  return <Hint name="silent for" label={label} />
+}
+
 /** Above so many nodes each is a dot. */
 const NAMED_NODES = 8
 
@@ -303,14 +312,7 @@ const Nodes = (): JSX.Element => (
               <Field name="node_id" record={node} />{' '}
               <span class="more">
                 {node.stale && <Term value="silent" />}{' '}
-                {node.staleness_ms === null ? (
-                  <Unknown />
-                ) : (
-                  <Hint
-                    name="silent for"
-                    label={node.staleness_ms < STEADY_MS ? '< 10 s' : durationText(node.staleness_ms)}
-                  />
-                )}
+                {node.staleness_ms === null ? <Unknown /> : <Silence of={node} />}
               </span>
               <span class="more">
                 {node.connection_waiters === null ? (
