@@ -2,7 +2,7 @@
 
 /** Fields that say how long something has lasted, in ms. */
 export const AGES: readonly string[] = ['age_ms', 'staleness_ms']
-/** Members that hold further records of ours. Others may hold data of clients. */
+/** Members that hold further records of a source. Others may hold data of clients. */
 const WITHIN: readonly string[] = ['items', 'evidence']
 
 /** Changes `answer` to what it reads `ms` later if nothing else has changed: ages and `observed_at` grow. */

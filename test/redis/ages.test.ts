@@ -10,7 +10,7 @@ describeStores('the ages over Redis', (_, place) => {
   it('reads every answer as it is while a node and a client are silent', async () => {
     const { now, advance } = createClock()
     const stopped = now()
-    // The clock of the node stops, and that of the observer goes on.
+    // The clock of the node stops, and that of the observer continues.
     const where = place()
     const facilities = createRedisFacilities({ ...where, now: () => stopped, nodeId: 'n' })
     await holdAges(facilities, createObserver({ ...where, now }), advance)

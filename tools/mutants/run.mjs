@@ -1,5 +1,5 @@
 /**
- * Removes one check at a time from the Lua scripts and runs the tests that must notice. A mutant that stays green is a
+ * Plants one defect at a time, most of them in the Lua scripts, and runs the tests that must notice. A mutant that stays green is a
  * check that no test covers.
  *
  *   npm run mutants -- [--list] [--only <text>]... [--jobs <n>]
@@ -13,8 +13,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs, promisify } from 'node:util'
-import { MUTANTS } from './lua.mjs'
+import { MUTANTS as IN_LUA } from './lua.mjs'
+import { PLANTED } from './planted.mjs'
 
+const MUTANTS = [...IN_LUA, ...PLANTED]
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const run = promisify(execFile)
 // A mutant may hang what it breaks; tests that hang have noticed.
