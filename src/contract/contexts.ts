@@ -16,6 +16,14 @@ export const ContextStatus = z
   )
 export type ContextStatus = z.infer<typeof ContextStatus>
 
+/** Why a context closed. */
+export const ContextEndReason = z
+  .enum(['closed', 'crashed', 'browser_disconnected'])
+  .describe(
+    '`closed`: on purpose; `crashed`: its page or process crashed; `browser_disconnected`: its browser ended or disconnected while it was open.',
+  )
+export type ContextEndReason = z.infer<typeof ContextEndReason>
+
 /** Owner of a context or window: the user or a worker. */
 export const Ownership = z.enum(['user-owned', 'worker']).describe('Whether the user or tasks use it.')
 export type Ownership = z.infer<typeof Ownership>
@@ -29,13 +37,14 @@ export const Context = z
     instance_id: z.string().nullable().describe('The instance that reported it last; `null` if not given.'),
     client_type: ClientType.describe('What kind of program its client is.'),
     status: ContextStatus.describe('Current status.'),
+    status_reason: ContextEndReason.nullable().describe('Why it closed; `null` unless it is closed.'),
     ownership: Ownership.describe('Whether it serves its user, or tasks as a worker.'),
     window_id: z.string().nullable().describe('The browser window that holds it; `null` for none.'),
     task_id: z
       .string()
       .nullable()
       .describe(
-        'The task assigned to it in this registry, which is no proof that a job system owns the task or that its effect completed; `null` for none.',
+        'The task assigned to it in this registry, which is no proof that a job system owns the task or that its effect completed. A crashed or disconnected context keeps it. `null` for none.',
       ),
     task_assigned_at: Timestamp.nullable().describe('When the task was assigned; `null` without one.'),
     created_at: Timestamp.describe('When it was first reported.'),
@@ -56,6 +65,7 @@ export const ContextFilter = z.object({
   client_id: filterBy('client_id'),
   client_type: ClientType.optional().describe('Only of clients of this type.'),
   status: ContextStatus.optional().describe('Only with this status.'),
+  status_reason: ContextEndReason.optional().describe('Only those that closed for this reason.'),
   ownership: Ownership.optional().describe('Only workers, or only user-owned contexts.'),
   window_id: filterBy('window_id'),
   task_id: filterBy('task_id'),
@@ -143,9 +153,14 @@ export const ReportContextInput = inputObject({
 })
 export type ReportContextInput = z.input<typeof ReportContextInput>
 
+/** How long a context is readable that crashed, or whose browser disconnected. */
+export const LOST_MS = 3_600_000
+/** Maximum number of these of one user; beyond it the one that was reported first leaves early. */
+export const LOST_MAX = 100
+
 /**
  * The live context registry. An entry not reported within its TTL is `stale`, and leaves after a second one; a closed
- * one leaves after one TTL. Ids are unique per deployment.
+ * one leaves after one TTL, or after an hour if it did not close on purpose. Ids are unique per deployment.
  */
 export interface ContextRegistry {
   /**
@@ -154,17 +169,24 @@ export interface ContextRegistry {
    * @throws Refusal `invalid_input`, `identity_conflict` (the id is another (user, client)'s), `capacity_exceeded`.
    */
   report(input: ReportContextInput): Promise<Context>
-  /** Whether the entry was there and not closed. */
-  close(contextId: string): Promise<boolean>
+  /**
+   * Closes the entry. One that closed on purpose loses its task; a crashed or disconnected one keeps it, and is readable
+   * for an hour (the latest 100 of a user).
+   *
+   * @param reason Why it closed. @default 'closed'
+   * @returns Whether the entry was there and not closed.
+   * @throws Refusal `invalid_input` for an unknown reason.
+   */
+  close(contextId: string, reason?: ContextEndReason): Promise<boolean>
   /** The entry with the task, or `null` for an entry that is unknown, closed, no worker, or has another task. */
   assignTask(contextId: string, taskId: string): Promise<Context | null>
-  /** The entry without its task, or `null` when it is unknown or has none. */
+  /** The entry without its task, or `null` when it is unknown or has none; also of one that crashed with it. */
   releaseTask(contextId: string): Promise<Context | null>
 }
 
 /** What registries of contexts and of windows take. In a shared store a bound on all is that of one shard. */
 export const PresenceOptions = defineOptions({
-  /** Silence after which an entry is `stale`, and after as much again leaves; a closed one leaves after one. @default 90000 */
+  /** Silence after which an entry is `stale`, and after as much again leaves; a closed one leaves after one, a crashed context after an hour. @default 90000 */
   // The same timeout as for connections: browsers run timers of a hidden tab once a minute.
   ttlMs: duration(90_000),
   /** Entries of any status; a new one beyond is refused with `capacity_exceeded`. @default 1000000 */
@@ -185,6 +207,16 @@ function foldContext(part: FoldedPart, entry: Pick<ContextAnswer, 'client_id' | 
   addNames(part, 'observed_client_ids', [entry.client_id])
   addNames(part, 'observed_client_types', isLive ? [entry.client_type] : [])
 }
+
+/** How a record ended, if it has. */
+export interface Ending {
+  readonly status: string
+  readonly status_reason?: string | null
+}
+
+/** Whether the record ended otherwise than on purpose. */
+export const isLost = ({ status, status_reason = null }: Ending): boolean =>
+  status === 'closed' && status_reason !== null && status_reason !== 'closed'
 
 /** A window without workers. */
 export const noWorkersIn = (window_id: string): WindowCounts => ({
@@ -211,7 +243,7 @@ export const CONTEXT_FAMILY = {
   capability: 'context_registry',
   methods: { listContexts: true, getContext: true },
   operations: {},
-  components: { Context: ContextAnswer, ContextStatus, Ownership } as Family['components'],
+  components: { Context: ContextAnswer, ContextEndReason, ContextStatus, Ownership } as Family['components'],
   counted: { status: ContextStatus, client_type: orUnknown(ClientType), ownership: orUnknown(Ownership) },
   users: foldUsers('listContexts', ContextAnswer, 'context_id', foldContext),
 } as const satisfies Family<ContextRegistryInspector>

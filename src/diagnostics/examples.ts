@@ -158,6 +158,7 @@ export const WORKER: ContextInput = {
   ...INSTANCE,
   client_type: 'browser',
   status: 'active',
+  status_reason: null,
   ownership: 'worker',
   window_id: 'w-2',
   task_id: 'report-9',

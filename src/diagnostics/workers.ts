@@ -1,7 +1,7 @@
 /** The routes of the workers view: contexts owned by workers, by their assigned task. */
 import * as z from 'zod'
 import { ClientType } from '../contract/connections.js'
-import { ContextAnswer } from '../contract/contexts.js'
+import { ContextAnswer, isLost } from '../contract/contexts.js'
 import { idInput } from '../contract/ids.js'
 import { pageSchema } from '../contract/page.js'
 import { countWorkers, listWorkers, pageWorkers, WorkerCounts, Workers, workerState } from '../views/workers.js'
@@ -60,7 +60,7 @@ export const WORKER_ROUTES = routeSection('workers', 'Contexts owned by workers.
   diagnosticsRoute({
     path: '/workers/tasks/{task_id}',
     operationId: 'listTaskWorkers',
-    summary: 'The worker contexts assigned to one task of a user',
+    summary: 'The worker contexts assigned to one task of a user, and those that crashed with it',
     needs: ['context_registry'],
     scopable: true,
     page: 'paged',
@@ -73,7 +73,7 @@ export const WORKER_ROUTES = routeSection('workers', 'Contexts owned by workers.
         filter,
         page,
         view,
-        (context) => workerState(context) === 'assigned' && context.task_id === params.task_id,
+        (context) => context.task_id === params.task_id && (workerState(context) === 'assigned' || isLost(context)),
       ),
   }),
 ])

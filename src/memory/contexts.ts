@@ -7,6 +7,7 @@ import {
   type ContextCounts,
   type ContextRegistry,
   type ContextRegistryInspector,
+  isLost,
   PresenceOptions,
   type WindowCounts,
 } from '../contract/contexts.js'
@@ -16,7 +17,7 @@ import { type Clocked, readOptions, withClock } from '../contract/options.js'
 import { scanLimit, withMetadata } from '../contract/page.js'
 import { contextRules } from '../rules/presence.js'
 import { countedBy } from './table/field-index.js'
-import { createPresenceTable } from './table/presence.js'
+import { createPresenceTable, LOST_OF } from './table/presence.js'
 
 /** Options of `createContextRegistry`. */
 export const ContextRegistryOptions = withClock(PresenceOptions)
@@ -40,8 +41,8 @@ function countWindow(
 }
 
 /**
- * Creates a context registry in memory. Closing a context releases its task. Staleness and expiry are computed on
- * access; there is no timer.
+ * Creates a context registry in memory. Closing a context on purpose releases its task. Staleness and expiry are
+ * computed on access; there is no timer.
  *
  * @example
  * const contexts = createContextRegistry()
@@ -55,7 +56,10 @@ export function createContextRegistry(
     ...bounds,
     now,
     fields: ['client_id', 'window_id', 'task_id'],
-    derived: [{ name: 'window', of: windowKey }],
+    derived: [
+      { name: 'window', of: windowKey },
+      { name: LOST_OF, of: (context) => (isLost(context) ? context.user_id : null) },
+    ],
     dimensions: [
       ...countedBy(CONTEXT_FAMILY.counted),
       { name: 'assigned', values: [false, true], of: (context) => context.task_id !== null },

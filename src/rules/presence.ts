@@ -6,7 +6,15 @@ import {
   ReportBrowserWindowInput,
   reportedAttributes,
 } from '../contract/browser-windows.js'
-import { type Context, type ContextRegistry, ReportContextInput } from '../contract/contexts.js'
+import {
+  type Context,
+  ContextEndReason,
+  type ContextRegistry,
+  type Ending,
+  isLost,
+  LOST_MS,
+  ReportContextInput,
+} from '../contract/contexts.js'
 import { Id } from '../contract/ids.js'
 import { parseInput } from '../contract/options.js'
 import { Refusal } from '../refusal.js'
@@ -20,22 +28,31 @@ function requireOwner(known: Owner | undefined, { user_id, client_id }: Owner): 
     throw new Refusal('identity_conflict', 'the id belongs to another client')
 }
 
+/** How long a record is readable after its last report or its end. */
+export const keptMs = (record: Ending, ttlMs: number): number =>
+  isLost(record) ? Math.max(ttlMs, LOST_MS) : record.status === 'closed' ? ttlMs : 2 * ttlMs
+
 export const contextRules = (records: Records<Context>): ContextRegistry => ({
   async report(given) {
     const input = parseInput(ReportContextInput, given)
     const step: Step<Context, Context> = (known, at) => {
       requireOwner(known, input)
-      const { ownership = input.ownership, task_id = null, task_assigned_at = null, created_at = at } = known ?? {}
-      return renew({ ...input, ownership, task_id, task_assigned_at, created_at, updated_at: at })
+      const { ownership = input.ownership, created_at = at } = known ?? {}
+      const { task_id = null, task_assigned_at = null } = known?.status === 'closed' ? {} : (known ?? {})
+      const own = { ownership, task_id, task_assigned_at, created_at, updated_at: at }
+      return renew({ ...input, status_reason: null, ...own })
     }
     return records.change(input.context_id, step, input)
   },
-  close: (contextId) =>
-    records.change(contextId, (known, at) => {
+  async close(contextId, reason = 'closed') {
+    const status_reason = parseInput(ContextEndReason, reason)
+    return records.change(contextId, (known, at): Change<Context, boolean> => {
       if (!known || known.status === 'closed') return { answer: false }
-      const ended = { status: 'closed' as const, task_id: null, task_assigned_at: null, updated_at: at }
-      return { record: { ...known, ...ended }, renews: true, answer: true }
-    }),
+      const record: Context = { ...known, status: 'closed', status_reason, updated_at: at }
+      const released = isLost(record) ? record : { ...record, task_id: null, task_assigned_at: null }
+      return { record: released, renews: true, answer: true }
+    })
+  },
   async assignTask(contextId, taskId) {
     const task_id = parseInput(Id, taskId)
     return records.change(contextId, (known, at): Change<Context, Context | null> => {
@@ -46,7 +63,7 @@ export const contextRules = (records: Records<Context>): ContextRegistry => ({
   },
   releaseTask: (contextId) =>
     records.change(contextId, (known): Change<Context, Context | null> => {
-      if (!known || known.status === 'closed' || known.task_id === null) return { answer: null }
+      if (!known || known.task_id === null) return { answer: null }
       return amend({ ...known, task_id: null, task_assigned_at: null })
     }),
 })

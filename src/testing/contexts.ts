@@ -96,6 +96,7 @@ const toContext: Make<ContextInput> = (given, place) =>
       instance_id: null,
       client_type: 'console',
       status: 'active',
+      status_reason: null,
       ownership: given.task_id ? 'worker' : 'user-owned',
       window_id: null,
       task_id: null,

@@ -45,6 +45,7 @@ export function contextBattery(
         instance_id: 'i',
         client_type: 'browser',
         status: 'idle',
+        status_reason: null,
         ownership: 'user-owned',
         window_id: 'w',
         task_id: null,
@@ -145,12 +146,78 @@ export function contextBattery(
       clock.advance(1_000)
       expect(await contexts.close('t1')).toBe(true)
       expect(await contexts.close('t1')).toBe(false)
-      expect(await get('t1')).toMatchObject({ status: 'closed', task_id: null, task_assigned_at: null })
+      const ended = { status: 'closed', status_reason: 'closed', task_id: null, task_assigned_at: null }
+      expect(await get('t1')).toMatchObject(ended)
       clock.advance(29_999)
       expect(await get('t1')).toMatchObject({ status: 'closed', updated_at: at(1_000) })
       clock.advance(1)
       expect(await get('t1')).toBeNull()
       expect(await contexts.close('t1')).toBe(false)
+    })
+
+    it.each([
+      'crashed',
+      'browser_disconnected',
+    ] as const)('keeps a context that is %s for an hour, with its task', async (reason) => {
+      await worker('t1')
+      await contexts.assignTask('t1', 'job')
+      await worker('t2')
+      clock.advance(1_000)
+      expect(await contexts.close('t1', reason)).toBe(true)
+      expect(await contexts.close('t1')).toBe(false)
+      expect(await contexts.assignTask('t1', 'job')).toBeNull()
+      clock.advance(3_599_999)
+      await worker('t2')
+      const lost = {
+        status: 'closed',
+        status_reason: reason,
+        task_id: 'job',
+        task_assigned_at: at(),
+        updated_at: at(1_000),
+      }
+      expect(await get('t1')).toMatchObject(lost)
+      expect(await list({ status_reason: reason, task_id: 'job' })).toHaveLength(1)
+      expect(await inspector.countContexts?.({ user_id: 'ann' }, ASK)).toMatchObject({
+        total: 2,
+        by_status: { closed: 1 },
+      })
+      await expect(async () => report('t1', { user_id: 'bob' })).rejects.toMatchObject({ code: 'identity_conflict' })
+      clock.advance(1)
+      expect(await get('t1')).toBeNull()
+      expect(await list()).toMatchObject([{ context_id: 't2', status_reason: null }])
+      expect(await report('t1', { user_id: 'bob' })).toMatchObject({ user_id: 'bob', task_id: null })
+    })
+
+    it('releases the task of a crashed context, or drops it when the context is reported again', async () => {
+      for (const id of ['t1', 't2']) {
+        await worker(id)
+        await contexts.assignTask(id, 'job')
+        await contexts.close(id, 'crashed')
+      }
+      expect(await contexts.releaseTask('t1')).toMatchObject({
+        status: 'closed',
+        status_reason: 'crashed',
+        task_id: null,
+      })
+      expect(await contexts.releaseTask('t1')).toBeNull()
+      expect(await worker('t2')).toMatchObject({ status: 'idle', status_reason: null, task_id: null })
+      expect(await list({ task_id: 'job' })).toEqual([])
+      clock.advance(3_599_999)
+      expect((await list()).map(({ context_id }) => context_id)).toEqual(['t1'])
+    })
+
+    it('keeps the latest 100 crashed contexts of a user', async () => {
+      const ids = Array.from({ length: 103 }, (_, i) => `t${i}`)
+      await report('bobs', { user_id: 'bob' })
+      await contexts.close('bobs', 'crashed')
+      await report('live')
+      for (const id of ids) {
+        await report(id)
+        await contexts.close(id, 'crashed')
+      }
+      expect((await list({ user_id: 'ann' })).map(({ context_id }) => context_id)).toEqual(['live', ...ids.slice(3)])
+      expect(await list({ user_id: 'bob' })).toHaveLength(1)
+      expect(await get('t2')).toBeNull()
     })
 
     it('gives the id of a closed context to its next reporter once the record is gone', async () => {
@@ -319,6 +386,9 @@ export function contextBattery(
       })
       await worker('t2')
       await expect(async () => contexts.assignTask('t2', '')).rejects.toMatchObject({ code: 'invalid_input' })
+      await expect(async () => contexts.close('t2', 'burned' as 'crashed')).rejects.toMatchObject({
+        code: 'invalid_input',
+      })
       expect((await list()).map((c) => c.context_id)).toEqual(['t2'])
     })
   })

@@ -58,6 +58,7 @@ function variedWorld(): FakeWorld {
     contexts: [
       ...world.contexts,
       context({ context_id: 'ctx-9', client_id: 'phone', client_type: 'mobile', updated_at: LONG_AGO.at }),
+      context({ context_id: 'ctx-10', status: 'closed', status_reason: 'crashed' }),
     ],
     browserWindows: [
       ...world.browserWindows,

@@ -161,6 +161,17 @@ const CASES: Record<Exclude<FindingKind, 'counts_disagree'>, [FakeWorld, FakeWor
     { connections: [desk], contexts: [context({ task_id: 'task-1' }), context({ ...gone, context_id: 'ctx-2' })] },
     { ...gone, context_id: 'ctx-1' },
   ],
+  worker_lost_with_task: [
+    { contexts: [context({ status: 'closed', status_reason: 'crashed', task_id: 'task-1' })] },
+    {
+      contexts: [
+        context({ status: 'closed', status_reason: 'closed', task_id: 'task-1' }),
+        context({ context_id: 'ctx-2', status: 'closed', status_reason: 'crashed' }),
+        context({ context_id: 'ctx-3', task_id: 'task-1' }),
+      ],
+    },
+    { user_id: 'alice', client_id: 'desk', context_id: 'ctx-1' },
+  ],
   context_of_disconnected_client: [
     { connections: [desk], contexts: [context({ ...gone, status: 'active' })] },
     { connections: [desk], contexts: [context({ status: 'active' }), context({ ...gone, status: 'closed' })] },
@@ -562,7 +573,7 @@ describe('/findings', () => {
 
   it('names the kinds that it cannot look for, and the source that failed', async () => {
     const absent = await findingsOf({ connections: [desk], contexts: [context()] })
-    expect(absent.not_looked_for).toEqual(FindingKind.options.filter((kind) => !/^(context|worker)_of/.test(kind)))
+    expect(absent.not_looked_for).toEqual(FindingKind.options.filter((kind) => !/^(context|worker)_/.test(kind)))
     const { router } = createWatched({}, ({ name, proceed }) => {
       if (name.startsWith('rpc')) throw new Refusal('unavailable')
       return proceed()

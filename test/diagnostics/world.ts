@@ -40,6 +40,7 @@ export function context(over: Partial<Context> = {}): Context {
     instance_id: 'inst-1',
     client_type: 'browser',
     status: 'idle',
+    status_reason: null,
     ownership: 'worker',
     window_id: 'win-1',
     task_id: null,

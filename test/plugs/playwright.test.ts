@@ -2,7 +2,7 @@
 import { EventEmitter } from 'node:events'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, expectTypeOf, it } from 'vitest'
-import type { BrowserWindow, Context } from '../../src/index.js'
+import type { BrowserWindow, Context, Finding } from '../../src/index.js'
 import { type FollowBrowserOptions, followBrowser } from '../../src/plugs/playwright/index.js'
 import { isChromiumMissing, launchChromium } from '../chromium.js'
 import { soon } from '../redis/wait-for.js'
@@ -133,6 +133,28 @@ describe.skipIf(isChromiumMissing)('Playwright (needs chromium)', () => {
       await follower.close()
     })
 
+    it('tells a page that crashed from one that was closed, with the task that it had', async () => {
+      const follower = follow(browser, world, {
+        identify: (_context, page) => ({ user_id: 'ada', client_id: 'crawler', ...(page && { task_id: 'job' }) }),
+      })
+      const context = await browser.newContext()
+      const [crashing, closing] = [await context.newPage(), await context.newPage()]
+      const ofTask = () => world.list<Context>('/workers/tasks/job?user_id=ada')
+      await soon(async () => expect(await ofTask()).toHaveLength(2))
+      crashing.goto('chrome://crash').catch(() => {})
+      await soon(async () => expect(await world.list('/contexts?status_reason=crashed')).toHaveLength(1))
+      // It stays a crash when what is left of it is closed.
+      await crashing.close()
+      await closing.close()
+      await soon(async () =>
+        expect(await world.list('/contexts?status_reason=closed')).toMatchObject([{ task_id: null }]),
+      )
+      expect(await ofTask()).toMatchObject([{ status: 'closed', status_reason: 'crashed', task_id: 'job' }])
+      const [found, ...others] = await world.list<Finding>('/findings?kind=worker_lost_with_task')
+      expect([found?.evidence[0]?.fields.task_id, others]).toEqual(['job', []])
+      await follower.close()
+    })
+
     it('ends all that it had when the browser goes without a word', async () => {
       const other = await launchChromium()
       const follower = follow(other, world)
@@ -141,7 +163,7 @@ describe.skipIf(isChromiumMissing)('Playwright (needs chromium)', () => {
       const session = await other.newBrowserCDPSession()
       session.send('Browser.crash').catch(() => {})
       await soon(async () => expect(await shown(world)).toEqual([]))
-      expect(await world.list('/contexts?status=closed')).toHaveLength(3)
+      expect(await world.list('/contexts?status_reason=browser_disconnected')).toHaveLength(3)
       await follower.close()
     })
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { CONNECT, createRedisConnectionRegistry, DISCONNECT, HEARTBEAT } from '../../src/redis/connections/facility.js'
 import { createRedisContextRegistry } from '../../src/redis/contexts/facility.js'
-import { SHORTEN_CLAIM } from '../../src/redis/presence/records.js'
+import { LIMIT_CLAIM } from '../../src/redis/presence/records.js'
 import { shardOf } from '../../src/redis/store/keys.js'
 import { createStore } from '../../src/redis/store/store.js'
 import { CHANGE_ROW } from '../../src/redis/table/records.js'
@@ -131,7 +131,7 @@ describeRedis('presence over a connection that loses replies', () => {
       const context = { ...client, context_id: 'ctx', status: 'idle' } as const
       await contexts.report(context)
       await contexts.close('ctx')
-      const matches = await runsOf(SHORTEN_CLAIM)
+      const matches = await runsOf(LIMIT_CLAIM)
       const early = [...lossy.plan.seen].reverse().find(matches) as string[]
       clock.advance(10_000)
       await contexts.report(context)

@@ -4,12 +4,13 @@
  */
 
 import { createClock } from '../../async/timer.js'
-import type { PresenceOptions } from '../../contract/contexts.js'
+import { isLost, LOST_MAX, LOST_MS, type PresenceOptions } from '../../contract/contexts.js'
 import { toTimestamp } from '../../contract/ids.js'
 import type { UserIds, UserPart, UserParts } from '../../contract/observation.js'
 import type { Read } from '../../contract/options.js'
 import type { Examined, IdPageQuery, InspectionContext, Page, PageQuery } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
+import { keptMs } from '../../rules/presence.js'
 import type { Owner, Step } from '../../rules/records.js'
 import { ExpiryQueue } from './expiry-queue.js'
 import { createTable, type Entry, type TableOptions } from './table.js'
@@ -19,7 +20,11 @@ interface Presence {
   user_id: string
   client_id: string
   status: string
+  status_reason?: string | null
 }
+
+/** The index of records that are lost, by user. */
+export const LOST_OF = 'lost_of'
 
 interface PresenceTableOptions<R> extends TableOptions<R>, Read<typeof PresenceOptions> {
   /** Returns the current time in epoch ms. Records age on a steady clock derived from it. */
@@ -30,7 +35,7 @@ type Filter = Readonly<Record<string, unknown>>
 
 /**
  * Creates a table whose records become `stale` after `ttlMs` without a report; `stale` and `closed` ones are deleted
- * after another `ttlMs`.
+ * after another `ttlMs`, lost ones after an hour.
  */
 export function createPresenceTable<R extends Presence, C extends object>(options: PresenceTableOptions<R>) {
   const { ttlMs, maxEntries, maxEntriesPerUser } = options
@@ -39,8 +44,9 @@ export function createPresenceTable<R extends Presence, C extends object>(option
   const live = new ExpiryQueue<Entry<R>>()
   const stale = new ExpiryQueue<Entry<R>>()
   const closed = new ExpiryQueue<Entry<R>>()
-  const queueOf = ({ record: { status } }: Entry<R>) =>
-    status === 'closed' ? closed : status === 'stale' ? stale : live
+  const lost = new ExpiryQueue<Entry<R>>()
+  const queueOf = ({ record }: Entry<R>) =>
+    isLost(record) ? lost : record.status === 'closed' ? closed : record.status === 'stale' ? stale : live
 
   function goStale(entry: Entry<R>): void {
     table.replace(entry, Object.freeze({ ...entry.record, status: 'stale' }))
@@ -50,14 +56,16 @@ export function createPresenceTable<R extends Presence, C extends object>(option
   /** Sweeps due entries. Returns false if there are more than one call should process. */
   function sweep(time: number): boolean {
     const isSwept = live.sweep(time - ttlMs, goStale)
-    return stale.sweep(time - ttlMs, table.remove) && closed.sweep(time - ttlMs, table.remove) && isSwept
+    const ended = [stale.sweep(time - ttlMs, table.remove), closed.sweep(time - ttlMs, table.remove)]
+    return lost.sweep(time - Math.max(ttlMs, LOST_MS), table.remove) && ended.every(Boolean) && isSwept
   }
 
   /** Returns the record as of `time`, even if the entry was not swept. */
   const view = (time: number) => (entry: Entry<R>) => {
     const { record, touchedAt } = entry
     const isLive = queueOf(entry) === live
-    if (touchedAt + (isLive ? 2 : 1) * ttlMs <= time) return undefined
+    // The entry of a stale record was touched when it became stale.
+    if (touchedAt + (record.status === 'stale' ? ttlMs : keptMs(record, ttlMs)) <= time) return undefined
     return isLive && touchedAt + ttlMs <= time ? { ...record, status: 'stale' } : record
   }
 
@@ -79,6 +87,11 @@ export function createPresenceTable<R extends Presence, C extends object>(option
     queueOf(entry).remove(entry)
     table.replace(entry, record)
     queueOf(entry).push(entry, steady())
+    const { user_id } = record
+    const first = table.sizeOf(LOST_OF, user_id) > LOST_MAX ? table.firstOf(LOST_OF, user_id) : undefined
+    if (!first) return
+    lost.remove(first)
+    table.remove(first)
   }
 
   return {

@@ -186,6 +186,8 @@ export function createTable<R extends Owned, S = undefined, C extends object = C
 
     /** Returns the number of entries with `value` in an indexed field. */
     sizeOf: (field: string, value: string) => fields.get(field)?.size(value) ?? 0,
+    /** Returns the oldest entry with `value` in an indexed field. */
+    firstOf: (field: string, value: string) => [...(fields.get(field)?.after(value, 0) ?? [])][0],
 
     users,
   }

@@ -1,5 +1,6 @@
 /** Follows the browser contexts and pages of a browser: they become windows, and contexts in them. */
 import { guardErrorHook } from '../../async/hook.js'
+import { sleep } from '../../async/timer.js'
 import type { BrowserWindowRegistry, ReportBrowserWindowInput } from '../../contract/browser-windows.js'
 import {
   checkOptions,
@@ -10,7 +11,7 @@ import {
   type Shape,
   withMethods,
 } from '../../contract/checks.js'
-import type { ContextRegistry, ReportContextInput } from '../../contract/contexts.js'
+import type { ContextEndReason, ContextRegistry, ReportContextInput } from '../../contract/contexts.js'
 import { Refusal } from '../../refusal.js'
 import { createPresenceFollower, type Followed, NOT_FOLLOWED, type Presence } from '../follow/presences.js'
 import { checkIdentity, FOLLOW_BOUNDS, FOLLOW_OPTIONS, type Follower, type FollowOptions } from '../follow/writer.js'
@@ -53,6 +54,7 @@ function pagePresence(
   context_id: string,
   windowId: () => string | null,
   given: BrowserIdentity,
+  reason: () => ContextEndReason | Promise<ContextEndReason>,
   refused: (error: Refusal) => void,
 ) {
   const { task_id, window_id, client_type = 'browser' } = given
@@ -79,7 +81,7 @@ function pagePresence(
         refused(error)
       }
     },
-    close: () => contexts.close(context_id),
+    close: async () => contexts.close(context_id, await reason()),
   } satisfies Presence
 }
 
@@ -189,18 +191,19 @@ interface Window<P> {
 }
 
 interface FollowedPlace {
-  readonly followed: Followed
+  changed(): void
+  leave(): void
   learn(): Promise<void>
   release(): void
 }
 
-/** A page that has crashed is dead: nothing can be done with it but to close it. */
-const ENDS = ['close', 'crash'] as const
+/** A browser that ends announces this after the end of its pages, at the latest at the next timer. */
+const BROWSER_END_MS = 2
 
 /**
  * Follows `browser`: a browser context is a window, a page is a context in it. Both are reported once `identify` has
  * returned their owner and every `heartbeatMs` after that, and closed when they close or crash, or the browser
- * disconnects. It only listens; no URL, title or content of a page is read.
+ * disconnects, with that reason. It only listens; no URL, title or content of a page is read.
  *
  * @throws TypeError, RangeError for an invalid option.
  *
@@ -217,6 +220,7 @@ export function followBrowser<C extends object, P extends FollowedPage>(
   const { contexts, browserWindows, identify, newId = () => crypto.randomUUID(), onError } = options
   type Context = C & FollowedBrowserContext<P>
   const windows = new Map<C, Window<P> & { learn(): Promise<void> }>()
+  let isDisconnected = false
   const report = guardErrorHook(onError)
   const failed = (error: unknown) => report(error, { step: 'write' })
   const follower = createPresenceFollower({ ...resolveBounds(options, FOLLOW_BOUNDS), report, look })
@@ -224,31 +228,50 @@ export function followBrowser<C extends object, P extends FollowedPage>(
   const asked = async (context: C, page: P | null) =>
     checkIdentity(await identify(context, page), NAMED, Object.keys(FIELDS))
 
+  async function reasonToClose(): Promise<ContextEndReason> {
+    await sleep(BROWSER_END_MS)
+    return isDisconnected ? 'browser_disconnected' : 'closed'
+  }
+
   function onPage(context: Context, window: Window<P>, page: P): void {
     if (window.pages.has(page) || page.isClosed()) return
     const idOf = stableId(newId)
+    let reason: ContextEndReason | Promise<ContextEndReason> = 'closed'
     const learn = async () => {
       const identity = await asked(context, page)
       return (
         identity &&
-        (() => pagePresence(contexts, idOf(identity, identity.context_id), () => window.id, identity, failed))
+        (() => {
+          const id = idOf(identity, identity.context_id)
+          return pagePresence(
+            contexts,
+            id,
+            () => window.id,
+            identity,
+            () => reason,
+            failed,
+          )
+        })
       )
     }
     const followed = follower.follow(learn)
-    const left = () => leavePage(window, page)
-    for (const end of ENDS) page.on(end, left)
-    const release = () => {
-      for (const end of ENDS) page.off(end, left)
+    const leave = (why: typeof reason = reasonToClose()) => {
+      reason = why
+      release()
+      followed.leave()
+      window.pages.delete(page)
+      window.followed.changed()
     }
-    window.pages.set(page, { followed, learn: () => followed.learn(learn), release })
-    window.followed.changed()
-  }
-
-  function leavePage(window: Window<P>, page: P): void {
-    const place = window.pages.get(page)
-    place?.release()
-    place?.followed.leave()
-    window.pages.delete(page)
+    const closed = () => leave()
+    // A page that has crashed is dead: nothing can be done with it but to close it.
+    const crashed = () => leave('crashed')
+    page.on('close', closed)
+    page.on('crash', crashed)
+    const release = () => {
+      page.off('close', closed)
+      page.off('crash', crashed)
+    }
+    window.pages.set(page, { leave, learn: () => followed.learn(learn), changed: followed.changed, release })
     window.followed.changed()
   }
 
@@ -258,7 +281,7 @@ export function followBrowser<C extends object, P extends FollowedPage>(
     const show = (identity: BrowserIdentity) => {
       const id = idOf(identity, identity.window_id)
       window.id = id
-      for (const { followed } of window.pages.values()) followed.changed()
+      for (const page of window.pages.values()) page.changed()
       return windowPresence(browserWindows, id, () => context.pages().length, identity)
     }
     const learn = async () => {
@@ -290,7 +313,7 @@ export function followBrowser<C extends object, P extends FollowedPage>(
     if (!window) return
     windows.delete(context)
     window.release()
-    for (const { followed } of window.pages.values()) followed.leave()
+    for (const page of window.pages.values()) page.leave()
     window.followed.leave()
   }
 
@@ -300,6 +323,7 @@ export function followBrowser<C extends object, P extends FollowedPage>(
   }
 
   function onDisconnected(): void {
+    isDisconnected = true
     for (const context of windows.keys()) leaveContext(context)
   }
   browser.on('context', onContext)

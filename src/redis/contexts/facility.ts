@@ -10,7 +10,7 @@ import { CONTEXTS, createContextInspector } from './inspector.js'
 export type RedisContextRegistryOptions = StoreOptions & PresenceOptions
 
 /**
- * Creates a context registry in Redis. Closing a context releases its task.
+ * Creates a context registry in Redis. Closing a context on purpose releases its task.
  *
  * @example
  * const contexts = createRedisContextRegistry({ client, deploymentId: 'prod' })

@@ -1,12 +1,12 @@
 -- Rows of table `t` that expire unless they are reported again. An id is claimed in a shard of its own where a
 -- deployment has several.
 
---@script shorten
+--@script limit
 local key = K('claims', t, id)
 local good, claim = pcall(cjson.decode, redis.call('GET', key) or '')
 if good and claim.attempt == attempt then
   claim.until_ms = tonumber(until_ms)
-  redis.call('SET', key, cjson.encode(claim), 'KEEPTTL')
+  redis.call('SET', key, cjson.encode(claim), 'PX', math.max(1, 2 * (claim.until_ms - now)))
 end
 return 1
 

@@ -1,13 +1,14 @@
 /** The records of a table whose rows expire unless they are reported: read, changed by the family's rules, and written back. */
-import { PresenceOptions } from '../../contract/contexts.js'
+import { isLost, PresenceOptions } from '../../contract/contexts.js'
 import { readParts } from '../../contract/options.js'
 import { Refusal } from '../../refusal.js'
+import { keptMs } from '../../rules/presence.js'
 import type { Owner, Records, Step } from '../../rules/records.js'
 import { shardOf } from '../store/keys.js'
 import { ignoreReply, parseFlag } from '../store/reply.js'
 import { defineScript, runInShards, runScript } from '../store/script.js'
 import type { Store } from '../store/store.js'
-import { createRecords } from '../table/records.js'
+import { createRecords, LOST_OF } from '../table/records.js'
 import { scripts } from './presence.lua'
 import type { Presence, PresenceTable, Stored } from './table.js'
 
@@ -25,11 +26,11 @@ const UNCLAIM_ID = defineScript(
   scripts.unclaim,
 )
 
-/** Shortens the claim of a closed entry, unless another report has claimed it since. */
-export const SHORTEN_CLAIM = defineScript(
-  'presence.shorten',
+/** Lets the claim of a closed entry end with its row, unless another report has claimed it since. */
+export const LIMIT_CLAIM = defineScript(
+  'presence.limit',
   { args: ['t', 'id', 'attempt', 'until_ms'], answer: ignoreReply },
-  scripts.shorten,
+  scripts.limit,
 )
 
 /** Deletes expired rows, for the loop of a node. Returns whether there is more. */
@@ -56,11 +57,13 @@ export function presenceRecords<R extends Presence>(
     encode({ record, renews }, row, now, sent) {
       const updated_ms = renews || !row ? now : row.updated_ms
       const ttl_ms = renews || !row ? ttlMs : row.ttl_ms
-      const index = ['user_id', ...table.indexes.filter((name) => name !== 'user_id')].flatMap((name) => {
+      const names: readonly string[] = ['user_id', ...table.indexes.filter((name) => name !== 'user_id')]
+      const index = names.flatMap((name) => {
         const value = record[name as keyof R]
-        return typeof value === 'string' ? [[name, value] as const] : []
+        return typeof value === 'string' ? [[name, String(value)] as const] : []
       })
-      const leaves = updated_ms + (record.status === 'closed' ? 1 : 2) * ttl_ms
+      if (isLost(record)) index.push([LOST_OF, record.user_id])
+      const leaves = updated_ms + keptMs(record, ttl_ms)
       return { row: { ...record, updated_ms, ttl_ms, sent }, index, leaves }
     },
   })
@@ -95,11 +98,17 @@ export function presenceRecords<R extends Presence>(
       )
       const { shard = 0, answer: text = '' } = found ?? {}
       const sent = rowOf(id, text)?.sent ?? ''
-      const answer = await change(shard, id, step, sent, text)
-      if (shards > 1 && answer === true) {
-        // Closed: its id can be reused once the row has left, even if this fails.
-        const given = { t, id, attempt: sent, until_ms: (await store.time()) + ttlMs }
-        await runScript(store, SHORTEN_CLAIM, shardOf(id, shards), given).catch((lost) => store.onError(lost))
+      let closed: R | undefined
+      const watched: typeof step = (known, at) => {
+        const made = step(known, at)
+        closed = made.renews && made.record?.status === 'closed' ? made.record : undefined
+        return made
+      }
+      const answer = await change(shard, id, watched, sent, text)
+      if (shards > 1 && closed) {
+        // Its id can be reused once the row has left; if this fails, once the claim of its last report ends.
+        const given = { t, id, attempt: sent, until_ms: (await store.time()) + keptMs(closed, ttlMs) }
+        await runScript(store, LIMIT_CLAIM, shardOf(id, shards), given).catch((lost) => store.onError(lost))
       }
       return answer
     },

@@ -2,6 +2,7 @@
 import * as z from 'zod'
 import { type CountedFields, countBy, type Fold } from '../../contract/observation.js'
 import type { Filter, InspectionContext, PageQuery } from '../../contract/page.js'
+import { keptMs } from '../../rules/presence.js'
 import type { Owner } from '../../rules/records.js'
 import type { Store } from '../store/store.js'
 import { countAll, readPage } from '../table/pages.js'
@@ -10,6 +11,7 @@ import { listUserIds, observeUsers } from '../table/users.js'
 
 export interface Presence extends Owner {
   status: string
+  status_reason?: string | null
   updated_at: string
 }
 
@@ -37,7 +39,7 @@ export const presenceTable = <R extends Presence, F extends CountedFields<R>>(
   counted: family.counted,
   read({ updated_ms, ttl_ms, sent, ...record }, now) {
     const silence = now - updated_ms
-    if (silence >= (record.status === 'closed' ? 1 : 2) * ttl_ms) return undefined
+    if (silence >= keptMs(record, ttl_ms)) return undefined
     return (record.status !== 'closed' && silence >= ttl_ms ? { ...record, status: 'stale' } : record) as unknown as R
   },
 })

@@ -26,6 +26,10 @@ local function change()
   local ix = {}
   for i = 1, #index, 2 do ix[#ix + 1] = { index[i], index[i + 1] } end
   put(t, id, was, { user_id = index[2], ix = ix }, content, tonumber(leaves))
+  if index[#index - 1] == {{LOST_OF}} then
+    local lost = K(t, {{LOST_OF}}, index[2])
+    if redis.call('ZCARD', lost) > {{LOST_MAX}} then drop(t, redis.call('ZRANGE', lost, 0, 0)[1]) end
+  end
   sweep(t)
   return 1
 end

@@ -1,5 +1,6 @@
 /** Changes rows by the rules of their family: reads one, lets the rule decide, and writes if nothing else has changed it. */
 import { shown } from '../../contract/checks.js'
+import { LOST_MAX } from '../../contract/contexts.js'
 import { toTimestamp } from '../../contract/ids.js'
 import { Refusal } from '../../refusal.js'
 import type { Change, Step } from '../../rules/records.js'
@@ -8,6 +9,9 @@ import { defineScript, runScript } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import { scripts } from './records.lua'
 import { BadRow, parseRow, type TableReader } from './rows.js'
+
+/** The index of rows that are readable for longer than others, by user. It comes last, and its size is bounded. */
+export const LOST_OF = 'lost_of'
 
 /**
  * Writes a row unless another write has changed it since it was read. Returns the content that it has instead, or
@@ -19,6 +23,7 @@ export const CHANGE_ROW = defineScript(
     args: ['token', 't', 'id', 'expected', 'isNew', 'content', 'leaves', 'max_per_user', 'max_entries'],
     rest: 'index',
     answer: (reply) => (typeof reply === 'string' ? reply : undefined),
+    constants: { LOST_OF, LOST_MAX },
   },
   scripts.change,
 )

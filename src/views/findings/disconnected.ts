@@ -1,8 +1,8 @@
-/** Findings about entries that look active although their client is not connected. */
+/** Findings about entries that look active although their client is not connected, and about workers that were lost. */
 import { BrowserWindowAnswer } from '../../contract/browser-windows.js'
 import type { SourceName } from '../../contract/capabilities.js'
 import type { ClientOfUser } from '../../contract/connections.js'
-import { ContextAnswer } from '../../contract/contexts.js'
+import { ContextAnswer, isLost } from '../../contract/contexts.js'
 import { PendingCallAnswer } from '../../contract/rpc.js'
 import { SessionRowAnswer } from '../../contract/sessions.js'
 import { createListDetector, type ScanContext } from './detector.js'
@@ -77,6 +77,29 @@ export const WORKERS_OF_DISCONNECTED = createListDetector<ContextAnswer>({
       kind: 'worker_of_disconnected_client',
       fields: ['status', 'task_id', 'task_assigned_at'],
     }),
+})
+
+export const WORKERS_LOST = createListDetector<ContextAnswer>({
+  kinds: ['worker_lost_with_task'],
+  needs: ['context_registry'],
+  source: 'context_registry',
+  entry: ContextAnswer,
+  list: ({ contextRegistry }, page, ctx) =>
+    contextRegistry.listContexts({ ownership: 'worker', status: 'closed' }, page, ctx),
+  find: (contexts, scan) =>
+    contexts
+      .filter((context) => isLost(context) && context.ownership === 'worker' && context.task_id !== null)
+      .map((context) => {
+        const { context_id, user_id, client_id, updated_at } = context
+        const fields = fieldsOf(context, 'status', 'status_reason', 'task_id', 'task_assigned_at', 'updated_at')
+        const route = requestOf(`/contexts/${encodeURIComponent(context_id)}`)
+        return finding(
+          'worker_lost_with_task',
+          { context_id, user_id, ...(client_id !== null && { client_id }) },
+          updated_at,
+          [scan.evidence('context_registry', route, fields)],
+        )
+      }),
 })
 
 export const CONTEXTS_OF_DISCONNECTED = createListDetector<ContextAnswer>({

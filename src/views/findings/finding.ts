@@ -21,6 +21,7 @@ export const FindingKind = z
     'call_overdue',
     'call_to_superseded_instance',
     'worker_of_disconnected_client',
+    'worker_lost_with_task',
     'context_of_disconnected_client',
     'window_of_disconnected_client',
     'counts_disagree',
@@ -73,6 +74,10 @@ const WORDS: Record<FindingKind, readonly [means: string, doesNotMean: string]> 
   worker_of_disconnected_client: [
     'The worker carries a task and its client is not connected.',
     'It does not mean that the task failed, nor that its effect did not happen.',
+  ],
+  worker_lost_with_task: [
+    'The worker crashed, or its browser ended or disconnected, while it carried a task, and the task was not released since.',
+    'It does not mean that the task failed, nor that no other worker took it over: the registry knows what is assigned, not what became of it.',
   ],
   context_of_disconnected_client: [
     'The context is active and its client is not connected.',

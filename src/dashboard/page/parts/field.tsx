@@ -54,7 +54,7 @@ const WAYS: Readonly<Record<string, Way>> = {
   ...(TRACE_URL && { trace_id: (id) => TRACE_URL.replaceAll('{trace_id}', encoded(id)) }),
 }
 
-const WORDS = /^(status|state|event|ended_reason|reason|(last_)?outcome)$/
+const WORDS = /^(status|state|event|ended_reason|status_reason|reason|(last_)?outcome)$/
 /** Fields whose `null` means unknown rather than absent. */
 const UNKNOWN =
   /_count$|^observed_[cbsu]|^pending_rpc$|^(capacity|focused|type|state|incognito|draining)$|^viewers$|^shares$|^sessions$|_alive$|_connected$|^stale|_waiters$|_drainers$/

@@ -1,6 +1,6 @@
 /** Execution contexts, and one of them. */
 import type { JSX } from 'preact'
-import type { ContextAnswer, ContextStatus } from '../../../contract/contexts.js'
+import type { ContextAnswer, ContextEndReason, ContextStatus } from '../../../contract/contexts.js'
 import type { Workers } from '../../../views/workers.js'
 import { type Address, pathWithQuery } from '../address.js'
 import { useAnswer } from '../hooks.js'
@@ -10,9 +10,10 @@ import { CLIENT_TYPES, choice, ORDER, OWNERSHIPS, text } from '../parts/filters.
 import { hasRequiredFilters, type ListView, PageHead } from '../parts/list.js'
 import { truncationsOf } from '../parts/state.js'
 import { Table } from '../parts/table.js'
-import { Count } from '../parts/value.js'
+import { Count, Term } from '../parts/value.js'
 
 const STATUSES: ContextStatus[] = ['active', 'idle', 'closed', 'stale']
+const REASONS: ContextEndReason[] = ['closed', 'crashed', 'browser_disconnected']
 
 export const CONTEXTS: ListView<ContextAnswer> = {
   path: '/contexts',
@@ -24,6 +25,7 @@ export const CONTEXTS: ListView<ContextAnswer> = {
     text('client_id'),
     choice('client_type', CLIENT_TYPES),
     choice('status', STATUSES),
+    choice('status_reason', REASONS),
     choice('ownership', OWNERSHIPS),
     text('window_id'),
     text('task_id'),
@@ -35,6 +37,7 @@ export const CONTEXTS: ListView<ContextAnswer> = {
   columns: [
     'context_id',
     'status',
+    { head: 'because', cell: ({ status_reason }) => <Term value={status_reason} /> },
     'user_id',
     'client_id',
     'client_type',
@@ -59,7 +62,7 @@ const USER = { ...text('user_id'), isRequired: true } as const
 export const TASK: ListView<ContextAnswer> = {
   ...CONTEXTS,
   title: 'Task',
-  about: 'Worker contexts with this task. That does not prove that a job system assigned it.',
+  about: 'Worker contexts with this task, crashed ones for an hour. That does not prove that a job system assigned it.',
   filters: [USER],
 }
 
