@@ -74,7 +74,9 @@ function section(document, operation, common) {
 }
 
 const INTRO = [
-  'All routes are GET (and HEAD), relative to the mount prefix, and need the administrator key: [security](security.md).',
+  'The routes of the diagnostics router, below its mount prefix. Each answers GET and HEAD, and callers that `auth`',
+  'accepts: [security](security.md). Cooperative sites and MCP have their own: [site reference](site-reference.md),',
+  '[MCP](mcp.md).',
   'A route whose inspector is missing returns 501. The same as data: `GET /openapi.json`, or `openApiDocument()`.',
 ]
 
