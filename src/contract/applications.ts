@@ -1,7 +1,7 @@
 /** What an application in a process of its own and its relay exchange: the connection, its commands and their replies. */
 import * as z from 'zod'
 import { ClientType } from './connections.js'
-import { Id, idField, idInput, Timestamp } from './ids.js'
+import { Id, idField, idInput } from './ids.js'
 import { InvocationError } from './invocations.js'
 import { JsonRecord, JsonValue } from './json.js'
 
@@ -41,7 +41,7 @@ export const CommandFrame = z
     action: idField('action'),
     payload: JsonValue.describe('The payload as dispatched; `null` without one. For an action: its parameters.'),
     attempt: z.int().min(1).describe('1 for the first attempt: more means that it may have arrived before.'),
-    deadline_at: Timestamp.describe('When the command expires.'),
+    remaining_ms: z.int().min(0).describe('Time in milliseconds until the command expires, when it was sent.'),
   })
   .describe('`command`: a command for the application.')
 export type CommandFrame = z.infer<typeof CommandFrame>

@@ -88,8 +88,10 @@ export interface Command {
   payload: unknown
   /** 1 for the first attempt: more means that the client may have seen it already. */
   attempt: number
-  /** When the command expires, in ISO 8601. */
+  /** When the command expires, in ISO 8601, by the clock of the dispatcher's store. */
   deadline_at: string
+  /** Time in milliseconds until then, at the delivery: an application goes by this, because its clock may differ. */
+  remaining_ms: number
 }
 
 /**

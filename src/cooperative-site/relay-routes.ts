@@ -160,7 +160,7 @@ event: ready
 data: {"connection_id":"c-1","user_id":"ada","client_id":"notes-app","instance_id":"notes-7f3a","heartbeat_ms":15000}
 
 event: command
-data: {"command_id":"k-1","action":"archive_note","payload":{"id":7},"attempt":1,"deadline_at":"2026-01-15T09:41:58.000Z"}
+data: {"command_id":"k-1","action":"archive_note","payload":{"id":7},"attempt":1,"remaining_ms":30000}
 
 event: cancel
 data: {"command_id":"k-1"}

@@ -48,7 +48,7 @@ const isCommand = isRecordOf<CommandFrame>({
   action: isText,
   payload: (value): value is Json => value !== undefined,
   attempt: isNumber,
-  deadline_at: isText,
+  remaining_ms: isNumber,
 })
 
 /** Whether the relay would refuse the same request again. 501: it accepts no applications. */
@@ -76,7 +76,7 @@ export function createRunner(
       try {
         return await runWithin((signal) => send(command_id, outcome, signal), { ms: REPLY_MS, late })
       } catch (error) {
-        if (isFinal(error) || stop.aborted || !(Date.now() + REPLY_AGAIN_MS < until)) throw error
+        if (isFinal(error) || stop.aborted || !(performance.now() + REPLY_AGAIN_MS < until)) throw error
       }
       await sleep(REPLY_AGAIN_MS, stop)
     }
@@ -87,13 +87,13 @@ export function createRunner(
     return actions.execute({ action, parameters: payload, correlation_id: command_id }, { signal })
   }
 
-  async function handle(command: CommandFrame, signal: AbortSignal): Promise<void> {
-    const { command_id, deadline_at } = command
-    const until = Date.parse(deadline_at)
+  async function handle(command: CommandFrame, signal: AbortSignal, until: number): Promise<void> {
+    const { command_id } = command
     // The reply acknowledges, too, so nothing waits for this.
     void sendReply(command_id, undefined, until).catch(onError)
     const outcome = await execute(command, signal)
-    if (outcome === undefined) return
+    // The handler of an aborted call may have had its effect. Without a reply, the outcome is unknown to the relay.
+    if (outcome === undefined || (signal.aborted && !outcome.ok && outcome.error.code === 'cancelled')) return
     const sent = outcome.ok ? { ok: true as const, result: (outcome.result ?? null) as Json } : outcome
     await sendReply(command_id, sent, until)
   }
@@ -109,11 +109,11 @@ export function createRunner(
     },
     cancel: (command_id: string) => running.get(command_id)?.cancel.abort(),
     run(command: CommandFrame): void {
-      const { command_id, deadline_at } = command
+      const { command_id, remaining_ms } = command
       const cancel = new AbortController()
-      const left = Math.max(0, Math.min(Date.parse(deadline_at) - Date.now() || 0, TIMER_MAX_MS))
+      const left = Math.max(0, Math.min(remaining_ms, TIMER_MAX_MS))
       const timer = setTimeout(() => cancel.abort(), left)
-      const ended = handle(command, cancel.signal)
+      const ended = handle(command, cancel.signal, performance.now() + left)
         .catch(onError)
         .finally(() => {
           clearTimeout(timer)

@@ -18,6 +18,7 @@ export function handoverContract({ clock, dispatcher, open, advance, status, nod
         payload: { page: 1 },
         attempt: 1,
         deadline_at: at(30_000),
+        remaining_ms: 30_000,
       })
     })
 

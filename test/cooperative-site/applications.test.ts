@@ -110,7 +110,7 @@ describe('an application that is connected', () => {
         action: 'archive_note',
         payload: { id: 7, __cooperative_site_session_id: world.session_id, __cooperative_site_id: 'notes' },
         attempt: 1,
-        deadline_at: expect.any(String),
+        remaining_ms: expect.toSatisfy((ms: number) => ms > 0 && ms <= 60_000),
       },
     })
     const { command_id } = command?.data ?? {}
@@ -160,7 +160,8 @@ describe('an application that is connected', () => {
   it('gets a command whose id begins like the cancellation of another one', async () => {
     const { deliver, frames, start } = createCommandStream(() => {})
     const user = { user_id: 'alice', client_id: 'laptop' }
-    const command = { ...user, action: 'add', payload: null, attempt: 1, deadline_at: '2026-01-01T00:00:00.000Z' }
+    const times = { deadline_at: '2026-01-01T00:00:00.000Z', remaining_ms: 1_000 }
+    const command = { ...user, action: 'add', payload: null, attempt: 1, ...times }
     const cancelled = new AbortController()
     start({ ...user, connection_id: 'c', instance_id: 'i', heartbeat_ms: 1 })
     const first = deliver({ ...command, command_id: 'a' }, cancelled)

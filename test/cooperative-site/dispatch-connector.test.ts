@@ -34,7 +34,7 @@ const call = (
 }
 
 /** A client whose replies are answered one after the other with what is given. */
-function createReplying(answers: unknown[], deadline_at = '2100-01-01T00:00:00.000Z', acknowledged: unknown = true) {
+function createReplying(answers: unknown[], remaining_ms = 1e9, acknowledged: unknown = true, signal = ask.signal) {
   const onError = vi.fn()
   const handlers = createActionHandlers({ onError })
   handlers.handle('archive_note', { parameters: z.looseObject({}) }, () => 7)
@@ -52,12 +52,18 @@ function createReplying(answers: unknown[], deadline_at = '2100-01-01T00:00:00.0
     command_id: 'c-1',
     user_id,
     client_id,
-    action: 'archive_note',
     payload: {},
     attempt: 1,
-    deadline_at,
+    // An instant that has passed, by the clock of this process: only the time that remains counts.
+    deadline_at: '2000-01-01T00:00:00.000Z',
+    remaining_ms,
   }
-  return { outcomes, onError, deliver: () => void deliver(command, { signal: ask.signal }) }
+  return {
+    outcomes,
+    onError,
+    handlers,
+    deliver: (action = 'archive_note') => void deliver({ ...command, action }, { signal }),
+  }
 }
 
 describe('the connector over dispatcher and correlator', () => {
@@ -226,14 +232,26 @@ describe('the connector over dispatcher and correlator', () => {
   })
 
   it.each([
-    ['is refused for good', { error: new Refusal('payload_too_large'), deadline_at: '2100-01-01T00:00:00.000Z' }],
-    ['fails after the deadline', { error: new Refusal('unavailable'), deadline_at: '2000-01-01T00:00:00.000Z' }],
-  ])('reports a reply that %s, once', async (_what, { error, deadline_at }) => {
-    const { outcomes, onError, deliver } = createReplying([error], deadline_at)
+    ['is refused for good', { error: new Refusal('payload_too_large'), remaining_ms: 1e9 }],
+    ['fails after the deadline', { error: new Refusal('unavailable'), remaining_ms: 0 }],
+  ])('reports a reply that %s, once', async (_what, { error, remaining_ms }) => {
+    const { outcomes, onError, deliver } = createReplying([error], remaining_ms)
     deliver()
     await vi.waitFor(() => expect(onError).toHaveBeenCalledOnce(), { timeout: 60_000 })
     expect(onError).toHaveBeenCalledWith(error, expect.objectContaining({ correlation_id: 'c-1' }))
     expect(outcomes).toHaveLength(1)
+  })
+
+  it('sends no reply for a command whose signal aborted: its handler may have had its effect', async () => {
+    const aborted = new AbortController()
+    const { outcomes, handlers, deliver } = createReplying([true], undefined, true, aborted.signal)
+    handlers.handle('wait', { parameters: z.looseObject({}) }, () => aborted.abort())
+    deliver('wait')
+    await vi.waitFor(() => expect(aborted.signal.aborted).toBe(true))
+    const { outcomes: others, deliver: again } = createReplying([true])
+    again()
+    await vi.waitFor(() => expect(others).toHaveLength(1))
+    expect(outcomes).toEqual([])
   })
 
   it('runs a command whose acknowledgement was lost, and does not reply to a repeated one', async () => {

@@ -12,7 +12,7 @@ import {
   createActionHandlers,
 } from '../../src/cooperative-site/index.js'
 import { createMemoryFacilities } from '../../src/memory/index.js'
-import { type ApplicationOptions, connectApplication } from '../../src/publisher/index.js'
+import { type ApplicationActions, type ApplicationOptions, connectApplication } from '../../src/publisher/index.js'
 import { deferred } from '../cooperative-site/deferred.js'
 import { createWorld } from '../cooperative-site/world.js'
 import { json, startHandRelay } from './relay.js'
@@ -282,8 +282,8 @@ async function startScripted(heartbeat_ms: number, write: (stream: ServerRespons
   return { url: `${relay.url}/relay`, replies, streams: () => streams }
 }
 
-const commandFrame = (command_id: string, deadline_at = new Date(Date.now() + 60_000).toISOString()) =>
-  `event: command\ndata: ${JSON.stringify({ command_id, action: 'wait', payload: {}, attempt: 1, deadline_at })}\n\n`
+const commandFrame = (command_id: string, remaining_ms = 60_000) =>
+  `event: command\ndata: ${JSON.stringify({ command_id, action: 'wait', payload: {}, attempt: 1, remaining_ms })}\n\n`
 
 describe('an application at a relay that misbehaves', () => {
   it('connects again when it receives nothing for two and a half heartbeats', async () => {
@@ -311,6 +311,22 @@ describe('an application at a relay that misbehaves', () => {
     const busy = { ok: false, error: { code: 'busy', message: null } }
     await until(() => expect([...relay.replies]).toEqual([['c-1000', busy]]))
     expect(execute).toHaveBeenCalledTimes(1_000)
+  })
+
+  it('sends no reply for a command whose time passed: its handler may have had its effect', async () => {
+    const relay = await startScripted(15_000, (stream) => stream.write(commandFrame('late', 1) + commandFrame('c-2')))
+    let hasEnded = false
+    const execute: ApplicationActions['execute'] = async ({ correlation_id }, { signal }) => {
+      if (correlation_id === 'c-2') {
+        await until(() => expect(hasEnded).toBe(true))
+        return { ok: true, result: null }
+      }
+      await until(() => expect(signal.aborted).toBe(true))
+      hasEnded = true
+      return { ok: false, error: { code: 'cancelled', message: null } }
+    }
+    await connect(relay.url, { actions: { names: ['wait'], execute } })
+    await until(() => expect([...relay.replies.keys()]).toEqual(['c-2']))
   })
 
   it('ignores frames that it cannot read, and does not run a command twice', async () => {

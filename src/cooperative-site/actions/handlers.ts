@@ -172,13 +172,13 @@ const REPLY_TARGET: Shape<ReplyTarget> = { acknowledge: required(FUNCTION), repl
 const REPLY_AGAIN_MS = 500
 const REPLY_AGAIN_MAX_MS = 5_000
 
-/** Sends until it is answered, refused for good, or `deadline` has passed. */
+/** Sends until it is answered, refused for good, or `deadline` of this process's monotonic clock has passed. */
 async function sendUntilAnswered(send: () => Awaitable<unknown>, deadline: number): Promise<void> {
   for (let pause = REPLY_AGAIN_MS; ; pause = Math.min(2 * pause, REPLY_AGAIN_MAX_MS)) {
     try {
       return void (await send())
     } catch (error) {
-      if (isDefinite(error) || Date.now() + pause > deadline) throw error
+      if (isDefinite(error) || !(performance.now() + pause <= deadline)) throw error
       await sleep(pause)
     }
   }
@@ -304,16 +304,17 @@ export function createActionHandlers(options: ActionHandlersOptions = {}): Actio
     deliver(instance, target) {
       const client = readInstance(instance)
       checkParts(target, REPLY_TARGET)
-      return ({ command_id, action, payload, deadline_at }, { signal }) => {
+      return ({ command_id, action, payload, remaining_ms }, { signal }) => {
+        const deadline = performance.now() + remaining_ms
         const call = { action, parameters: payload, correlation_id: command_id }
         const failed = (error: unknown) => onError(error, contextOf(call, signal))
         const handle = async () => {
           await (async () => target.acknowledge({ ...client, command_id }))().catch(failed)
           const outcome = await execute(call, { signal })
-          // A repeated call has no reply.
-          if (outcome === undefined) return
+          // A repeated call has no reply, and neither has an aborted one: its handler may have had its effect.
+          if (outcome === undefined || (signal.aborted && !outcome.ok && outcome.error.code === 'cancelled')) return
           const send = () => target.reply({ ...client, correlation_id: command_id, outcome })
-          await sendUntilAnswered(send, Date.parse(deadline_at))
+          await sendUntilAnswered(send, deadline)
         }
         handle().catch(failed)
       }

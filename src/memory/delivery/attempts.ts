@@ -123,7 +123,9 @@ export function createDeliveryAttempts(options: DeliveryAttemptsOptions) {
     store.beginHandover(mailbox, command)
     const { user_id, client_id, command_id, action, payload, deadlineAt } = command
     const deadline_at = toTimestamp(deadlineAt)
-    const handed: Command = { command_id, user_id, client_id, action, payload, attempt: number, deadline_at }
+    const remaining_ms = Math.max(0, deadlineAt - clock.now())
+    const key = { command_id, user_id, client_id }
+    const handed: Command = { ...key, action, payload, attempt: number, deadline_at, remaining_ms }
     let signal: AbortSignal | undefined
     const options = {
       get signal() {

@@ -119,6 +119,8 @@ export function commandDispatcherOn(
 
   // An injected clock replaces that of the node, too.
   const clock = store.now ?? (() => performance.now())
+  // The time of the store minus that of this node, as of the last reply. No attempt arrives before one.
+  let storeAhead = 0
   const onChange = () => heartbeat.changed()
   const onError = (error: unknown) => store.onError(error)
   const stateOf = createShardStates()
@@ -129,7 +131,10 @@ export function commandDispatcherOn(
     incarnationIn: (shard) => stateOf(shard).incarnation,
     onMessage: (message, shard) => mailboxes.receive(message, shard),
     onUnsure: (_shard, unsure) => mailboxes.unsure(unsure),
-    onTime: (now) => churn.at(now),
+    onTime(now) {
+      storeAhead = now - clock()
+      churn.at(now)
+    },
     onCount(kind, name, times) {
       churn.count(kind, name, times)
       onChange()
@@ -155,6 +160,7 @@ export function commandDispatcherOn(
     hand,
     connections,
     holdsLease,
+    storeNow: () => clock() + storeAhead,
     onChange,
     onError,
   })

@@ -38,6 +38,8 @@ interface MailboxesOptions {
   maxDeliveriesPerClient: number
   /** Returns whether the lease of this node in a shard certainly holds. */
   holdsLease: (shard: number) => boolean
+  /** Returns the time of the store, which set the deadlines. */
+  storeNow: () => number
   onChange: () => void
   onError: (error: unknown) => void
 }
@@ -75,7 +77,7 @@ function attemptOf([
 }
 
 export function createMailboxes(options: MailboxesOptions) {
-  const { delivery, hand, connections, maxDeliveriesPerClient, holdsLease, onChange, onError } = options
+  const { delivery, hand, connections, maxDeliveriesPerClient, holdsLease, storeNow, onChange, onError } = options
   /** Waiters by mailbox, in the order of their last confirmation. */
   const waiters = new Map<string, LocalWaiter>()
   const perUser = new Map<string, number>()
@@ -169,7 +171,9 @@ export function createMailboxes(options: MailboxesOptions) {
     const { user_id, client_id, command_id } = keyOfRef(ref)
     const payload = deepFreeze(JSON.parse(held.payload))
     const deadline_at = timestampOf(deadlineAt)
-    const command: Command = Object.freeze({ command_id, user_id, client_id, action, payload, attempt, deadline_at })
+    const remaining_ms = Math.max(0, Math.round(deadlineAt - storeNow()))
+    const key = { command_id, user_id, client_id }
+    const command: Command = Object.freeze({ ...key, action, payload, attempt, deadline_at, remaining_ms })
     if (waiter.open.size === 0) clients++
     waiter.open.add(held)
     held.onOver = () => {
