@@ -14,11 +14,9 @@ const missing = ['prometheus', 'promtool'].filter((program) => !isThere(program)
 /** `describe` where there is a Prometheus; elsewhere a named skip, and a failure in CI. */
 export function describePrometheus(name: string, body: () => void): void {
   if (missing.length === 0) return void describe(name, body)
-  describe(name, () => {
-    const needs = `needs ${missing.join(' and ')} on the path`
-    if (process.env.CI) it('has a prometheus to run against', () => Promise.reject(new Error(needs)))
-    else it.skip(needs, () => {})
-  })
+  if (process.env.CI)
+    it('has a prometheus to run against', () => Promise.reject(new Error(`no ${missing.join(' and ')} on the path`)))
+  describe.skip(`${name} (needs prometheus)`, body)
 }
 
 /** What `promtool check metrics` says to `text`: nothing, where it finds nothing. */

@@ -1,6 +1,6 @@
 /**
- * Runs a battery over the ways into a store: node-redis on one server and ioredis on a Cluster with several shards. With
- * `REDIS_CLIENTS=all`, which `npm run test:all` sets, also over the other client on each.
+ * Runs a battery over a client of the store: node-redis on one server. With `REDIS_CLIENTS=others`, which `npm run test:all`
+ * sets, over the other ways into a store: ioredis, and both on a Cluster with several shards.
  */
 import { afterAll, beforeAll, describe } from 'vitest'
 import type { RedisClient } from '../../src/redis/store/client.js'
@@ -14,16 +14,22 @@ export interface Place {
   shards: number
 }
 
-const KINDS = ['node-redis', 'ioredis', 'node-redis cluster', 'ioredis cluster'] as const
-const kinds = process.env.REDIS_CLIENTS === 'all' ? KINDS : (['node-redis', 'ioredis cluster'] as const)
+const OTHERS = ['ioredis', 'node-redis cluster', 'ioredis cluster'] as const
+const ONE = ['node-redis'] as const
+const KINDS = process.env.REDIS_CLIENTS === 'others' ? OTHERS : ONE
 
 let deployments = 0
 
 /** Shared by all test files of this process: starting the servers takes longer than most tests. */
-let started: Promise<{ server: Server; nodes: readonly Server[] }> | undefined
-async function start() {
-  const [server, cluster] = await Promise.all([startServer(), startCluster()])
-  return { server, nodes: cluster.servers }
+const started = new Map<boolean, Promise<readonly Server[]>>()
+function startFor(isCluster: boolean): Promise<readonly Server[]> {
+  const known = started.get(isCluster)
+  if (known) return known
+  const servers = isCluster
+    ? startCluster().then((cluster) => cluster.servers)
+    : startServer().then((server) => [server])
+  started.set(isCluster, servers)
+  return servers
 }
 
 /** Runs `body` once per kind of client; `place()` returns a new deployment. */
@@ -32,26 +38,20 @@ export function describeStores(
   body: (kind: string, place: () => Place, servers: () => readonly Server[]) => void,
 ): void {
   describeRedis(name, () => {
-    let server: Server
-    let cluster: readonly Server[]
-    beforeAll(async () => {
-      started ??= start()
-      ;({ server, nodes: cluster } = await started)
-      await Promise.all([server, ...cluster].map(({ cli }) => cli('FLUSHALL')))
-    })
-
-    for (const kind of kinds)
+    for (const kind of KINDS)
       describe(`over ${kind}`, () => {
         const isCluster = kind.endsWith('cluster')
-        const servers = () => (isCluster ? cluster : [server])
         const shards = isCluster ? 5 : 1
+        let servers: readonly Server[]
         let connected: Connected
         beforeAll(async () => {
-          connected = await clients[kind](servers().map(({ port }) => port))
+          servers = await startFor(isCluster)
+          await Promise.all(servers.map(({ cli }) => cli('FLUSHALL')))
+          connected = await clients[kind](servers.map(({ port }) => port))
         })
         afterAll(() => connected?.close())
         const place = () => ({ client: connected.client, deploymentId: `d${++deployments}`, shards, onError: null })
-        body(kind, place, servers)
+        body(kind, place, () => servers)
       })
   })
 }

@@ -252,15 +252,10 @@ const installed = await run(BINARY, ['--version']).then(
   () => false,
 )
 
-/** `describe` if there is a redis-server; otherwise a named skip, and in CI a failure. */
+/** `describe` if there is a redis-server; otherwise its tests are skipped by name, and in CI one fails. */
 export function describeRedis(name: string, body: () => void): void {
-  if (installed) {
-    describe(name, body)
-    return
-  }
-  describe(name, () => {
-    if (process.env.CI)
-      it('has a redis-server to run against', () => Promise.reject(new Error(`no ${BINARY} on the path`)))
-    else it.skip(`needs ${BINARY} on the path`, () => {})
-  })
+  if (installed) return void describe(name, body)
+  if (process.env.CI)
+    it('has a redis-server to run against', () => Promise.reject(new Error(`no ${BINARY} on the path`)))
+  describe.skip(`${name} (needs redis-server)`, body)
 }
