@@ -8,7 +8,7 @@ import { viteLua } from './tools/lua.mjs'
 const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
 
 /** What `npm run search` runs: histories and requests by chance, by hand and before a release. */
-const SEARCH = ['test/campaign/{faults,fuzz}.test.ts', 'test/package/frameworks.test.ts']
+const SEARCH = ['test/campaign/{faults,fuzz}.test.ts']
 
 /**
  * What `npm test` leaves to `npm run test:all`: tests that need the built package, another runtime or a browser, and those
@@ -24,7 +24,7 @@ const FULL = [
   'test/end-to-end/{cooperative,examples,feeding,incident,live-host*}.test.ts',
   'test/mcp/{honest,load,stdio,tools-stdio}.test.ts',
   'test/metrics/{bridge,prometheus}.test.ts',
-  'test/package/{examples,hover,package,readme,size,types}.test.ts',
+  'test/package/**/*.test.ts',
   'test/plugs/{bullmq*,examples,outage,playwright}.test.ts',
   'test/redis/{beyond-bounds*,delivery-faults,delivery-replies,endings,failover,faults,fence,findings,full-store}.test.ts',
   'test/redis/{history-late,hostile*,listener*,local-topic,lossy,lost-shard,merged,node-death,observer-example}.test.ts',

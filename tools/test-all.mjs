@@ -1,7 +1,7 @@
 /**
- * Everything that must hold before a release and that `npm test` leaves out: the long tests, every Redis client, the package's
- * content, advisories about what it installs, the types as compilers read them, generated clients, conformance, documents, the
- * docs as a site, the delivery model. `npm run test:all`, or `npm run test:all -- --only <text>` for the checks with that text in their names.
+ * What `npm test` leaves out. `npm run test:all`: the long tests, the other Redis clients, the package's content, advisories
+ * about what it installs, generated clients, conformance, documents, the docs as a site. `npm run search`, by hand and before a
+ * release: what searches by chance, or over many versions of others. Both take `-- --only <text>` for the checks with that text in their names.
  *
  * Needs `npm ci --ignore-scripts --prefix tools/<name>` for runtimes, type-matrix, openapi-clients and mcp-conformance. Prints
  * "N passed, N failed" at the end, where each test and each other check counts; a check that does not apply here is named and
@@ -162,25 +162,41 @@ const CHECKS = [
     ['package layout', command('npx', 'publint', '--strict')],
     ['types as packed', command('npx', 'attw', '--pack', '.', '--profile', 'esm-only')],
     ['advisories about run-time dependencies', audit],
-    ['type matrix', command('node', 'tools/type-matrix.mjs')],
     ['nothing unused', command('npx', 'knip')],
     ['reference documentation', command('npx', 'typedoc', '--emit', 'none')],
-    ['frameworks', withPackages('tools/frameworks', 'frameworks', command('node', 'tools/frameworks.mjs'))],
     ['documentation site', withPackages('tools/docs-site', 'VitePress', docsSite)],
     ['OpenAPI documents', openApiDocuments],
     ['OpenAPI clients', command('node', 'tools/openapi-clients.mjs')],
     ['MCP conformance', command('node', 'tools/mcp-conformance.mjs')],
+  ],
+]
+
+const simulation = (store) => [
+  `simulation over ${store}`,
+  command('node', 'tools/simulate.mjs', '--store', store, '--minutes', '5'),
+]
+const SEARCHES = [
+  [
+    simulation('memory'),
+    simulation('redis'),
+    simulation('redis-sharded'),
+    ['crashes and malformed requests', () => tests(['--project', 'search'])],
+  ],
+  [
     ['delivery model', command('tools/model/check.sh')],
+    ['type matrix', command('node', 'tools/type-matrix.mjs')],
+    ['frameworks', withPackages('tools/frameworks', 'frameworks', command('node', 'tools/frameworks.mjs'))],
+    ['mutants', command('node', 'tools/mutants/run.mjs')],
   ],
 ]
 
 async function main() {
-  const { values } = parseArgs({ options: { only: { type: 'string', default: '' } } })
+  const { values } = parseArgs({ options: { only: { type: 'string', default: '' }, search: { type: 'boolean' } } })
   const built = await run('npm', ['run', 'build', '--silent'])
   if (!built.ok) throw new Error(`the package cannot be built\n${built.all}`)
   const counts = { passed: 0, failed: 0 }
   await Promise.all(
-    CHECKS.map(async (checks) => {
+    (values.search ? SEARCHES : CHECKS).map(async (checks) => {
       for (const [name, check] of checks) {
         if (!name.includes(values.only)) continue
         const since = performance.now()
