@@ -40,15 +40,14 @@ const FULL = [
 const BOUNDS: readonly [file: string, bound: string, patient: string][] = [
   ['redis/store/store.ts', 'commandTimeoutMs: timer(2_000)', 'commandTimeoutMs: timer(60_000)'],
   ['diagnostics/options.ts', 'deadlineMs: timer(5_000)', 'deadlineMs: timer(90_000)'],
-  ['diagnostics/sources.ts', 'const SOURCE_MS = 1_000', 'const SOURCE_MS = 30_000'],
-  ['views/findings/detector.ts', 'const SOURCE_MS = 1_000', 'const SOURCE_MS = 30_000'],
-  ['views/findings/list.ts', 'const FIRST_SCAN_MS = 1_500', 'const FIRST_SCAN_MS = 60_000'],
-  ['views/counts.ts', 'const NODES_MS = 1_000', 'const NODES_MS = 30_000'],
+  ['diagnostics/sources.ts', 'const SOURCE_MS = 1_000', 'const SOURCE_MS = 10_000'],
+  ['views/findings/detector.ts', 'const SOURCE_MS = 1_000', 'const SOURCE_MS = 10_000'],
+  ['views/findings/list.ts', 'const FIRST_SCAN_MS = 1_500', 'const FIRST_SCAN_MS = 15_000'],
+  ['views/counts.ts', 'const NODES_MS = 1_000', 'const NODES_MS = 10_000'],
   ['metrics/options.ts', 'deadlineMs: timer(1_000)', 'deadlineMs: timer(60_000)'],
   ['contract/history.ts', 'spillMs: timer(2_000)', 'spillMs: timer(60_000)'],
   ['contract/history.ts', 'hydrationMs: timer(2_000)', 'hydrationMs: timer(60_000)'],
   ['bullmq/queue.ts', 'TIMEOUT_MS = 2_000', 'TIMEOUT_MS = 60_000'],
-  ['publisher/publisher.ts', 'const ATTEMPT_MS = 3_000', 'const ATTEMPT_MS = 60_000'],
 ]
 const vitePatience: Plugin = {
   name: 'patience',

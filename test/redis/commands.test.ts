@@ -7,7 +7,7 @@ import { createObserver, get, type Router } from './router.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
 
 /** Maximum number of commands that an aggregate, a page or a record may cost one shard. */
-const MOST = 12
+const MOST = 16
 
 const ROUTES = [
   '/users?limit=500',

@@ -49,7 +49,7 @@ describeStores('the ingest over Redis', (kind, place) => {
     for (const fault of ['lost', 'repeated'] as const) {
       const where = place()
       const { client, plan } = lossyClient(where.client)
-      const node = nodeOf({ ...where, client })
+      const node = nodeOf({ ...where, client }, { commandTimeoutMs: 10_000 })
       await node.connections.connect({ ...me, client_type: 'web' })
       await node.ingest({ ...message, message_id: 'before' })
       void plan.meet(fault, await runsOf(INGEST_MESSAGE))

@@ -105,6 +105,7 @@ describeRedis('metrics of a store that goes down', () => {
       ...redisComposition({ client, deploymentId: 'd' }),
       auth: noopAuth(),
       onError: null,
+      deadlineMs: 10_000,
     })
     const ups = (families: Families) => families.get('relayscope_source_up')?.samples.map(({ value }) => value)
     expect(ups(await scrape(metrics))).toEqual(Array(10).fill(1))

@@ -82,7 +82,7 @@ describeStores('a payload that is spilled late', (_kind, place) => {
     const clock = createClock()
     const spill = createFlakySpill()
     const { client, plan } = lossyClient(where.client)
-    const options = { spill, now: clock.now, history: { inlineBytes: 100 } }
+    const options = { spill, now: clock.now, history: { inlineBytes: 100, spillMs: 2_000 } }
     const [dying, next] = [
       await nodeOf({ ...where, client }, { ...options, commandTimeoutMs: 2_000 }),
       await nodeOf(where, options),

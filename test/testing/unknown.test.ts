@@ -21,7 +21,7 @@ describe.each<[string, () => Inspectors]>([
         "registry: not tested: node_id, reason: not known",
         "registry: not tested: opened, ended: not known",
         "registry: not tested: actions: not known",
-        "contextRegistry: not tested: client_id, client_type, ownership, window_id, task_id, updated_at: not known",
+        "contextRegistry: not tested: client_id, client_type, status_reason, ownership, window_id, task_id, updated_at: not known",
         "browserWindowRegistry: not tested: client_id, ownership, type, state, focused, incognito, draining: not known",
         "rpc: not tested: action: not known",
         "rpc: not tested: started_at: not known",

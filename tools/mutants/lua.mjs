@@ -168,8 +168,8 @@ export const MUTANTS = [
       ],
       [
         'a report does not change the owner of a context',
-        'task_assigned_at = null, created_at = at } = known ?? {}\n      return renew({ ...input, ownership,',
-        'task_assigned_at = null, created_at = at } = known ?? {}\n      return renew({ ...input,',
+        '{ ownership, task_id, task_assigned_at, created_at,',
+        '{ task_id, task_assigned_at, created_at,',
       ],
     ],
   ),
