@@ -312,7 +312,8 @@ describeRedis('a store with more entries than the scan limit', () => {
     it('marks a user with more entries than the scan limit as truncated', async () => {
       const { status, body } = await get(router, '/users/many/summary')
       expect(status).toBe(200)
-      const sources = ['browser_window_registry', 'context_registry', 'history', 'rpc']
+      const bounded = ['browser_window_registry', 'context_registry', 'history', 'rpc']
+      const sources = [...bounded, 'delivery', 'sessions', 'sites', 'subscriptions'].sort()
       expect(body.completeness.complete).toBe(false)
       expect([...body.completeness.truncated_sources].sort()).toEqual(sources)
       for (const count of [
