@@ -155,6 +155,7 @@ async function readJob(
     acknowledgement: { state: 'none', at: null, instance_id: null },
     recovery: recoveryOf(facts),
     terminal: terminalOf(facts, finishedAt),
+    overdue: false,
   }
 }
 
@@ -315,7 +316,7 @@ export async function listCommands(
         omitted += 1
         ctx.onError?.(record)
       } else {
-        const command = toDeliveryCommand(record, now(), nameOf(job))
+        const command = toDeliveryCommand(record, nameOf(job))
         if (admitsCommand(filter, command)) items.push(command)
       }
       if (items.length < limit || i === records.length - 1) continue

@@ -75,13 +75,6 @@ export function withDeployment(delivery: DeliveryInspector, deployment_id: strin
   })
 }
 
-/** Returns `status` as of `now`: past its deadline a command is expired, whether or not its end is recorded. */
-export function expiredAt<Status extends DeliveryStatusInput>(status: Status, now: number): Status {
-  const deadline_at = status.admission?.deadline_at
-  if (status.terminal || !deadline_at || Date.parse(deadline_at) > now) return status
-  return { ...status, terminal: { state: 'expired', at: deadline_at, reason: 'deadline_passed' } }
-}
-
 /** Facts about a command outside its record: its delivery step, and whether its client is attached. */
 export interface DeliveryStep {
   /** `ready` for an attempt, `attempted`, or in a pause before the next attempt; `null` if only the record is known. */
@@ -102,20 +95,17 @@ function waitsFor({ acknowledgement, attempts }: DeliveryStatusInput, { step, is
 
 const NO_STEP: DeliveryStep = { step: null, isAttached: null }
 
-/** `status`, as it is recorded, in the list at `now` (epoch ms). */
+/** `status` in the list of commands. */
 export function toDeliveryCommand<Status extends DeliveryStatusInput>(
   status: Status,
-  now: number,
   action: string | null,
   step: DeliveryStep = NO_STEP,
-): Status & Pick<DeliveryCommand, 'state' | 'overdue' | 'waits_for' | 'action'> {
-  const { terminal, acknowledgement, attempts, admission } = status
+): Status & Pick<DeliveryCommand, 'state' | 'waits_for' | 'action'> {
+  const { terminal, overdue, acknowledgement, attempts } = status
   const isTaken = (acknowledgement?.state ?? 'none') !== 'none'
   const open = isTaken ? 'acknowledged' : attempts?.count ? 'attempted' : 'waiting'
-  const deadline_at = admission?.deadline_at
-  const overdue = !terminal && typeof deadline_at === 'string' && Date.parse(deadline_at) <= now
   const waits_for = terminal ? null : overdue ? 'expiry' : waitsFor(status, step)
-  return { ...status, state: terminal?.state ?? open, overdue, waits_for, action }
+  return { ...status, state: terminal?.state ?? open, waits_for, action }
 }
 
 /** Whether `filter` admits `command`. */

@@ -236,7 +236,9 @@ export const DeliverySummary = z
   .object({
     deployment_id: z.string().nullable().describe(NAMES.deployment_id),
     mode: DeploymentMode.describe('Whether the deployment is one process or several over one store.'),
-    tracked_commands: Count.describe('Admitted commands that have not ended.'),
+    tracked_commands: Count.describe(
+      'Admitted commands without a recorded end, overdue ones included: the sum of the three open states of `by_state`.',
+    ),
     by_state: countsOf(CommandState.options)
       .nullable()
       .describe(
@@ -251,13 +253,13 @@ export const DeliverySummary = z
         'Unfinished commands by what they wait for; their sum is that of the three open states of `by_state`. `unknown` counts commands that were not classified. `null` if not known.',
       ),
     due_commands: Count.nullable().describe(
-      'Unacknowledged commands whose next attempt is now or earlier and whose client is attached; `null` if not known.',
+      'Unacknowledged commands within their deadline whose next attempt is now or earlier and whose client is attached; `null` if not known.',
     ),
     waiting_for_client: Count.nullable().describe(
-      'Unacknowledged commands whose next attempt is now or earlier and whose client is not attached. `null` if not known: then `due_commands` may include them.',
+      'Unacknowledged commands within their deadline whose next attempt is now or earlier and whose client is not attached. `null` if not known: then `due_commands` may include them.',
     ),
     oldest_deadline_at: Timestamp.nullable().describe(
-      'The earliest deadline ahead; `null` for none or if unknown. In a store up to 250 ms late.',
+      'The earliest deadline of these, which may have passed; `null` for none or if unknown. In a store up to 250 ms late.',
     ),
     oldest_queued_age_ms: Count.nullable().describe(
       'How long the oldest command of the sample has been queued, in ms; `null` for none.',

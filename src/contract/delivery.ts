@@ -81,8 +81,10 @@ export type DeliveryNodeInput = z.input<typeof DeliveryNodeAnswer>
 export const DeliveryTenant = z
   .object({
     scope_id: idField('scope_id'),
-    reserved_commands: Count.describe('Commands that hold a reservation.'),
-    oldest_deadline_at: Timestamp.nullable().describe('Their earliest deadline; `null` if there are none.'),
+    reserved_commands: Count.describe('Commands that hold a reservation: until their end is recorded.'),
+    oldest_deadline_at: Timestamp.nullable().describe(
+      'Their earliest deadline, which may have passed; `null` if unknown.',
+    ),
     capacity: Count.nullable()
       .optional()
       .describe('Capacity that the latest admission was checked against; `null` if unknown or unlimited.'),
@@ -178,7 +180,8 @@ export const DeliveryStatus = z
     ),
     acknowledgement: Acknowledgement.describe("The client's acknowledgement."),
     recovery: Recovery.describe('Further attempts, and why they were scheduled.'),
-    terminal: Terminal.nullable().describe('How it ended; `null` while it has not.'),
+    terminal: Terminal.nullable().describe('How it ended; `null` while no end is recorded.'),
+    overdue: z.boolean().describe('Whether its deadline has passed without a recorded end.'),
     ...TRACE_FIELDS,
   })
   .describe('The evidence about one command. No single field proves that an external effect happened.')
@@ -190,13 +193,9 @@ export type DeliveryStatusAnswer = z.output<typeof DeliveryStatusAnswer>
 /** `DeliveryStatus` as an inspector returns it: a field that is absent is not known. */
 export type DeliveryStatusInput = z.input<typeof DeliveryStatusAnswer>
 
-/**
- * A command in a list, as recorded. A command past its deadline without a recorded end is `overdue` and has no
- * `terminal` here; read by its key it is shown as expired.
- */
+/** A command in a list: its evidence, and what follows from it. */
 export const DeliveryCommand = DeliveryStatus.extend({
   state: CommandState.describe('Current state.'),
-  overdue: z.boolean().describe('Whether its deadline has passed without a recorded end.'),
   waits_for: WaitsFor.nullable().describe(
     'What the command waits for, from its record and its mailbox alone; `null` once it has ended.',
   ),

@@ -125,6 +125,7 @@ export const COMMAND: DeliveryStatusInput = {
   acknowledgement: { state: 'acknowledged', at: exampleTime(20), instance_id: INSTANCE.instance_id },
   recovery: { count: 0, last_at: null, reason: null },
   terminal: { state: 'resulted', at: exampleTime(24), reason: null },
+  overdue: false,
 }
 
 export const DELIVERY_CHURN: DeliveryChurnInput = {

@@ -94,7 +94,6 @@ export const DELIVERY_ROUTES = routeSection('delivery', 'Commands on their way t
     example: lastPage({
       ...COMMAND,
       state: 'resulted' as const,
-      overdue: false,
       waits_for: null,
       action: 'open_report',
     }),

@@ -6,7 +6,7 @@ import {
   type DeliveryCommandAnswer,
   DeliveryStatusAnswer,
 } from '../contract/delivery.js'
-import { addressOf, admitsCommand, expiredAt } from '../contract/delivery-rules.js'
+import { addressOf, admitsCommand } from '../contract/delivery-rules.js'
 import { type Deployment, type FamilyName, familyEntries, type Inspectors } from '../contract/families.js'
 import { checkSegmentId, commandKey, utf8Length } from '../contract/ids.js'
 import type { JsonObject } from '../contract/json.js'
@@ -219,7 +219,7 @@ function computed(kept: Kept, part: (route: string) => Part): Partial<Record<Fam
         const asked = commandKey(key)
         const commands = rowsOf<DeliveryCommandAnswer>('/delivery/commands')
         const found = commands.find((command) => commandKey(addressOf(command)) === asked)
-        if (found) return expiredAt(DeliveryStatusAnswer.parse(found), kept.at)
+        if (found) return DeliveryStatusAnswer.parse(found)
         if (!kept.rows.has('/delivery/commands') || isTruncated(kept, '/delivery/commands', { ...key }))
           throw notKept('/delivery/commands')
         return null

@@ -76,7 +76,7 @@ function countsIn(commands: readonly DeliveryCommandInput[]) {
       commands.flatMap(({ terminal }) => (terminal ? [(terminal.reason as string | null) ?? NO_REASON] : [])),
     ),
     waits_for: { ...zeros(WaitsFor.options), ...waits } as NonNullable<DeliverySummaryInput['waits_for']>,
-    tracked_commands: commands.filter(({ terminal, overdue }) => !terminal && !overdue).length,
+    tracked_commands: commands.filter(({ terminal }) => !terminal).length,
     latency: latencyOf(commands.filter(({ terminal }) => terminal).map(stepTimesOf)),
   }
 }
@@ -170,8 +170,11 @@ function attemptsOf(given: Partly<Attempts> = {}): Attempts {
   }
 }
 
-const toStatus: Make<DeliveryStatusInput> = ({ terminal, action: _, ...given }: FakeCommand, place) =>
-  fill<DeliveryStatusInput>(
+const FAKE_NOW = Date.parse(FAKE_TIME)
+
+const toStatus: Make<DeliveryStatusInput> = ({ terminal, action: _, ...given }: FakeCommand, place) => {
+  const { deadline_at } = given.admission ?? {}
+  return fill<DeliveryStatusInput>(
     {
       ...CLIENT,
       command_id: `command-${place}`,
@@ -185,11 +188,12 @@ const toStatus: Make<DeliveryStatusInput> = ({ terminal, action: _, ...given }: 
       acknowledgement: { state: 'none', at: null, instance_id: null },
       recovery: { count: 0, last_at: null, reason: null },
       terminal: terminal ? fill(END, terminal) : null,
+      overdue: !terminal && typeof deadline_at === 'string' && Date.parse(deadline_at) <= FAKE_NOW,
     },
     given,
   )
+}
 
-const FAKE_NOW = Date.parse(FAKE_TIME)
 const itself: Make<DeliveryCommandInput> = (command) => command as DeliveryCommandInput
 
 /** Returns the commands of a world: a command without attempts waits for its turn if its mailbox is attached. */
@@ -198,7 +202,7 @@ function commandsOf({ statuses, mailboxes }: NonNullable<DeliveryWorld['delivery
     const { user_id, client_id, attempts } = status
     const isAttached =
       mailboxes && user_id && client_id ? find(toMailbox, mailboxes, { user_id, client_id }) !== null : null
-    return toDeliveryCommand(status, FAKE_NOW, statuses?.[i]?.action ?? null, {
+    return toDeliveryCommand(status, statuses?.[i]?.action ?? null, {
       step: attempts?.count === 0 ? 'ready' : null,
       isAttached,
     })

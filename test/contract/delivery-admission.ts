@@ -28,6 +28,7 @@ export function admissionContract({ clock, dispatcher, open, advance, status, su
         acknowledgement: { state: 'none', at: null, instance_id: null },
         recovery: { count: 0, last_at: null, reason: null },
         terminal: null,
+        overdue: false,
       })
       expect(await status('c1')).toEqual(answer)
     })

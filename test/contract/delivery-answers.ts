@@ -177,7 +177,7 @@ export function answersContract({ clock, dispatcher, open, advance, status, summ
       expect(await waits()).toEqual({ c1: 'expiry', c2: 'client_not_attached' })
       const { waits_for, by_state, tracked_commands } = await summary()
       expect(waits_for).toEqual({ ...NO_WAITS, expiry: 1, client_not_attached: 1 })
-      expect([by_state?.waiting, tracked_commands]).toEqual([2, 1])
+      expect([by_state?.waiting, tracked_commands]).toEqual([2, 2])
     })
   })
 

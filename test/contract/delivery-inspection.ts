@@ -74,7 +74,7 @@ export function inspectionContract({
       expect(await due()).toEqual([5, 0, 4])
     })
 
-    it('count nothing that is past its deadline, whether or not the loop has come by', async () => {
+    it('count an overdue command as recorded until its end is, and as one that waits for its expiry', async () => {
       const { getTenant } = dispatcher.inspector
       // One whose attempt has failed, one that is acknowledged, and one that waits; then one of each of the last two that stays.
       await dispatcher.attach(
@@ -99,22 +99,25 @@ export function inspectionContract({
         sample_size: 3,
       })
       expect(await getTenant?.('ada', ASK)).toMatchObject({ reserved_commands: 3 })
+      // No node is left to end them.
+      await dispatcher.close()
       clock.advance(1)
       expect(await summary()).toMatchObject({
-        tracked_commands: 2,
+        tracked_commands: 5,
         by_state,
         waits_for: { expiry: 3, client_not_attached: 1, outcome: 1, retry_pause: 0 },
         due_commands: 0,
         waiting_for_client: 1,
-        oldest_deadline_at: at(30_000),
+        oldest_deadline_at: at(1_000),
         oldest_queued_age_ms: 1_000,
-        sample_size: 1,
+        oldest_open_age_ms: 1_000,
+        sample_size: 3,
       })
-      expect(await tenants()).toMatchObject([{ scope_id: 'red', reserved_commands: 2 }])
-      expect(await getTenant?.('ada', ASK)).toBeNull()
-      clock.advance(29_000)
-      expect(await summary()).toMatchObject(NONE)
-      expect(await tenants()).toEqual([])
+      const ada = { scope_id: 'ada', reserved_commands: 3, oldest_deadline_at: at(1_000) }
+      expect(await getTenant?.('ada', ASK)).toMatchObject(ada)
+      const red = { scope_id: 'red', reserved_commands: 2, oldest_deadline_at: at(30_000) }
+      expect(await tenants()).toMatchObject([ada, red])
+      for (const id of ['c1', 'c2']) expect(await status(id)).toMatchObject({ overdue: true, terminal: null })
     })
 
     it('page through the scopes, showing each once', async () => {

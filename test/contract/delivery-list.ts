@@ -49,7 +49,7 @@ export function listContract({ clock, dispatcher, open, advance, status, command
       // Only the deadline can expire a command.
       const expected = CommandState.options.map((id) => [id, id === 'expired' ? 'acknowledged' : id])
       expect(listed.map(({ command_id, state }) => [command_id, state])).toEqual(expected)
-      for (const { state, overdue, waits_for, action, ...record } of listed)
+      for (const { state, waits_for, action, ...record } of listed)
         expect(record).toEqual(await dispatcher.inspector.status(addressOf(record), ASK))
       expect(new Set(listed.map(({ action }) => action))).toEqual(new Set(['refresh']))
       await advance(59_700)
@@ -183,6 +183,8 @@ export function listContract({ clock, dispatcher, open, advance, status, command
       clock.advance(300_000)
       expect(await states({ overdue: true })).toEqual(['c2 waiting', 'c3 waiting', 'c4 waiting'])
       expect(await states({ overdue: false })).toEqual(['c1 waiting'])
+      for (const { state, waits_for, action, ...record } of await commands())
+        expect(record).toEqual(await dispatcher.inspector.status(addressOf(record), ASK))
       const [third] = await commands({ overdue: true, scope_id: 'c3' }, 1)
       expect(third).toMatchObject({
         command_id: 'c3',

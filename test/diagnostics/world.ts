@@ -165,6 +165,7 @@ function status(over: Partial<DeliveryStatus> = {}): DeliveryStatus {
     acknowledgement: { state: 'acknowledged', at: at(-300), instance_id: 'inst-1' },
     recovery: { count: 1, last_at: at(-200), reason: 'ack_timeout' },
     terminal: { state: 'resulted', at: at(-100), reason: null },
+    overdue: false,
     ...over,
   }
 }

@@ -77,26 +77,31 @@ describeNode('a node of the dispatcher', ({ server, client, make, observe }) => 
     expect((await dispatcher.dispatch(command('c2'))).terminal).toBeNull()
   })
 
-  it('expires a command after all nodes were down at its deadline, when its reservation no longer counts', async () => {
+  it('shows a command as overdue after all nodes were down at its deadline, until a node records its end', async () => {
     const clock = createClock()
     const { deploymentId, dispatcher } = make({ now: clock.now })
     await dispatcher.dispatch(command('c1'))
     await dispatcher.close()
     const later = observe(deploymentId, { now: () => clock.now() + 30_000 })
-    expect((await later.listTenants(FIRST, ASK)).items).toEqual([])
+    expect((await later.listTenants(FIRST, ASK)).items).toMatchObject([
+      { reserved_commands: 1, oldest_deadline_at: at(30_000) },
+    ])
     expect(await later.summary(ASK)).toMatchObject({
-      tracked_commands: 0,
+      tracked_commands: 1,
       by_state: { waiting: 1, attempted: 0, acknowledged: 0 },
       waits_for: { expiry: 1, client_not_attached: 0, unknown: 0 },
       due_commands: 0,
       waiting_for_client: 0,
-      sample_size: 0,
+      oldest_deadline_at: at(30_000),
+      oldest_open_age_ms: 30_000,
+      sample_size: 1,
     })
     const expired = { state: 'expired', at: at(30_000), reason: 'deadline_passed' }
-    expect((await later.status(key('c1'), ASK))?.terminal).toEqual(expired)
+    expect(await later.status(key('c1'), ASK)).toMatchObject({ overdue: true, terminal: null })
     clock.advance(30_000)
     await make({ deploymentId, now: clock.now }).dispatcher.reconcile()
-    expect((await later.status(key('c1'), ASK))?.terminal).toEqual(expired)
+    expect(await later.status(key('c1'), ASK)).toMatchObject({ overdue: false, terminal: expired })
+    expect((await later.listTenants(FIRST, ASK)).items).toEqual([])
   })
 
   it('deletes the keys of commands after their retention', async () => {

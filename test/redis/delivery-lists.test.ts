@@ -108,11 +108,11 @@ describeNode('the lists of commands in a store', ({ server, make, observe }) => 
     expect(await states(delivery, { overdue: true })).toEqual(['c1 attempted', 'c2 waiting'])
     expect(await states(delivery, { state: 'waiting', scope_id: 'ada' })).toEqual(['c2 waiting', 'c3 waiting'])
     expect(await delivery.summary(ASK)).toMatchObject({
-      tracked_commands: 1,
+      tracked_commands: 3,
       due_commands: 0,
       waiting_for_client: 1,
       oldest_queued_age_ms: 2_000,
-      sample_size: 1,
+      sample_size: 3,
     })
   })
 })

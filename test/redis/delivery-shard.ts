@@ -141,7 +141,7 @@ export function openShard(client: RedisClient, options: { maxPerUser?: number; m
       },
       async status(id: string): Promise<DeliveryStatus | null> {
         const answer = await run('K', refOf(id))
-        return readRecord(answer, { ...mailbox, command_id: id })?.status ?? null
+        return readRecord(answer, { ...mailbox, command_id: id }, clock.now())?.status ?? null
       },
     }
   }

@@ -10,6 +10,9 @@ import { Refusal } from '../../refusal.js'
 import { addAttempt, latestAttempt, type Mailbox, type TrackedCommand, type Waiter } from './command.js'
 import type { DeliveryStore } from './commands.js'
 
+/** Maximum number of commands per pass: one or two milliseconds, after which requests get their turn. */
+export const PASS_MAX = 1_000
+
 interface DeliveryAttemptsOptions {
   store: DeliveryStore
   clock: Clock
@@ -50,6 +53,14 @@ export function createDeliveryAttempts(options: DeliveryAttemptsOptions) {
     if (command.deadlineAt > clock.now()) return false
     end(command, 'expired', 'deadline_passed', command.deadlineAt)
     return true
+  }
+
+  /** Ends commands past their deadline, at most `PASS_MAX`. Returns how many. */
+  function expireDue(): number {
+    let ended = 0
+    for (let next = store.deadlines.first(); next && ended < PASS_MAX && expire(next); next = store.deadlines.first())
+      ended++
+    return ended
   }
 
   function end(command: TrackedCommand, state: TerminalState, reason: string | null, at = clock.now()) {
@@ -144,6 +155,7 @@ export function createDeliveryAttempts(options: DeliveryAttemptsOptions) {
     handOver,
     end,
     expire,
+    expireDue,
     giveUp,
 
     /** Schedules the next attempt in `delayMs` at the earliest. */

@@ -190,8 +190,8 @@ const toAttempt = ({ number, at, node_id, instance_id, outcome, endedAt, reason 
   reason,
 })
 
-/** Returns the evidence of `command` in its wire format. */
-export function toDeliveryStatus(command: TrackedCommand): DeliveryStatus {
+/** Returns the evidence of `command` at `now` in its wire format. */
+export function toDeliveryStatus(command: TrackedCommand, now: number): DeliveryStatus {
   const { user_id, client_id, command_id, scope_id, terminal } = command
   const rejected = terminal?.state === 'rejected'
   const last = latestAttempt(command)
@@ -225,6 +225,7 @@ export function toDeliveryStatus(command: TrackedCommand): DeliveryStatus {
       reason: command.recoveryReason,
     },
     terminal: terminal && { ...terminal, at: toTimestamp(terminal.at) },
+    overdue: terminal === null && command.deadlineAt <= now,
     ...traceFields(command.trace),
   }
 }

@@ -83,7 +83,7 @@ function admissionRefusal(command: TrackedCommand, options: DeliveryCallsOptions
   const payloadBytes = store.totals.payloadBytes + command.payloadBytes
   if (store.tracked.size >= options.maxTracked || payloadBytes > options.maxPayloadBytes) return 'overloaded'
   if (store.trackedOf.of(command.user_id) >= options.maxTrackedPerUser) return 'capacity_exceeded'
-  return store.reservations.reserve(command.scope_id, command, command.admittedAt) ? undefined : 'capacity_exceeded'
+  return store.reservations.reserve(command.scope_id, command) ? undefined : 'capacity_exceeded'
 }
 
 /** Returns the record under `key`, after ending it if it is past its deadline. */
@@ -113,12 +113,14 @@ function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
       const waitedFor = !input.require_waiter || (await isWaitedFor(input, options))
       // Nothing is awaited from here, so that two equal calls cannot both find the key unused.
       if (loop.closed) throw new Refusal('closed')
+      // Commands past their deadline must not count against a limit, even if the loop has not ended them yet.
+      attempts.expireDue()
       const key = commandKey(input)
       const known = current(key, options)
       if (known && known.terminal?.state !== 'rejected') {
         store.count('other', known.fingerprint === fingerprint ? 'dispatch_repeated' : 'dispatch_conflict')
         if (known.fingerprint !== fingerprint) throw new Refusal('command_conflict')
-        return toDeliveryStatus(known)
+        return toDeliveryStatus(known, clock.now())
       }
 
       const at = clock.now()
@@ -142,7 +144,7 @@ function createDeliveryCalls(options: DeliveryCallsOptions): Calls {
         loop.nudge(deadlineMs)
         mailboxes.kick(mailbox)
       }
-      return toDeliveryStatus(command)
+      return toDeliveryStatus(command, at)
     },
 
     async acknowledge(given) {

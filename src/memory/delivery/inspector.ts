@@ -1,6 +1,6 @@
 /**
- * Reads the memory dispatcher: counts, its one node, its scopes and single records, never a payload. Commands past
- * their deadline do not count, even if the loop has not run; reading ends no command.
+ * Reads the memory dispatcher: counts, its one node, its scopes and single records, never a payload. Reading ends no
+ * command: one past its deadline is overdue until the loop has recorded its end.
  */
 
 import type { Clock } from '../../async/timer.js'
@@ -23,7 +23,6 @@ import {
 import {
   AGE_SAMPLE,
   admitsCommand,
-  expiredAt,
   latencyOf,
   requireIdentity,
   STALE_MS,
@@ -43,10 +42,10 @@ import {
 } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { byNumber } from '../table/ordered-index.js'
-import { afterOverdue, stepOf, type TrackedCommand, toDeliveryStatus, type Waiter } from './command.js'
+import { stepOf, type TrackedCommand, toDeliveryStatus, type Waiter } from './command.js'
 import type { DeliveryStore } from './commands.js'
 import type { DeliveryLoop } from './loop.js'
-import { heldAt, type ReservedScope } from './reservations.js'
+import type { ReservedScope } from './reservations.js'
 
 /**
  * Maximum number of overdue commands that one summary examines individually; there are more only if the loop is far
@@ -144,38 +143,27 @@ function waitingFor(store: DeliveryStore, now: number): NonNullable<Counted<'wai
   counts.outcome = lists.sizeOf('acknowledged')
   // Each is counted in its step, too.
   for (const command of someOverdue(store, now)) {
-    const { waits_for } = toDeliveryCommand(toDeliveryStatus(command), Number.NEGATIVE_INFINITY, null, stepOf(command))
+    const status = toDeliveryStatus(command, Number.NEGATIVE_INFINITY)
+    const { waits_for } = toDeliveryCommand(status, null, stepOf(command))
     counts[waits_for ?? 'unknown'] -= 1
   }
   return counts
 }
 
-/**
- * Returns the time since the oldest command that has not ended was admitted, in ms; `null` if there is none within the
- * limit.
- */
-function oldestOpenAge({ lists }: DeliveryStore, now: number, steady: number): number | null {
+/** Returns the time since the oldest command that has not ended was admitted, in ms; `null` if there is none. */
+function oldestOpenAge({ lists }: DeliveryStore, steady: number): number | null {
   const ages = TRACKED_STATES.flatMap((state) => {
-    let left = OVERDUE_MAX
-    for (const command of lists.inState(state)) {
-      if (command.deadlineAt > now) return [steady - command.queuedAt]
-      if (--left === 0) break
-    }
-    return []
+    const [oldest] = lists.inState(state)
+    return oldest ? [steady - oldest.queuedAt] : []
   })
   return ages.length === 0 ? null : Math.max(...ages)
 }
 
 /** Returns the age of the oldest of the commands that were admitted first, and how many of them were examined. */
-function sampleAges({ queued }: DeliveryStore, now: number, steady: number): { sampled: number; oldest: number } {
+function sampleAges({ queued }: DeliveryStore, steady: number): { sampled: number; oldest: number } {
   let sampled = 0
   let oldest = 0
-  let passedOver = 0
   for (const command of queued.after(null)) {
-    if (command.deadlineAt <= now) {
-      if (++passedOver === OVERDUE_MAX) break
-      continue
-    }
     oldest = Math.max(oldest, steady - command.queuedAt)
     if (++sampled === AGE_SAMPLE) break
   }
@@ -184,34 +172,34 @@ function sampleAges({ queued }: DeliveryStore, now: number, steady: number): { s
 
 /** Returns the counts of the summary, by the wall clock and the steady clock. */
 function countsOf(store: DeliveryStore, now: number, steady: number) {
-  const tracked = store.tracked.size - store.overdue(now)
+  const within = store.tracked.size - store.overdue(now)
   const { attached, away } = dueAt(store, now, steady)
-  const due = Math.min(tracked, attached)
-  const [next] = store.deadlines.after(afterOverdue(now))
-  const { sampled, oldest } = sampleAges(store, now, steady)
+  const due = Math.min(within, attached)
+  const next = store.deadlines.first()
+  const { sampled, oldest } = sampleAges(store, steady)
   return {
-    tracked_commands: tracked,
+    tracked_commands: store.tracked.size,
     ...retainedBy(store),
     waits_for: waitingFor(store, now),
     due_commands: due,
-    waiting_for_client: Math.min(tracked - due, away),
+    waiting_for_client: Math.min(within - due, away),
     oldest_deadline_at: next ? toTimestamp(next.deadlineAt) : null,
     oldest_queued_age_ms: sampled === 0 ? null : oldest,
     sample_size: sampled,
-    oldest_open_age_ms: oldestOpenAge(store, now, steady),
-    latency: latencyOf(store.ended.newest(LATENCY_SAMPLE).map((command) => stepTimesOf(toDeliveryStatus(command)))),
+    oldest_open_age_ms: oldestOpenAge(store, steady),
+    latency: latencyOf(
+      store.ended.newest(LATENCY_SAMPLE).map((command) => stepTimesOf(toDeliveryStatus(command, now))),
+    ),
   }
 }
 
-/** Returns a scope as of `now`; `undefined` if all its reservations have expired. */
-function toTenant(scope: ReservedScope, now: number): DeliveryTenant | undefined {
-  const [oldest] = scope.commands.after(afterOverdue(now))
-  if (!oldest) return undefined
+const toTenant = ({ scope_id, commands, capacity }: ReservedScope): DeliveryTenant => {
+  const oldest = commands.first()
   return {
-    scope_id: scope.scope_id,
-    reserved_commands: heldAt(scope, now),
-    oldest_deadline_at: toTimestamp(oldest.deadlineAt),
-    capacity: shownCapacity(scope.capacity),
+    scope_id,
+    reserved_commands: commands.size,
+    oldest_deadline_at: oldest ? toTimestamp(oldest.deadlineAt) : null,
+    capacity: shownCapacity(capacity),
   }
 }
 
@@ -321,7 +309,7 @@ export function createDeliveryInspector(options: DeliveryInspectorOptions): Deli
         last = command.sequence
         // An expired record may not be swept.
         if (store.find(command.key) !== command) continue
-        const item = toDeliveryCommand(toDeliveryStatus(command), now, command.action, stepOf(command))
+        const item = toDeliveryCommand(toDeliveryStatus(command, now), command.action, stepOf(command))
         if (admitsCommand(filter, item)) items.push(item)
       }
       return { items, next_cursor: null, has_more: false, examined }
@@ -336,7 +324,6 @@ export function createDeliveryInspector(options: DeliveryInspectorOptions): Deli
     listMailboxes: (filter, page, ctx) => listMailboxes(store, nodeId, filter, page, ctx),
 
     listTenants({ cursor, limit }, ctx) {
-      const now = clock.now()
       const bound = scanLimit(ctx)
       const items: DeliveryTenant[] = []
       let last = parseSequence(cursor)
@@ -346,15 +333,14 @@ export function createDeliveryInspector(options: DeliveryInspectorOptions): Deli
           return { items, next_cursor: String(last), has_more: true, examined }
         examined++
         last = scope.seq
-        const tenant = toTenant(scope, now)
-        if (tenant) items.push(tenant)
+        items.push(toTenant(scope))
       }
       return { items, next_cursor: null, has_more: false, examined }
     },
 
     getTenant(scopeId) {
       const scope = store.reservations.get(scopeId)
-      return (scope && toTenant(scope, clock.now())) ?? null
+      return scope ? toTenant(scope) : null
     },
 
     status(key) {
@@ -362,7 +348,7 @@ export function createDeliveryInspector(options: DeliveryInspectorOptions): Deli
       if (!read.success) throw new Refusal('invalid_identity', 'the ids of the command are malformed')
       requireIdentity(read.data)
       const command = store.find(commandKey(read.data))
-      return command ? expiredAt(toDeliveryStatus(command), clock.now()) : null
+      return command ? toDeliveryStatus(command, clock.now()) : null
     },
   }
 }

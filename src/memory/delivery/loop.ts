@@ -2,11 +2,8 @@
 
 import { type Clock, createAlarm, sleep } from '../../async/timer.js'
 import { HEARTBEAT_MS } from '../../contract/delivery-rules.js'
-import type { DeliveryAttempts } from './attempts.js'
+import { type DeliveryAttempts, PASS_MAX } from './attempts.js'
 import type { DeliveryStore } from './commands.js'
-
-/** Maximum number of commands per pass: one or two milliseconds, after which requests get their turn. */
-const PASS_MAX = 1_000
 
 export interface DeliveryLoopOptions {
   store: DeliveryStore
@@ -24,9 +21,7 @@ export function createDeliveryLoop({ store, clock, attempts }: DeliveryLoopOptio
   /** Does due work, within limits. Returns whether some remains. */
   function pass(): boolean {
     const steady = clock.steady()
-    let left = PASS_MAX
-    for (let next = store.deadlines.first(); next && left > 0 && attempts.expire(next); next = store.deadlines.first())
-      left--
+    let left = PASS_MAX - attempts.expireDue()
     for (
       let next = store.attempted.first();
       next && left > 0 && next.wakeAt <= steady;

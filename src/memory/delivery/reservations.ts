@@ -1,7 +1,7 @@
-/** Capacity of the admission scopes: each admitted command holds one reservation of its scope until its end or its deadline. */
+/** Capacity of the admission scopes: each admitted command holds one reservation of its scope until its end is recorded. */
 
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
-import { afterOverdue, type Scheduled } from './command.js'
+import type { Scheduled } from './command.js'
 
 /** A scope with reservations; `seq` is its position in the list as long as it has any. */
 export interface ReservedScope {
@@ -16,13 +16,6 @@ export interface ReservedScope {
 export const byDeadline = (a: Scheduled, b: Scheduled) =>
   byNumber(a.deadlineAt, b.deadlineAt) || byNumber(a.sequence, b.sequence)
 
-/**
- * Returns the number of valid reservations of a scope at `now`: those past their deadline are free, even if the loop
- * has not run.
- */
-export const heldAt = ({ commands }: ReservedScope, now: number): number =>
-  commands.size - commands.rank(afterOverdue(now))
-
 /** @param capacity Returns the maximum number of reservations of a scope. */
 export function createReservations(capacity: (scope_id: string) => number) {
   const scopes = new Map<string, ReservedScope>()
@@ -30,12 +23,12 @@ export function createReservations(capacity: (scope_id: string) => number) {
   let seq = 0
 
   return {
-    /** Reserves a place for `command` at `now`. Returns whether there was one. */
-    reserve(scope_id: string, command: Scheduled, now: number): boolean {
+    /** Reserves a place for `command`. Returns whether there was one. */
+    reserve(scope_id: string, command: Scheduled): boolean {
       const known = scopes.get(scope_id)
       const most = capacity(scope_id)
       if (known) known.capacity = most
-      if ((known ? heldAt(known, now) : 0) >= most) return false
+      if ((known?.commands.size ?? 0) >= most) return false
       const scope = known ?? {
         seq: ++seq,
         scope_id,

@@ -33,7 +33,7 @@ const SUMMARY = defineMetrics(
   [
     {
       name: 'relayscope_delivery_tracked_commands',
-      help: 'Admitted commands that have not ended.',
+      help: 'Admitted commands without a recorded end, those past their deadline included.',
       read: ({ tracked_commands }) => tracked_commands,
     },
     {
@@ -49,7 +49,7 @@ const SUMMARY = defineMetrics(
     {
       name: 'relayscope_delivery_oldest_deadline_timestamp_seconds',
       unit: 'seconds',
-      help: 'Earliest known deadline of commands that have not ended, in seconds since 1970.',
+      help: 'Earliest known deadline of commands without a recorded end, in seconds since 1970.',
       read: ({ oldest_deadline_at }) => instant(oldest_deadline_at),
     },
     {

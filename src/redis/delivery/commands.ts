@@ -129,8 +129,8 @@ function toRecord(
   ctx: InspectionContext,
 ) {
   const key = keyOfRef(ref)
-  const read = refOf(key) === ref ? readRecord(record, key) : undefined
-  if (read) return toDeliveryCommand(read.status, now, read.action, { step: read.step, isAttached })
+  const read = refOf(key) === ref ? readRecord(record, key, now) : undefined
+  if (read) return toDeliveryCommand(read.status, read.action, { step: read.step, isAttached })
   const at = store.key(shard, 'delivery', 'command', key.user_id, key.client_id, key.command_id)
   const fault = { id: key.command_id, fields: [{ path: '', expected: 'the record of that command' }] }
   store.onError(new BadRow(`${at} does not hold the record of that command`, fault), ctx)

@@ -217,8 +217,8 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
     const dispatch = crypto.randomUUID()
     const giveBack = () => delivery.run('L', scopeShard, [scope, ref, dispatch]).catch((error) => store.onError(error))
 
-    const { answer: known } = await delivery.run('K', shard, [ref])
-    const isNew = known === '' || readRecord(known, input)?.status.terminal?.state === 'rejected'
+    const { answer: known, now } = await delivery.run('K', shard, [ref])
+    const isNew = known === '' || readRecord(known, input, now)?.status.terminal?.state === 'rejected'
     // The record may be deleted before the next step. Without a reservation, the command must not be admitted then.
     if (!isNew) return admit(input, admission, { deadline: '', refused: 'capacity_exceeded' })
     const { answer: deadline } = await delivery.run('V', scopeShard, [
@@ -237,7 +237,7 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
     })
     const { answer } = admitted
     const isAdmitted = answer[0] === 'G' || answer[0] === 'N'
-    const status = isAdmitted || answer === 'C' ? undefined : readRecord(answer.slice(1), input)?.status
+    const status = isAdmitted || answer === 'C' ? undefined : readRecord(answer.slice(1), input, admitted.now)?.status
     if (
       !isAdmitted &&
       (!status || status.terminal !== null || status.admission.scope_id !== (input.scope_id ?? input.user_id))
@@ -283,7 +283,7 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
       return admittedStatus(input, scope_id, now, Number(deadline), [decodePart(node), instance])
     }
     if (answer === 'C') throw new Refusal('command_conflict')
-    const status = readRecord(answer.slice(1), input)?.status
+    const status = readRecord(answer.slice(1), input, now)?.status
     if (!status)
       throw toUnavailable(store, new BadRow(`Expected the store to return the record of ${shown(commandKey(input))}`))
     return status

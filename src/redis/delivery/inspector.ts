@@ -6,7 +6,7 @@ import {
   type DeliveryTenant,
   type MailboxFilter,
 } from '../../contract/delivery.js'
-import { expiredAt, requireIdentity, shownCapacity } from '../../contract/delivery-rules.js'
+import { requireIdentity, shownCapacity } from '../../contract/delivery-rules.js'
 import { checkId, encodePart, toTimestamp } from '../../contract/ids.js'
 import { type InspectionContext, type Page, type PageQuery, scanLimit } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
@@ -44,10 +44,7 @@ interface Entry {
   scope: string | null
 }
 
-/**
- * Lists the scopes with reservations, shard by shard, in the order of their first reservation. Scopes whose reservations have
- * all expired are left out, even if no node has removed them yet, so a page may be short.
- */
+/** Lists the scopes with reservations, shard by shard, in the order of their first reservation. */
 async function listScopes(store: Store, page: PageQuery, ctx: InspectionContext): Promise<Page<DeliveryTenant>> {
   const shards = await store.shards(ctx)
   let at: IndexPosition = page.cursor === null ? { shard: 0, sequence: 0 } : parseToken(page.cursor, 0, shards - 1)
@@ -126,15 +123,15 @@ const ENTRIES_MAX = 20_000
 
 const SCOPES = defineReadScript(
   {
-    args: ['at', 'max_records', 'max_entries'],
+    args: ['max_records', 'max_entries'],
     rest: 'scopes',
     constants: { CHUNK, RECORD_BYTES: RECORD_TEXT_BYTES },
     answer: ([found]) =>
       listOf(found).map((one) => {
-        const [live = null, earliest, capacity] = listOf(one)
+        const [held = null, earliest, capacity] = listOf(one)
         return {
           // `null` if the number of reservations is not valid.
-          live: live === null ? null : count(live),
+          held: held === null ? null : count(held),
           earliest: earliest === '' ? undefined : Millis.safeParse(Number(earliest)).data,
           capacity: capacity === '' ? Number.NaN : Number(capacity),
         }
@@ -153,17 +150,16 @@ async function readScopes(
   const tenants: (DeliveryTenant | null)[] = []
   while (tenants.length < scopes.length) {
     const some = scopes.slice(tenants.length, tenants.length + ROUND)
-    const at = await store.time(ctx)
-    const given = { at, max_records: RECORDS_MAX, max_entries: ENTRIES_MAX, scopes: some.map(encodePart) }
+    const given = { max_records: RECORDS_MAX, max_entries: ENTRIES_MAX, scopes: some.map(encodePart) }
     const found = await readShard(store, SCOPES, shard, given, ctx)
     if (found.length === 0) break
-    for (const [i, { live, earliest, capacity }] of found.entries())
+    for (const [i, { held, earliest, capacity }] of found.entries())
       tenants.push(
-        live === null
+        held === null
           ? null
           : {
               scope_id: some[i] as string,
-              reserved_commands: live,
+              reserved_commands: held,
               oldest_deadline_at: earliest === undefined ? null : toTimestamp(earliest),
               // An invalid value was written by another application.
               capacity: capacity >= 0 ? shownCapacity(capacity) : null,
@@ -281,12 +277,12 @@ export function createDeliveryInspector(store: Store, legacy: LegacyStream | und
       const asked = { ref: refOf(read.data), at: 0 }
       const [now, record] = await Promise.all([store.time(ctx), readShard(store, STATUS, shard, asked, ctx)])
       if (record === '') return null
-      const found = readRecord(record, read.data)
+      const found = readRecord(record, read.data, now)
       if (!found) {
         store.onError(new BadRow(`${key} should hold the record of a command, and holds something else`), ctx)
         return null
       }
-      return found.untilMs !== null && found.untilMs <= now ? null : expiredAt(found.status, now)
+      return found.untilMs !== null && found.untilMs <= now ? null : found.status
     },
   }
 }

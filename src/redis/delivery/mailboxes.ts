@@ -284,8 +284,8 @@ export function createMailboxes(options: MailboxesOptions) {
   async function lookUp(ref: string, shard: number): Promise<void> {
     unheard.delete(ref)
     try {
-      const { answer } = await delivery.run('K', shard, [ref])
-      const status = readRecord(answer, keyOfRef(ref))?.status
+      const { answer, now } = await delivery.run('K', shard, [ref])
+      const status = readRecord(answer, keyOfRef(ref), now)?.status
       if (!status || status.terminal) hand.apply(status?.terminal?.state ?? 'forgotten', ref)
       else if (status.acknowledgement.state !== 'none') hand.apply('acknowledged', ref)
     } catch (error) {

@@ -297,8 +297,12 @@ local function take_off(seq, is_over)
     if ref and is_stuck[match(ref, '^[^:]*:[^:]*')] then attached = attached - 1 end
   end
 end
+local first_due
 for _, b in ipairs(read('ZRANGE', P .. 'due', '-inf', at, 'BYSCORE', 'LIMIT', 0, {{BUCKETS}}) or {}) do
-  each(b, function(seq) take_off(seq, true) end)
+  each(b, function(seq)
+    if OPEN[state_at(seq)] then first_due = first_due or b end
+    take_off(seq, true)
+  end)
 end
 local current = string.format('%d', floor(now / {{BUCKET}}))
 if now < (current + 1) * {{BUCKET}} - 1 then each(current, function(seq) take_off(seq, false) end) end
@@ -308,14 +312,15 @@ local is_known, looked = entries_left > 0, 0
 -- are due in its {{BUCKET}} ms, only some of them are read.
 local deadline
 entries_left = 2 * records
-for _, b in ipairs(read('ZRANGE', P .. 'due', '(' .. at, '+inf', 'BYSCORE', 'LIMIT', 0, {{BUCKETS}}) or {}) do
+local from = first_due and string.format('%d', (first_due + 1) * {{BUCKET}} - 1) or '(' .. at
+for _, b in ipairs(read('ZRANGE', P .. 'due', from, '+inf', 'BYSCORE', 'LIMIT', 0, {{BUCKETS}}) or {}) do
   each(b, function(seq)
     if not OPEN[state_at(seq)] or looked == most then return end
     looked = looked + 1
     local c = record_at(seq)
     local until_ms = c and tonumber(c.deadline_at)
     if c and not is_instant(until_ms) then note(P .. 'command:' .. c.ref)
-    elseif c and until_ms > now then deadline = math.min(deadline or until_ms, until_ms) end
+    elseif c then deadline = math.min(deadline or until_ms, until_ms) end
   end)
   if deadline or entries_left <= 0 then break end
 end
@@ -348,7 +353,7 @@ for k = first_open, last_chunk do
   while i and #sample < most and tried < records do
     tried = tried + 1
     local c = record_at(k * {{CHUNK}} + i)
-    if c and (tonumber(c.deadline_at) or 0) > now then
+    if c then
       if oldest == '' then oldest = admitted_at(c) end
       if c.state ~= 'k' then sample[#sample + 1] = { c.ref, admitted_at(c) } end
     end

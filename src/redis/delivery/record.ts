@@ -162,8 +162,12 @@ function readStory(events: readonly string[]): Story {
   return story
 }
 
-/** Converts a record to a status. Does not validate it. @throws RangeError for an instant outside the range of `Date`. */
-function toDeliveryStatus(record: Record<RecordField, string>, { user_id, client_id, command_id }: CommandKey) {
+/** Converts a record to a status at `now`. Does not validate it. @throws RangeError for an instant outside the range of `Date`. */
+function toDeliveryStatus(
+  record: Record<RecordField, string>,
+  { user_id, client_id, command_id }: CommandKey,
+  now: number,
+) {
   const [, named = '', admittedAt, ...events] = record.history.split('\n')
   const [action, trace] = named.split('\t')
   const { attempts, omitted, handedOverAt, acknowledgement, recoveries } = readStory(
@@ -200,6 +204,7 @@ function toDeliveryStatus(record: Record<RecordField, string>, { user_id, client
       reason: recovery?.reason ?? null,
     },
     terminal: record.ended_at === '' ? null : { state, at: instantOf(record.ended_at), reason: record.reason || null },
+    overdue: record.ended_at === '' && Number(record.deadline_at) <= now,
     ...traceFields(trace),
   }
   return { status, action: action || null }
@@ -228,12 +233,12 @@ interface ReadRecord {
   untilMs: number | null
 }
 
-/** Parses the value under the key of a command. Returns `undefined` if it is not a valid record. */
-export function readRecord(reply: StoreReply, key: CommandKey): ReadRecord | undefined {
+/** Parses the value under the key of a command, as of `now`. Returns `undefined` if it is not a valid record. */
+export function readRecord(reply: StoreReply, key: CommandKey, now: number): ReadRecord | undefined {
   const record = typeof reply === 'string' ? fieldsOf(reply) : undefined
   if (!record || STATE_OF[record.state] === undefined) return undefined
   try {
-    const { status, action } = toDeliveryStatus(record, key)
+    const { status, action } = toDeliveryStatus(record, key, now)
     const read = DeliveryStatus.safeParse(status)
     if (!read.success || !Number.isSafeInteger(Number(record.seq))) return undefined
     const untilMs = record.until_ms === '' ? null : Number(record.until_ms)
@@ -273,6 +278,7 @@ export function admittedStatus(
     acknowledgement: { state: 'none', at: null, instance_id: null },
     recovery: { count: 0, last_at: null, reason: null },
     terminal: null,
+    overdue: false,
     ...traceFields(trace),
   }
 }

@@ -1,23 +1,20 @@
--- Reads the reservations of scopes: how many of each have not expired, their earliest deadline, and its capacity. If a scope
--- has too many to examine, the count includes expired ones and the deadline is ''. Ends after the scope with which the limit
+-- Reads the reservations of scopes: how many of each there are, their earliest deadline, and its capacity. If a scope has too
+-- many to examine, the deadline is ''. Ends after the scope with which the limit
 -- of records is reached; the caller reads the rest.
 local floor = math.floor
 local P = KEYS[1] .. 'delivery:'
-local now, columns, logs = tonumber(at), {}, {}
+local columns, logs = {}, {}
 
--- Returns the live reservations of a scope with `all` of them, the earliest deadline, and the number of records examined.
-local function examine(scope, all)
+-- Returns the earliest deadline of the `open` reservations of a scope, and the number of records examined.
+local function examine(scope, open)
   local records, entries = tonumber(max_records), tonumber(max_entries)
-  local live, earliest, open = 0, nil, all
-  local function hold(deadline)
-    live = live + 1
-    earliest = math.min(earliest or deadline, deadline)
-  end
+  local earliest
+  local function hold(deadline) earliest = math.min(earliest or deadline, deadline) end
   local elsewhere = read('HGETALL', P .. 'reserved:' .. scope) or {}
   for i = 2, #elsewhere, 2 do
     local deadline = tonumber(string.match(elsewhere[i], '^%d+'))
     open = open - 1
-    if deadline and deadline > now then hold(deadline) end
+    if deadline then hold(deadline) end
   end
   -- The newest first, because most open commands are among them.
   local to = -1
@@ -38,8 +35,7 @@ local function examine(scope, all)
           local deadline = tonumber(c.deadline_at)
           if not deadline or deadline < 0 or deadline > 8640000000000000 then
             note(P .. 'command:' .. ref)
-            live = live + 1
-          elseif deadline > now then
+          else
             hold(deadline)
           end
         end
@@ -50,7 +46,7 @@ local function examine(scope, all)
     if records <= 0 or entries <= 0 or #seqs < 256 then break end
   end
   local is_whole = open <= 0 or (records > 0 and entries > 0)
-  return is_whole and live or all, is_whole and earliest, max_records - records
+  return is_whole and earliest, max_records - records
 end
 
 local reserved = read('HMGET', P .. 'scopes', unpack(scopes))
@@ -60,8 +56,9 @@ for i, scope in ipairs(scopes) do
   if left <= 0 then break end
   local stored = not reserved and 'foreign' or reserved[i] or '0'
   if string.find(stored, '^%d+$') and tonumber(stored) <= 2 ^ 53 then
-    local live, earliest, records = examine(scope, tonumber(stored))
-    found[i] = { live, earliest and string.format('%d', earliest) or '', capacities[i] or '' }
+    local held = tonumber(stored)
+    local earliest, records = examine(scope, held)
+    found[i] = { held, earliest and string.format('%d', earliest) or '', capacities[i] or '' }
     left = left - records
   else
     if reserved then note(P .. 'scopes') end

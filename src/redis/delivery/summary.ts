@@ -1,4 +1,4 @@
-/** Reads the summary of a dispatcher. Commands past their deadline count as ended, even if no node has recorded that yet. */
+/** Reads the summary of a dispatcher: what is recorded, and which open commands are past their deadline. */
 import {
   type DeliverySummary,
   LATENCY_SAMPLE,
@@ -155,7 +155,7 @@ function openOf(open: readonly number[], overdue: readonly number[], attached: n
     expiry: summed(overdue),
     unknown: turn === null ? boxed : 0,
   }
-  return { tracked: boxed + given + handed + paused + acknowledged, boxed, turn, waits }
+  return { boxed, turn, waits }
 }
 
 /** Returns the retained commands of a shard by state; `null` if unknown. */
@@ -209,7 +209,7 @@ function timesOf(text: string): { endedAt: number; times: StepTimes } {
 async function partOf(store: Store, shard: number, now: number, ctx: InspectionContext) {
   const given = { at: now, max_records: RECORDS_MAX, max_mailboxes: MAILBOXES_MAX, max_sample: AGE_SAMPLE }
   const read = await readShard(store, SHARD, shard, given, ctx)
-  const { tracked, boxed, turn, waits } = openOf(read.open, read.overdue, read.attached)
+  const { boxed, turn, waits } = openOf(read.open, read.overdue, read.attached)
   const queuedSince = read.sample.flatMap(([ref = '', text]) => {
     const since = Millis.safeParse(Number(text))
     if (since.success) return [since.data]
@@ -217,6 +217,7 @@ async function partOf(store: Store, shard: number, now: number, ctx: InspectionC
     return []
   })
   const byState = statesOf(read.open, read.ended)
+  const tracked = summed(read.open)
   return {
     tracked,
     byState,

@@ -59,7 +59,7 @@ function Whose({ status }: { status: DeliveryStatusAnswer }): JSX.Element {
       {!terminal && admission.deadline_at && (
         <>
           {' · deadline '}
-          <Time at={admission.deadline_at} age="full" />
+          <Time at={admission.deadline_at} age="full" /> {status.overdue && <Term value="overdue" />}
         </>
       )}
       {status.trace_id && ' · trace '}

@@ -140,7 +140,9 @@ export function verdictOf(status: DeliveryStatusAnswer): Verdict {
     if (acknowledgement.state !== 'refused') verdict.proven.push({ text, at: terminal.at, field })
     if (!isUntried || /resulted|rejected/.test(state))
       verdict.notProven.push({ text: NOT_PROVEN[state] ?? 'What happened outside.', field })
-  } else verdict.unknowns.push({ text: 'Whether it makes progress.', field })
+  } else if (status.overdue)
+    verdict.proven.push({ text: 'Its deadline has passed, and no node has recorded its end.', field: 'overdue' })
+  else verdict.unknowns.push({ text: 'Whether it makes progress.', field })
   if (/unknown|may/.test(verdict.unknown)) verdict.unknowns.unshift({ text: verdict.unknown, field })
   return verdict
 }
