@@ -160,7 +160,7 @@ export function statusOf(answers: StatusAnswers): { lines: string[]; needsPerson
       ? [`  ${counts.of_silent_nodes} of them on silent nodes: they may be disconnected`]
       : []),
     calls
-      ? `Calls  ${calls.pending} pending, ${calls.overdue} past their deadline${calls.oldest_age_ms === null ? '' : `; the oldest for ${duration(calls.oldest_age_ms)}`}`
+      ? `Calls  ${calls.pending} pending, ${calls.overdue} of them past their deadline${calls.oldest_age_ms === null ? '' : `; the oldest for ${duration(calls.oldest_age_ms)}`}`
       : 'Calls  unknown',
   ]
   return { lines, needsPerson: number > 0 }

@@ -34,7 +34,7 @@ export const PendingCall = z
     overdue: z
       .boolean()
       .optional()
-      .describe('Whether the call is past its deadline and not removed yet; absent if unknown.'),
+      .describe('Whether its deadline has passed without a recorded end; absent if unknown.'),
     ...TRACE_FIELDS,
   })
   .describe('A call that has been opened and not settled.')
@@ -52,10 +52,7 @@ export const PendingCallFilter = z.object({
   client_id: filterBy('client_id'),
   action: filterBy('action'),
   trace_id: byTraceId,
-  overdue: z
-    .boolean()
-    .optional()
-    .describe('`true`: only calls past their deadline that have not been removed yet; otherwise only calls within it.'),
+  overdue: z.boolean().optional().describe('Only overdue calls (`true`), or only others (`false`).'),
 })
 export type PendingCallFilter = z.infer<typeof PendingCallFilter>
 
@@ -142,22 +139,16 @@ export type CallCounters = z.infer<typeof CallCounters>
 /** Pending calls and counters, from one moment. */
 export const RpcSummary = z
   .object({
-    pending: Count.describe('Calls that wait within their deadline: those of `/rpc/pending`.'),
-    oldest_started_at: Timestamp.nullable().describe(
-      'When the oldest waiting call was opened, overdue ones included; `null` if none waits.',
-    ),
-    oldest_age_ms: Count.nullable().describe(
-      'How long the oldest waiting call has waited, in ms; `null` if none waits.',
-    ),
-    overdue: Count.describe(
-      'Calls past their deadline that have not been removed yet: those of `/rpc/pending?overdue=true`.',
-    ),
+    pending: Count.describe('Calls without a recorded end, overdue ones included: those of `/rpc/pending`.'),
+    oldest_started_at: Timestamp.nullable().describe('When the oldest of them was opened; `null` if there is none.'),
+    oldest_age_ms: Count.nullable().describe('How long it has waited, in ms; `null` if there is none.'),
+    overdue: Count.describe('Those of `pending` whose deadline has passed: `/rpc/pending?overdue=true`.'),
     counters: CallCounters.describe('Counters of calls and replies.'),
     counting_since: Timestamp.nullable().describe('When the first was counted; `null` where none has been.'),
     observed_at: Timestamp.describe('When this was read.'),
   })
   .describe(
-    'Pending calls and counters from one moment: `opened` is `succeeded + failed + timed_out + cancelled + pending + overdue`.',
+    'Pending calls and counters from one moment: `opened` is `succeeded + failed + timed_out + cancelled + pending`.',
   )
 export type RpcSummary = z.infer<typeof RpcSummary>
 
@@ -325,10 +316,10 @@ export interface RpcCounters {
 
 /** Whether a list under `filter` shows `call`. */
 export function admitsCall(filter: PendingCallFilter, call: PendingCallInput): boolean {
-  const { overdue = false, ...fields } = filter
-  if ((call.overdue ?? false) !== overdue) return false
-  return Object.entries(fields).every(
-    ([name, value]) => value === undefined || call[name as keyof typeof fields] === value,
+  const { overdue = false, ...fields } = call
+  const values = { ...fields, overdue }
+  return Object.entries(filter).every(
+    ([name, value]) => value === undefined || values[name as keyof PendingCallFilter] === value,
   )
 }
 

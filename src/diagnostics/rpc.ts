@@ -3,14 +3,12 @@
 import * as z from 'zod'
 import { readSummary } from '../contract/answer.js'
 import { idField, idInput, Timestamp, toTimestamp } from '../contract/ids.js'
-import { type InspectionContext, type Page, type PageQuery, pageSchema, withItems } from '../contract/page.js'
+import { pageSchema } from '../contract/page.js'
 import {
   EndedCallAnswer,
   EndedCallFilter,
   PendingCallAnswer,
   PendingCallFilter,
-  type PendingCallInput,
-  type RpcInspector,
   RpcSummaryAnswer,
 } from '../contract/rpc.js'
 import { CALL, CALLS, ENDED_CALL, exampleTime, lastPage } from './examples.js'
@@ -25,21 +23,6 @@ export const InstanceStatus = z
     checked_at: Timestamp.describe('When this was read.'),
   })
   .describe('Whether an instance held its client at `checked_at`.')
-
-/** An inspector without overdue calls returns an empty page if they are requested. */
-async function listPending(
-  rpc: RpcInspector,
-  { overdue, ...filter }: PendingCallFilter,
-  page: PageQuery,
-  ctx: InspectionContext,
-): Promise<Page<PendingCallInput>> {
-  if (!overdue) return rpc.listPending(filter, page, ctx)
-  const listed = await rpc.listPending({ ...filter, overdue }, page, ctx)
-  return withItems(
-    listed,
-    listed.items.filter((call) => call?.overdue),
-  )
-}
 
 export const RPC_ROUTES = routeSection('rpc', 'Calls that wait for their reply, and instance fencing.', [
   diagnosticsRoute({
@@ -63,7 +46,7 @@ export const RPC_ROUTES = routeSection('rpc', 'Calls that wait for their reply, 
     query: PendingCallFilter,
     response: pageSchema(PendingCallAnswer),
     example: lastPage(CALL),
-    read: ({ rpc }, { filter, page }, { ctx }) => listPending(rpc, filter, page, ctx),
+    read: ({ rpc }, { filter, page }, { ctx }) => rpc.listPending(filter, page, ctx),
   }),
   diagnosticsRoute({
     path: '/rpc/pending/{correlation_id}',

@@ -375,8 +375,7 @@ async function walkAll(
     else {
       const query: Record<string, string> =
         user !== undefined && part.userFilter !== null ? { [part.userFilter]: user } : {}
-      for (const variant of [{}, ...part.variants])
-        await walk(fetchReply, part, budget, into, {}, { ...query, ...variant })
+      await walk(fetchReply, part, budget, into, {}, query)
     }
   }
   return captured

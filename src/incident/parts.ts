@@ -27,8 +27,6 @@ export interface Part {
   readonly paged: boolean
   /** Path and query parameters. It is asked for once per value that captured rows have of these fields. */
   readonly keys: readonly string[]
-  /** Further queries that show rows which the plain list leaves out. */
-  readonly variants: readonly Readonly<Record<string, string>>[]
   /** The fields that identify a row; `null` where a row has no id of its own. */
   readonly id: readonly string[] | null
   /** A recording follows its list. */
@@ -63,11 +61,6 @@ const COMPUTED: readonly string[] = ['checkInstance']
 
 /** Routes of one row that another part finds by its id. */
 const FOUND: readonly string[] = ['/rpc/ended/{correlation_id}']
-
-const VARIANTS: Readonly<Record<string, Part['variants']>> = {
-  // A list of pending calls shows either those within their deadline or the others.
-  '/rpc/pending': [{ overdue: 'true' }],
-}
 
 /** The fields that identify a row. */
 const IDS: Readonly<Record<string, readonly string[]>> = {
@@ -158,7 +151,6 @@ function partOf(route: DiagnosticsRoute): Part | null {
     ordered: route.order !== undefined,
     paged: route.page === 'paged',
     keys,
-    variants: VARIANTS[route.path] ?? [],
     id: isList ? (IDS[route.path] ?? null) : keys.length > 0 ? keys : null,
     watched: isList && keys.length === 0 && Object.hasOwn(IDS, route.path) && route.path !== '/history/messages',
     userFilter: 'user_id' in shape ? 'user_id' : 'owner' in shape ? 'owner' : null,

@@ -51,11 +51,11 @@ export function rpcContract(given: MakeInspector<RpcInspector>): ContractCase[] 
       list: (rpc, filter) => (page, ctx) => rpc.listPending(filter, page, ctx),
       item: PendingCallAnswer,
       id: 'correlation_id',
-      filters: ['user_id', 'client_id', 'action'],
+      filters: ['user_id', 'client_id', 'action', 'overdue'],
       get: (rpc, id, ctx) => rpc.getPending(id, ctx),
     }),
     {
-      name: 'listPending returns the oldest first, and overdue calls only when requested',
+      name: 'listPending returns the oldest first, and overdue calls with their deadline',
       run: () => checkOrder(make),
     },
     ...listCases<KnownRpc, EndedCallAnswer>(make, {
@@ -86,24 +86,19 @@ const callsOf = (rpc: KnownRpc, filter: PendingCallFilter) =>
 async function checkOrder(make: MakeInspector<KnownRpc>): Promise<void> {
   const rpc = await make()
   if (!rpc) return notTested('listPending is not implemented')
-  const waiting = await callsOf(rpc, {})
-  for (const call of waiting)
-    check(!call.overdue, `listPending returned ${call.correlation_id}, which is overdue, without the filter`)
-  // An inspector without overdue calls may ignore the filter.
-  const overdue = (await callsOf(rpc, { overdue: true })).filter((call) => call.overdue)
-  for (const call of overdue) {
+  const calls = await callsOf(rpc, {})
+  for (const call of calls.filter(({ overdue }) => overdue)) {
     checkEqual(call.deadline_at === null, false, `${call.correlation_id} is overdue and has no deadline`)
     const { age_ms: _, ...found } = (await rpc.getPending(call.correlation_id, CONTEXT)) ?? {}
     const { age_ms: __, ...listed } = call
     checkEqual(found, listed, `the overdue call ${call.correlation_id} by its id`)
   }
-  for (const calls of [waiting, overdue])
-    for (const [i, { correlation_id, started_at }] of calls.entries()) {
-      const before = calls[i - 1]
-      const isInOrder = !before?.started_at || !started_at || Date.parse(before.started_at) <= Date.parse(started_at)
-      check(isInOrder, `listPending returned ${correlation_id} after ${before?.correlation_id}, which is younger`)
-    }
-  const [first] = [...waiting, ...overdue]
+  for (const [i, { correlation_id, started_at }] of calls.entries()) {
+    const before = calls[i - 1]
+    const isInOrder = !before?.started_at || !started_at || Date.parse(before.started_at) <= Date.parse(started_at)
+    check(isInOrder, `listPending returned ${correlation_id} after ${before?.correlation_id}, which is younger`)
+  }
+  const [first] = calls
   if (first) checkKnown({ started_at: first.started_at })
 }
 
@@ -129,17 +124,17 @@ async function checkSummary(make: MakeInspector<KnownRpc>): Promise<void> {
   checkSchema(RpcSummaryAnswer, summary, 'summary')
   const { pending, overdue, counters, oldest_started_at, oldest_age_ms, counting_since } = summary
   const { opened, succeeded, failed, timed_out, cancelled } = counters ?? NO_COUNTERS
-  const parts = [opened, succeeded, failed, timed_out, cancelled, pending, overdue]
+  const parts = [opened, succeeded, failed, timed_out, cancelled, pending]
   if (counters && parts.every((part) => part !== null)) {
     const [, ...others] = parts
     const told = others.reduce((sum, part) => sum + part, 0)
     check(opened === told, `summary: ${opened} calls were opened, but ${told} are pending or have ended`)
   }
-  const isIdle = pending !== null && overdue !== null && pending + overdue === 0
+  const isIdle = pending === 0
   if (isIdle) checkEqual([oldest_started_at, oldest_age_ms], [null, null], 'the oldest call of a summary without calls')
   const calls = await callsOf(rpc, {})
   if (pending !== null) checkEqual(pending, calls.length, 'pending of summary, compared with listPending')
-  const late = (await callsOf(rpc, { overdue: true })).filter((call) => call.overdue)
+  const late = calls.filter((call) => call.overdue)
   if (overdue !== null) checkEqual(overdue, late.length, 'overdue of summary, compared with listPending')
   const [first] = calls.flatMap(({ started_at }) => started_at ?? []).sort()
   check(
@@ -204,11 +199,11 @@ function toSummary(given: Partly<RpcSummaryInput>, calls: readonly PendingCallIn
   )
   const { succeeded, failed, timed_out, cancelled } = given.counters ?? {}
   const late = calls.filter(({ overdue }) => overdue).length
-  const waiting = (given.pending ?? calls.length - late) + (given.overdue ?? late)
+  const waiting = given.pending ?? calls.length
   const opened = (succeeded ?? 0) + (failed ?? 0) + (timed_out ?? 0) + (cancelled ?? 0) + waiting
   return fill(
     {
-      pending: calls.length - late,
+      pending: calls.length,
       oldest_started_at: oldest?.started_at ?? null,
       oldest_age_ms: oldest?.age_ms ?? null,
       overdue: late,
@@ -225,14 +220,7 @@ const toInstance: Make<InstanceInput> = (given) => fill(INSTANCE, given)
 export function fakeRpc(world: RpcWorld): RpcInspector | undefined {
   if (!world.calls && !world.instances && !world.callSummary && !world.endedCalls) return undefined
   return {
-    listPending: ({ overdue = false, ...filter }, page) =>
-      // Without a filter only the page is created.
-      fakePage(
-        toCall,
-        world.calls,
-        overdue || world.calls?.some((call) => call.overdue) ? { ...filter, overdue } : filter,
-        page,
-      ),
+    listPending: (filter, page) => fakePage(toCall, world.calls, filter, page),
     getPending: (correlation_id) => find(toCall, world.calls, { correlation_id }),
     ...(world.endedCalls && {
       listEnded: (filter, page) => fakePage(toEndedCall, world.endedCalls, filter, { order: 'newest', ...page }),

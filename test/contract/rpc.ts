@@ -212,7 +212,7 @@ export function rpcBattery(
       await rpc.close()
     })
 
-    it('lists an overdue call under overdue=true until it is ended', async () => {
+    it('lists an overdue call among all, and under overdue=true, until its end is recorded', async () => {
       const { correlation_id } = await open({ timeout_ms: 5_000 })
       await open({ client_id: 'phone', timeout_ms: 60_000 })
       await open({ user_id: 'bob', timeout_ms: 5_000 })
@@ -223,11 +223,12 @@ export function rpcBattery(
       expect(await pending({ overdue: true, user_id: 'ann' })).toMatchObject([call])
       expect(await pending({ overdue: true, user_id: 'ann', client_id: 'phone' })).toEqual([])
       expect(await rpc.inspector.getPending(correlation_id, ASK)).toMatchObject(call)
-      for (const filter of [{}, { overdue: false }])
-        expect(await pending(filter)).toMatchObject([{ client_id: 'phone', overdue: false }])
-      expect([...((await rpc.inspector.listUserIds?.({ after: null, limit: 5 }, ASK)) ?? [])]).toEqual(['ann'])
+      expect(await pending({ overdue: false })).toMatchObject([{ client_id: 'phone', overdue: false }])
+      expect(await pending()).toMatchObject([call, { client_id: 'phone', overdue: false }, { user_id: 'bob' }])
+      expect([...((await rpc.inspector.listUserIds?.({ after: null, limit: 5 }, ASK)) ?? [])]).toEqual(['ann', 'bob'])
       expect([...((await rpc.inspector.observeUsers?.(['ann', 'bob'], ASK)) ?? [])]).toMatchObject([
-        { user_id: 'ann', pending_rpc: 1 },
+        { user_id: 'ann', pending_rpc: 2 },
+        { user_id: 'bob', pending_rpc: 1 },
       ])
     })
 
@@ -261,8 +262,9 @@ export function rpcBattery(
         of((i) => i % 7 === 3 && i % 4 === 2),
       )
       clock.advance(610_000)
+      await listed({}, opened)
       await listed(
-        {},
+        { overdue: false },
         of((i) => i % 2 === 0),
       )
       await listed(
@@ -288,8 +290,8 @@ export function rpcBattery(
       expect(await list({ action: 'rare' })).toHaveLength(1)
       expect(await list({})).toHaveLength(40)
       clock.advance(600_000)
-      expect(await list({})).toEqual([])
-      expect(await list({ overdue: true })).toHaveLength(40)
+      expect(await list({ overdue: false })).toEqual([])
+      for (const filter of [{}, { overdue: true }]) expect(await list(filter)).toHaveLength(40)
     })
 
     it('filters by every field', async () => {
@@ -382,7 +384,7 @@ export function rpcBattery(
       await open({ user_id: 'bob', timeout_ms: 60_000 })
       clock.advance(5_000)
       expect(await summary()).toMatchObject({
-        pending: 1,
+        pending: 2,
         overdue: 1,
         oldest_started_at: at(),
         oldest_age_ms: 5_000,

@@ -95,14 +95,13 @@ function stateOf({ parts }: Incident) {
   return { lists, answers }
 }
 
-/** The line that makes `before` of what the views of a list show now; `null` where nothing changed. `before` is changed with it. */
+/** The line that makes `before` of what a list shows now; `null` where nothing changed. `before` is changed with it. */
 function changeOf(
   part: Part,
   before: ListState,
-  views: readonly ListPage[],
+  { items, has_more: cut }: ListPage,
 ): { list: ListState; line: Omit<RecordedLine & { kind: 'rows' }, 'at'> } | null {
-  const cut = views.some(({ has_more }) => has_more)
-  const shown = views.flatMap(({ items }) => (part.ordered ? items.toReversed() : items))
+  const shown = part.ordered ? items.toReversed() : items
   const now = new Map(shown.map((row) => [rowIdOf(part, row), row]))
   const upsert = [...now].flatMap(([id, row]) => (JSON.stringify(before.get(id)) === JSON.stringify(row) ? [] : [row]))
   // What left the newest page may only be older than those now.
@@ -116,10 +115,8 @@ function changeOf(
   return { list: ordered, line: { kind: 'rows', route: part.route, upsert, remove, order, cut } }
 }
 
-const viewsOf = ({ route, variants, ordered }: Part): string[] =>
-  [{}, ...variants].map(
-    (variant) => `${route}?${new URLSearchParams({ ...variant, limit: '500', ...(ordered && { order: 'newest' }) })}`,
-  )
+const viewOf = ({ route, ordered }: Part): string =>
+  `${route}?${new URLSearchParams({ limit: '500', ...(ordered && { order: 'newest' }) })}`
 
 /**
  * One session: from a snapshot until the connection is lost, or a list is refused.
@@ -141,17 +138,16 @@ async function session(options: RecorderOptions, started: (at: string) => void):
   started(toTimestamp(takenAt(incident)))
   const latest = new Map<string, ListPage>()
   const followed = PARTS.filter(({ route, watched }) => watched && state.lists.has(route))
-  const views = followed.flatMap(viewsOf)
+  const views = followed.map(viewOf)
 
   /** Writes what the lists show now. */
   function follow(): void {
     for (const part of followed) {
-      const views = viewsOf(part).map((view) => latest.get(view))
-      if (!views.every((view) => view !== undefined)) continue
-      const change = changeOf(part, state.lists.get(part.route) ?? new Map(), views as ListPage[])
+      const page = latest.get(viewOf(part))
+      const change = page && changeOf(part, state.lists.get(part.route) ?? new Map(), page)
       if (!change) continue
       state.lists.set(part.route, change.list)
-      segment.write((views[0] as ListPage).asOf, change.line)
+      segment.write(page.asOf, change.line)
     }
   }
 

@@ -1,10 +1,9 @@
 /** Reads the pending calls of one process. */
 import type { Clock } from '../../async/timer.js'
 import { toTimestamp } from '../../contract/ids.js'
-import { foldAll } from '../../contract/observation.js'
 import { parseSequence, scanLimit } from '../../contract/page.js'
-import { foldCall, type PendingCall, type RpcInspector, type RpcOptions } from '../../contract/rpc.js'
-import { observeEach, observeKnown } from '../table/users.js'
+import type { PendingCall, RpcInspector, RpcOptions } from '../../contract/rpc.js'
+import { observeKnown } from '../table/users.js'
 import { type CallEntry, type Calls, shownCall } from './calls.js'
 
 export function createRpcInspector(calls: Calls, clock: Clock, connections: RpcOptions['connections']): RpcInspector {
@@ -19,19 +18,19 @@ export function createRpcInspector(calls: Calls, clock: Clock, connections: RpcO
       age_ms: time - entry.touchedAt,
       overdue: entry.state.endsAt <= time,
     })
-  const waiting = (time: number) => (entry: CallEntry) => (entry.state.endsAt <= time ? undefined : entry.record)
 
   const inspector: RpcInspector = {
     // A call becomes overdue without a write.
     version: () => `${table.version()}.${calls.overdue(steady())}.${calls.ended.version()}`,
     listEnded: (filter, page, ctx) => calls.ended.list(filter, page, scanLimit(ctx)),
     getEnded: (correlationId) => calls.ended.get(correlationId),
-    listPending({ overdue = false, ...filter }, page, ctx) {
+    listPending(filter, page, ctx) {
       const time = steady()
       parseSequence(page.cursor, page.order)
       // The usual case: a timer ends a call at its deadline.
-      if (overdue && calls.overdue(time) === 0) return { items: [], next_cursor: null, has_more: false, examined: 0 }
-      return table.list({ ...filter, overdue }, page, view(time), scanLimit(ctx))
+      if (filter.overdue && calls.overdue(time) === 0)
+        return { items: [], next_cursor: null, has_more: false, examined: 0 }
+      return table.list(filter, page, view(time), scanLimit(ctx))
     },
     getPending(correlationId) {
       const entry = table.get(correlationId)
@@ -39,31 +38,19 @@ export function createRpcInspector(calls: Calls, clock: Clock, connections: RpcO
     },
     summary() {
       const time = steady()
-      const overdue = calls.overdue(time)
       const oldest = table.first()
       return {
-        pending: table.size - overdue,
+        pending: table.size,
         oldest_started_at: oldest ? toTimestamp(oldest.record.startedAt) : null,
         oldest_age_ms: oldest ? time - oldest.touchedAt : null,
-        overdue,
+        overdue: calls.overdue(time),
         counters: { ...calls.counters },
         counting_since: calls.since(),
         observed_at: toTimestamp(clock.now()),
       }
     },
-    listUserIds(page, ctx) {
-      const time = steady()
-      return table.users.userIds(page, waiting(time), calls.overdue(time) === 0, scanLimit(ctx))
-    },
+    listUserIds: (page, ctx) => table.users.userIds(page, ({ record }) => record, true, scanLimit(ctx)),
     observeUsers(userIds, ctx) {
-      const time = steady()
-      if (calls.overdue(time) > 0)
-        return observeEach(
-          userIds,
-          ctx,
-          (userId, bound) => table.users.recordsOf(userId, waiting(time), bound),
-          (user_id, records) => ({ user_id, ...foldAll(foldCall, records) }),
-        )
       return observeKnown(userIds, ctx, table.users.knowsUser, (user_id) => {
         const pending_rpc = table.sizeOf('user_id', user_id)
         return { user_id, pending_rpc, observed_client_ids: table.users.clientIds(user_id) }

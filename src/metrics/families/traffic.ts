@@ -13,12 +13,12 @@ const CALLS = defineMetrics(
   [
     {
       name: 'relayscope_rpc_pending_calls',
-      help: 'Calls that wait within their deadline.',
+      help: 'Calls without a recorded end, those past their deadline included.',
       read: ({ pending }) => pending,
     },
     {
       name: 'relayscope_rpc_overdue_calls',
-      help: 'Calls past their deadline that have not been removed yet.',
+      help: 'Those of the pending calls that are past their deadline.',
       read: ({ overdue }) => overdue,
     },
     {

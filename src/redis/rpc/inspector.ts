@@ -7,6 +7,7 @@ import { toJson } from '../../contract/json.js'
 import { PAGE_MAX } from '../../contract/limits.js'
 import type { InspectionContext, Page, PageQuery } from '../../contract/page.js'
 import {
+  admitsCall,
   CallCounters,
   type CallOutcome,
   ENDED_CALL_KEPT_MS,
@@ -49,29 +50,22 @@ const StoredCall = PendingCall.omit({ age_ms: true, overdue: true }).extend({
 })
 type StoredCall = z.infer<typeof StoredCall>
 
-/** Returns a reader of the calls whose overdue flag `isShown` accepts. */
-const readerOf = (isShown: (overdue: boolean) => boolean): TableReader<PendingCall, StoredCall> => ({
+/** Calls without a recorded end. The node of an overdue call has died or is late; another node removes it. */
+const CALLS: TableReader<PendingCall, StoredCall> = {
   name: 'calls',
   idOf: ({ correlation_id }) => correlation_id,
   schema: StoredCall,
   indexes: ['user_id'],
   read({ seq: _, started_at, deadline_at, ...row }, now) {
-    const overdue = deadline_at <= now
-    if (!isShown(overdue)) return undefined
     return {
       ...row,
       started_at: timestampOf(started_at),
       deadline_at: timestampOf(deadline_at),
       age_ms: Math.max(0, now - started_at),
-      overdue,
+      overdue: deadline_at <= now,
     }
   },
-})
-
-/** Calls within their deadline. The node of an overdue call has died or is late; another node removes it. */
-const CALLS = readerOf((overdue) => !overdue)
-const OVERDUE_CALLS = readerOf((overdue) => overdue)
-const ALL_CALLS = readerOf(() => true)
+}
 
 const StoredEndedCall = EndedCall.omit({ duration_ms: true }).extend({ started_at: Millis, ended_at: Millis })
 
@@ -129,11 +123,7 @@ export function decodeReply(text: string): { ok: true; result: unknown } | { ok:
   return { ok: false, error: new Refusal(refusal as RefusalCode, typeof detail === 'string' ? detail : undefined) }
 }
 
-// Lists pending calls in one order across all shards, oldest first by default: those within their deadline, or the
-// overdue ones.
-
-type CallReader = TableReader<PendingCall, StoredCall>
-type Filter = Omit<PendingCallFilter, 'overdue'>
+// Lists pending calls in one order across all shards, oldest first by default.
 
 /** Maximum number of overdue calls that are sorted in memory; if there are more, all calls are scanned. */
 const FEW = 500
@@ -141,43 +131,43 @@ const FEW = 500
 /** Returns a page of the calls under `filter`. @throws Refusal as `mergePage`. */
 async function listPending(
   store: Store,
-  { overdue = false, ...filter }: PendingCallFilter,
+  filter: PendingCallFilter,
   { order = 'oldest', ...rest }: PageQuery,
   ctx: InspectionContext,
 ): Promise<Page<PendingCall>> {
   const page = { ...rest, order }
   const reach = shardRange(filter.user_id, await store.shards(ctx))
-  if (!overdue) return readPage(store, CALLS, filter, page, ctx)
+  if (!filter.overdue) return readPage(store, CALLS, filter, page, ctx)
   const now = await store.time(ctx)
   const read = async (shard: number, scores: Scores, stretch: Stretch) =>
     (await readOverdue(store, shard, filter, scores, stretch, now, ctx)) ??
-    readOn(store, OVERDUE_CALLS, shard, filter, scores, stretch, now, ctx)
+    readOn(store, shard, filter, scores, stretch, now, ctx)
   return mergePage(reach, page, ctx, read)
 }
-
-const matches = (filter: Filter, call: PendingCall) =>
-  Object.entries(filter).every(([name, value]) => value === undefined || call[name as keyof Filter] === value)
 
 /** Reads a range of the index of all calls, or of one user's calls. */
 async function readOn(
   store: Store,
-  table: CallReader,
   shard: number,
-  filter: Filter,
+  filter: PendingCallFilter,
   scores: Scores,
   { round, budget }: Stretch,
   now: number,
   ctx: InspectionContext,
 ): Promise<Run<PendingCall>> {
   const most = Math.min(round === 0 ? PAGE_MAX : SPAN_MAX, budget)
-  const { entries, isTruncated } = await readSpan(store, table, shard, indexOf(table, filter), scores, most, ctx)
+  const { entries, isTruncated } = await readSpan(store, CALLS, shard, indexOf(CALLS, filter), scores, most, ctx)
   return {
     shard,
     isTruncated,
     examined: entries.length,
     entries: entries.map(({ score, row, isBad }) => {
-      const call = row && table.read(row, now)
-      return { position: { shard, sequence: score }, record: call && matches(filter, call) ? call : undefined, isBad }
+      const call = row && CALLS.read(row, now)
+      return {
+        position: { shard, sequence: score },
+        record: call && admitsCall(filter, call) ? call : undefined,
+        isBad,
+      }
     }),
   }
 }
@@ -186,7 +176,7 @@ async function readOn(
 async function readOverdue(
   store: Store,
   shard: number,
-  filter: Filter,
+  filter: PendingCallFilter,
   { from, order }: Scores,
   { budget }: Stretch,
   now: number,
@@ -198,7 +188,7 @@ async function readOverdue(
   const range = ['ZRANGE', key, '-inf', String(now), 'BYSCORE', 'LIMIT', '0', String(most + 1)]
   const ids = strings(await readIndex(store, range, ctx))
   if (ids.length > most) return null
-  const found = await readRows(store, OVERDUE_CALLS, shard, ids, ctx)
+  const found = await readRows(store, CALLS, shard, ids, ctx)
   const direction = order === 'newest' ? -1 : 1
   const after = scoreOf(from)
   const isBehind = (sequence: number) => {
@@ -208,10 +198,10 @@ async function readOverdue(
   const entries = found.flatMap(({ row, isBad }) => {
     // The position of an invalid row is unknown: it is reported on the first page.
     const sequence = row?.seq ?? 0
-    const call = row && OVERDUE_CALLS.read(row, now)
+    const call = row && CALLS.read(row, now)
     const isShown = row ? isBehind(sequence) : isBad && isBehind(1)
     if (!isShown) return []
-    return [{ position: { shard, sequence }, record: call && matches(filter, call) ? call : undefined, isBad }]
+    return [{ position: { shard, sequence }, record: call && admitsCall(filter, call) ? call : undefined, isBad }]
   })
   entries.sort((a, b) => direction * (a.position.sequence - b.position.sequence))
   return { shard, entries, examined: ids.length, isTruncated: false }
@@ -295,13 +285,13 @@ export function createRpcInspector(
     listPending: (filter, page, ctx) => listPending(store, filter, page, ctx),
     listEnded: (filter, page, ctx) => readPage(store, ENDED_CALLS, filter, { order: 'newest', ...page }, ctx),
     getEnded: async (id, ctx) => (await getRecord(store, ENDED_CALLS, id, ctx))?.record ?? null,
-    getPending: async (id, ctx) => (await getRecord(store, ALL_CALLS, id, ctx))?.record ?? null,
+    getPending: async (id, ctx) => (await getRecord(store, CALLS, id, ctx))?.record ?? null,
     async checkInstance(instance, ctx) {
       const current_instance_id = await currentInstance(instance, ctx)
       return { current: current_instance_id === instance.instance_id, current_instance_id }
     },
     summary: (ctx) => readCallSummary(store, ctx),
-    listUserIds: (page, ctx) => listUserIds(store, CALLS.name, page, ctx),
+    listUserIds: (page, ctx) => listUserIds(store, CALLS.name, page, ctx, 0),
     observeUsers: (userIds, ctx) => observeUsers(store, CALLS, userIds, ctx, foldCall),
   }
 }

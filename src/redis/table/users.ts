@@ -108,16 +108,19 @@ interface Reach {
  * Lists the users of a table after `page.after`, with the prefix of the page, that have a row now, ordered by UTF-8 bytes, like a sorted set without
  * scores. Half of the scan limit is reserved for reading their records. If the limit is reached before the page is
  * full, `reached` is the last id that all shards have read. `truncated`: a shard is down or was not read.
+ *
+ * @param at Rows that expire after it count, in epoch ms. @default now
  */
 export async function listUserIds(
   store: Store,
   table: string,
   page: IdPageQuery,
   ctx: InspectionContext,
+  at?: number,
 ): Promise<UserIds> {
   const { prefix = '' } = page
   const shards = await allShards(store, ctx)
-  const now = await store.time(ctx)
+  const now = at ?? (await store.time(ctx))
   const bounds = shareOut(Math.ceil(scanLimit(ctx) / 2), Array(shards.length).fill(1))
   const readOn = async (reach: Reach, most: number): Promise<Reach> => {
     const isBegun = reach.last !== null && compareIds(reach.last, prefix) >= 0

@@ -233,17 +233,14 @@ const NO_INSTANCE = { current: false, current_instance_id: null }
 
 function scopeCalls(rpc: RpcInspector, seen: VisibleUsers): RpcInspector {
   const { checkInstance, summary, listEnded, getEnded } = rpc
-  const listCalls = (only: PendingCallFilter) =>
-    listOfUsers<PendingCallInput, PendingCallFilter>(
-      seen.users,
-      (filter, page, ctx) => rpc.listPending({ ...filter, ...only }, page, ctx),
-      () => true,
-      admitsCall,
-    )
-  const [waiting, overdue] = [listCalls({}), listCalls({ overdue: true })]
   return {
     ...scopeUsers(rpc, seen),
-    listPending: (filter, page, ctx) => (filter.overdue ? overdue : waiting)(filter, page, ctx),
+    listPending: listOfUsers<PendingCallInput, PendingCallFilter>(
+      seen.users,
+      (filter, page, ctx) => rpc.listPending(filter, page, ctx),
+      () => true,
+      admitsCall,
+    ),
     getPending: async (id, ctx) => ifVisible(await rpc.getPending(id, ctx), seen),
     ...(checkInstance && {
       checkInstance: (instance, ctx) =>

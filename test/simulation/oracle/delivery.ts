@@ -192,13 +192,13 @@ function judgeSummaries({ history, violate, isLossy, hasClockSteps }: Facts, rea
   for (const { path, status } of [summary, tenants, rpc, nodes])
     if (status !== 200) violate('diagnostics_unavailable', `${path} ${status} in a calm world`)
   if (summary.status !== 200 || isLossy) return
-  const { counters, pending, overdue } = rpc.body
+  const { counters, pending } = rpc.body
   const ended = counters.succeeded + counters.failed + counters.timed_out + counters.cancelled
-  if (counters.opened !== ended + pending + overdue) violate('rpc_sum', JSON.stringify(rpc.body))
+  if (counters.opened !== ended + pending) violate('rpc_sum', JSON.stringify(rpc.body))
   if (hasClockSteps) return
   if (summary.body.tracked_commands !== 0) violate('left_tracked', `${summary.body.tracked_commands}`)
   for (const tenant of tenants.body.items ?? []) violate('left_reserved', JSON.stringify(tenant))
-  if (pending > 0 || overdue > 0) violate('rpc_left', JSON.stringify(rpc.body))
+  if (pending > 0) violate('rpc_left', JSON.stringify(rpc.body))
   for (const node of nodes.body.items ?? []) {
     const isLiving = history.lives.some(({ life, node: name }) => name === node.node_id && !life.isDead)
     const isSaidLiving = node.stale === false && node.reconciliation_loop_alive === true

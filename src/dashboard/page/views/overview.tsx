@@ -343,7 +343,7 @@ const Calls = (): JSX.Element => (
             {oldest_age_ms !== null && `, the oldest for ${durationText(oldest_age_ms)}`}
           </small>
         </p>
-        {overdue !== null && overdue > 0 && <p class="bad">{countOf(overdue)} past their deadline</p>}
+        {overdue !== null && overdue > 0 && <p class="bad">{countOf(overdue)} of them past their deadline</p>}
         <p class="dim">
           {Object.entries(counters ?? {}).map(([name, value], i) => (
             <span key={name}>
