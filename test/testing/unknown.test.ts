@@ -30,7 +30,7 @@ describe.each<[string, () => Inspectors]>([
         "history: not tested: message_count, sequence: not known",
         "deduplicator: not tested: entries: not known",
         "delivery: not tested: tracked_commands, due_commands, waiting_for_client, by_state, by_reason, waits_for, latency: not known",
-        "delivery: not tested: user_id, client_id, action, trace_id: not known",
+        "delivery: not tested: user_id, client_id, action, trace_id, overdue: not known",
         "delivery: not tested: admission, attempts, acknowledgement, overdue: not known",
         "delivery: not tested: tracked_commands, by_state, by_reason, waits_for, reserved_commands, waiting_commands: not known",
         "delivery: not tested: node_id: not known",
