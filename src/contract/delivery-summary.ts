@@ -303,7 +303,7 @@ export const DeliveryMinute = z
     admitted: Count.describe('Commands that were admitted.'),
     ended: countsOf(TerminalState.options).describe('Ended commands by outcome; `rejected` counts refused admissions.'),
     open: OpenCounts.nullable().describe(
-      'Unfinished commands by state, as last counted within the minute. `null` if they were not counted, and under a filter.',
+      'Unfinished commands by state: in the running minute now, in an earlier one as last counted within it, usually in its last 5 s. `null` if they were not counted, and under a filter.',
     ),
   })
   .describe('What happened to commands in one observed minute.')

@@ -15,6 +15,7 @@ import { count, parseFlag, sumCounts } from '../store/reply.js'
 import { defineScript, runScript } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import { minutesReader } from '../table/read-script.js'
+import { isLost } from '../table/shards.js'
 import { scripts } from './nodes.lua'
 import { readSummary } from './summary.js'
 
@@ -25,12 +26,15 @@ const KEPT_MS = (CHURN_MINUTES + 5) * MINUTE_MS
 /** Shortest time between two writes of a node that are not forced. */
 const PAUSE_MS = 1_000
 
-/** Writes the counts of a node. Returns whether the open commands of the current minute have not been counted yet. */
+/** The open commands are counted this often, so that the last count of a minute is near its end. */
+const COUNT_MS = 5_000
+
+/** Writes the counts of a node. Returns whether the open commands of the current minute are due to be counted. */
 const WRITE = defineScript(
   'delivery.churn',
   {
     args: ['node', 'life', 'counted', 'open'],
-    constants: { ENTRIES, KEPT_MS, MINUTE_MS },
+    constants: { COUNT_MS, ENTRIES, KEPT_MS, MINUTE_MS },
     answer: parseFlag,
     anyTime: true,
   },
@@ -40,10 +44,18 @@ const WRITE = defineScript(
 /** Everything is in one shard. */
 const SHARD = 0
 
-/** The unfinished commands of all nodes by state, and the minute in which they were counted. */
+/** The unfinished commands of all nodes by state, and when they were counted. */
 interface OpenCounts {
-  minute: number
-  counts: Record<string, number>
+  at: number
+  counts: NonNullable<DeliveryMinute['open']>
+}
+
+/** Counts the unfinished commands of all nodes by state; `null` if they could not be counted. */
+async function readOpenCounts(store: Store, ctx: InspectionContext): Promise<OpenCounts | null> {
+  const { by_state, observed_at } = await readSummary(store, undefined, ctx)
+  if (!by_state) return null
+  const { waiting, attempted, acknowledged } = by_state
+  return { at: Date.parse(observed_at), counts: { waiting, attempted, acknowledged } }
 }
 
 /** The counts of one node, which writes them at most once a second, or when forced. */
@@ -53,6 +65,7 @@ export function createChurnWriter(store: Store, nodeId: string) {
   const unwritten = new Set<number>()
   let present = Number.NEGATIVE_INFINITY
   let writtenAt = Number.NEGATIVE_INFINITY
+  let ranAt = Number.NEGATIVE_INFINITY
   let under: Promise<void> = Promise.resolve()
 
   function countsOf(minute: number): Record<string, number> {
@@ -70,22 +83,15 @@ export function createChurnWriter(store: Store, nodeId: string) {
       open: open ? JSON.stringify(open) : '',
     })
 
-  /** Counts the unfinished commands of all nodes by state; `null` if they could not be counted. */
-  async function readOpenCounts(): Promise<OpenCounts | null> {
-    const { by_state, observed_at } = await readSummary(store, undefined, { signal: new AbortController().signal })
-    if (!by_state) return null
-    const counts = Object.fromEntries(TRACKED_STATES.map((state) => [state, by_state[state]]))
-    return { minute: minuteOf(Date.parse(observed_at)), counts }
-  }
-
   async function write(): Promise<void> {
     const counted = [...unwritten]
-    if (counted.length === 0) return
+    if (counted.length === 0 && performance.now() - ranAt < COUNT_MS) return
     unwritten.clear()
     writtenAt = performance.now()
+    ranAt = writtenAt
     try {
-      const isMissing = await run(counted, null)
-      const open = isMissing ? await readOpenCounts() : null
+      const isDue = await run(counted, null)
+      const open = isDue ? await readOpenCounts(store, { signal: new AbortController().signal }) : null
       if (open) await run([], open)
     } catch (error) {
       // Safe to retry: the counts are totals.
@@ -154,7 +160,17 @@ function toMinute(minute: number, entries: Entries, nodeId: string | undefined):
   }
 }
 
-/** Reads the last minutes. @throws Refusal `unavailable` if their shard is down. */
+/** The unfinished commands now; `null` if another shard is down. */
+async function openNow(store: Store, ctx: InspectionContext): Promise<DeliveryMinute['open']> {
+  try {
+    return (await readOpenCounts(store, ctx))?.counts ?? null
+  } catch (error) {
+    if (!isLost(error, ctx)) throw error
+    return null
+  }
+}
+
+/** Reads the last minutes; in the running one the open commands are counted now. @throws Refusal `unavailable` if their shard is down. */
 export async function readDeliveryChurn(
   store: Store,
   { node_id }: DeliveryChurnFilter,
@@ -164,5 +180,8 @@ export async function readDeliveryChurn(
   const now = await store.time(ctx)
   const minutes = await readMinutes(store, SHARD, now, ctx)
   const items = minutes.flatMap(({ minute, entries }) => toMinute(minute, entries, node_id) ?? [])
+  const last = items.at(-1)
+  if (node_id === undefined && last?.minute === toTimestamp(minuteOf(now) * MINUTE_MS))
+    last.open = await openNow(store, ctx)
   return { items, observed_at: toTimestamp(now) }
 }

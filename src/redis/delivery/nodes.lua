@@ -9,7 +9,7 @@ return now
 --@script churn
 -- Stores the counts of a node for some minutes, and the number of open commands in the current one. `churn:<minute>` is a
 -- sorted set whose scores are counts. Its members are `watched`, `admitted` and `ended:<state>`, each followed by
--- ` <life> <node>`, and `open:<state>`. The counts are totals since the node process started (its life), so a repeated or late
+-- ` <life> <node>`, and `open:<state>`, with `counted-at` as the time of these. The counts are totals since the node process started (its life), so a repeated or late
 -- write changes nothing. If there are too many members, `partial` marks the sums of the minute as unknown.
 local function key_of(minute) return K('delivery', 'churn', string.format('%.0f', minute)) end
 
@@ -37,12 +37,15 @@ for _, one in ipairs(cjson.decode(counted)) do
 end
 local present = key_of(math.floor(now / {{MINUTE_MS}}))
 if not is_ours(present) then return 0 end
--- Ignores counts of open commands that were read in an earlier minute, or that another node has already stored.
-if open ~= '' and not redis.call('ZSCORE', present, 'open:waiting') then
+local function counted_at() return tonumber(redis.call('ZSCORE', present, 'counted-at') or 0) end
+-- Ignores counts of open commands that were read in an earlier minute, or before those that are stored. The latest of a minute
+-- stay: they may be lower than earlier ones.
+if open ~= '' then
   local read = cjson.decode(open)
-  if present == key_of(read.minute) then
-    for state, times in pairs(read.counts) do add(present, times, 'open:' .. state) end
+  if present == key_of(math.floor(read.at / {{MINUTE_MS}})) and read.at > counted_at() then
+    for state, times in pairs(read.counts) do redis.call('ZADD', present, times, 'open:' .. state) end
+    redis.call('ZADD', present, read.at, 'counted-at')
     redis.call('PEXPIRE', present, {{KEPT_MS}})
   end
 end
-return redis.call('ZSCORE', present, 'open:waiting') and 0 or 1
+return now - counted_at() >= {{COUNT_MS}} and 1 or 0
