@@ -243,7 +243,7 @@ function ofConnections(
 /** An attempt proves that a connection of the client was attached. */
 function byAttempt(facts: Facts): Judged | undefined {
   const status = facts.status.value
-  if (!status || isOpen(status)) return undefined
+  if (!status) return undefined
   const { count, last_at, last_node_id } = partsOf(status).attempts
   if (!count) return undefined
   return {

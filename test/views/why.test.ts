@@ -164,6 +164,20 @@ describe('why a command has not arrived', () => {
     expect(at).toBe(then.links[0]?.evidence.find(({ field }) => field === 'admission.at')?.value)
   })
 
+  it('keeps what an attempt proves of an open command after its client has gone', async () => {
+    const relay = live()
+    const { connection_id } = await relay.connect()
+    const waiter = await relay.dispatcher.attach(instance, async () => {})
+    await relay.dispatch({ deadline_ms: 600_000 })
+    await eventually(async () => expect((await why(relay.inspectors)).holds.handed_over).toBe(true))
+    await waiter.detach()
+    await relay.connections.disconnect(connection_id)
+    expect(await why(relay.inspectors)).toMatchObject({
+      verdict: { link: 'acknowledged', holds: false },
+      holds: { client_known: true, connected: true, mailbox_attached: true, handed_over: true },
+    })
+  })
+
   it('makes links of a missing or failing source unknown, never broken', async () => {
     const statuses = [{ ...key }]
     const broken = () => {
