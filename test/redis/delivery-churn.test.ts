@@ -1,7 +1,7 @@
 /** Per-minute counts of a dispatcher, written by each node and read together. */
 import { expect, it } from 'vitest'
 import { createChurnWriter, readDeliveryChurn } from '../../src/redis/delivery/churn.js'
-import { ASK } from '../contract/clock.js'
+import { ASK, createClock } from '../contract/clock.js'
 import { openShard } from './delivery-shard.js'
 import { describeNode } from './dispatcher-node.js'
 
@@ -71,5 +71,44 @@ describeNode('the minutes of several nodes', ({ client }) => {
     clock.advance(60_000)
     await a(3)
     expect(await read()).toEqual([['05', 3, 0]])
+  })
+})
+
+describeNode('the open commands of a minute', ({ make, observe }) => {
+  it('are those at its end, and in the running minute those of now', async () => {
+    const clock = createClock()
+    const place = { deploymentId: 'open-minutes', now: clock.now }
+    const observer = observe(place.deploymentId, { now: clock.now })
+    const open = async () =>
+      (await observer.deliveryChurn?.({}, ASK))?.items.map(({ minute, open }) => [minute.slice(14, 16), open?.waiting])
+    let admitted = 0
+    /** A node counts when it closes. */
+    const live = async (more: number) => {
+      const { dispatcher } = make(place)
+      for (let i = 0; i < more; i++)
+        await dispatcher.dispatch({
+          user_id: 'ann',
+          client_id: 'tab',
+          command_id: `k${admitted++}`,
+          action: 'go',
+          deadline_ms: 600_000,
+        })
+      if (more === 0) await dispatcher.settle({ user_id: 'ann', client_id: 'tab', command_id: 'k0', state: 'resulted' })
+      await dispatcher.close()
+    }
+    await live(1)
+    clock.advance(10_000)
+    await live(4)
+    expect(await open()).toEqual([['04', 5]])
+    clock.advance(10_000)
+    await live(0)
+    expect(await open()).toEqual([['04', 4]])
+    // Too soon to count again: what the minute had last.
+    clock.advance(60_000)
+    await live(2)
+    expect(await open()).toEqual([
+      ['04', 4],
+      ['05', 6],
+    ])
   })
 })
