@@ -15,8 +15,8 @@ export function missingPrograms(names) {
     if (program) counts.set(program, (counts.get(program) ?? 0) + 1)
   }
   return [...counts].map(([program, count]) => {
-    const mend = PACKAGES[program] ? ` To run them: apt-get install ${PACKAGES[program]}` : ''
-    return `${program} is missing: ${count} tests were skipped.${mend}`
+    const fix = PACKAGES[program] ? ` To run them: apt-get install ${PACKAGES[program]}` : ''
+    return `${program} is missing: ${count} tests were skipped.${fix}`
   })
 }
 

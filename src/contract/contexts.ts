@@ -209,13 +209,13 @@ function foldContext(part: FoldedPart, entry: Pick<ContextAnswer, 'client_id' | 
 }
 
 /** How a record ended, if it has. */
-export interface Ending {
+export interface ClosedState {
   readonly status: string
   readonly status_reason?: string | null
 }
 
 /** Whether the record ended otherwise than on purpose. */
-export const isLost = ({ status, status_reason = null }: Ending): boolean =>
+export const isLost = ({ status, status_reason = null }: ClosedState): boolean =>
   status === 'closed' && status_reason !== null && status_reason !== 'closed'
 
 /** A window without workers. */

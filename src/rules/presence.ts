@@ -7,10 +7,10 @@ import {
   reportedAttributes,
 } from '../contract/browser-windows.js'
 import {
+  type ClosedState,
   type Context,
   ContextEndReason,
   type ContextRegistry,
-  type Ending,
   isLost,
   LOST_MS,
   ReportContextInput,
@@ -29,7 +29,7 @@ function requireOwner(known: Owner | undefined, { user_id, client_id }: Owner): 
 }
 
 /** How long a record is readable after its last report or its end. */
-export const keptMs = (record: Ending, ttlMs: number): number =>
+export const keptMs = (record: ClosedState, ttlMs: number): number =>
   isLost(record) ? Math.max(ttlMs, LOST_MS) : record.status === 'closed' ? ttlMs : 2 * ttlMs
 
 export const contextRules = (records: Records<Context>): ContextRegistry => ({

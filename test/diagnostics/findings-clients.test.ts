@@ -1,7 +1,7 @@
-/** The finding about a client that is connected and acknowledges nothing, and about commands of one that is not. */
+/** The findings about a client that is connected and acknowledges nothing, about commands of one that is not, and since when. */
 import { describe, expect, it } from 'vitest'
 import { createFakeInspectors, type FakeWorld } from '../../src/testing/kits.js'
-import type { Finding, FindingSummary } from '../../src/views/findings/finding.js'
+import type { Finding, FindingKind, FindingSummary } from '../../src/views/findings/finding.js'
 import {
   acknowledged,
   at,
@@ -10,11 +10,12 @@ import {
   confirmed,
   desk,
   findingsOf,
+  gone,
   leftUnanswered,
   timedOut,
 } from './finding-worlds.js'
 import { createSubject, get } from './subject.js'
-import { node } from './world.js'
+import { call, connection, context, node } from './world.js'
 
 describe('a client that acknowledges nothing', () => {
   const of = async (statuses: object[], query = '?kind=client_not_acknowledging') => {
@@ -91,5 +92,48 @@ describe('a command that was attempted', () => {
       ['command_waiting_for_nobody', 'cmd-1'],
       ['command_waiting_for_nobody', 'cmd-2'],
     ])
+  })
+})
+
+describe('since when a client is not connected', () => {
+  const ended = connection({
+    client_id: 'gone',
+    status: 'disconnected',
+    disconnected_at: at(-5_000),
+    ended_reason: 'client_closed',
+  })
+  const sinceOf = async (world: FakeWorld, kind: FindingKind) =>
+    (await findingsOf(world, `?kind=${kind}`)).items.map(({ since }) => since)
+
+  it('is the time of its disconnect, or of a later report', async () => {
+    const contexts = [-9_000, -1_000].map((ms, i) =>
+      context({ ...gone, context_id: `ctx-${i}`, status: 'active', updated_at: at(ms) }),
+    )
+    const since = await sinceOf({ connections: [desk, ended], contexts }, 'context_of_disconnected_client')
+    expect(since).toEqual([at(-5_000), at(-1_000)])
+  })
+
+  it('is null where no connection of the client is kept', async () => {
+    const contexts = [context({ ...gone, status: 'active' })]
+    expect(await sinceOf({ connections: [desk], contexts }, 'context_of_disconnected_client')).toEqual([null])
+  })
+
+  it('is the time when another instance took over, of a call', async () => {
+    const calls = [call({ instance_id: 'inst-0', started_at: at(-60_000) })]
+    const taken = { ...desk, connected_at: at(-7_000) }
+    expect(await sinceOf({ connections: [taken], calls }, 'call_to_superseded_instance')).toEqual([at(-7_000)])
+  })
+
+  it('is looked up for some clients only', async () => {
+    const clients = Array.from({ length: 30 }, (_, i) => ({ user_id: 'alice', client_id: `gone-${i}` }))
+    const connections = clients.map((client, i) =>
+      connection({ ...ended, ...client, connection_id: `ended-${i}`.padEnd(32, 'x') }),
+    )
+    const contexts = clients.map((client, i) =>
+      context({ ...client, context_id: `ctx-${i}`, status: 'active', updated_at: at(-9_000) }),
+    )
+    const since = await sinceOf({ connections, contexts }, 'context_of_disconnected_client')
+    expect(since.filter((time) => time === at(-5_000))).toHaveLength(20)
+    expect(since.filter((time) => time === null)).toHaveLength(10)
   })
 })

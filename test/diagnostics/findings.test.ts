@@ -350,49 +350,6 @@ describe('since when a command is not acknowledged', () => {
   })
 })
 
-describe('since when a client is not connected', () => {
-  const ended = connection({
-    client_id: 'gone',
-    status: 'disconnected',
-    disconnected_at: at(-5_000),
-    ended_reason: 'client_closed',
-  })
-  const sinceOf = async (world: FakeWorld, kind: FindingKind) =>
-    (await findingsOf(world, `?kind=${kind}`)).items.map(({ since }) => since)
-
-  it('is the time of its disconnect, or of a later report', async () => {
-    const contexts = [-9_000, -1_000].map((ms, i) =>
-      context({ ...gone, context_id: `ctx-${i}`, status: 'active', updated_at: at(ms) }),
-    )
-    const since = await sinceOf({ connections: [desk, ended], contexts }, 'context_of_disconnected_client')
-    expect(since).toEqual([at(-5_000), at(-1_000)])
-  })
-
-  it('is null where no connection of the client is kept', async () => {
-    const contexts = [context({ ...gone, status: 'active' })]
-    expect(await sinceOf({ connections: [desk], contexts }, 'context_of_disconnected_client')).toEqual([null])
-  })
-
-  it('is the time when another instance took over, of a call', async () => {
-    const calls = [call({ instance_id: 'inst-0', started_at: at(-60_000) })]
-    const taken = { ...desk, connected_at: at(-7_000) }
-    expect(await sinceOf({ connections: [taken], calls }, 'call_to_superseded_instance')).toEqual([at(-7_000)])
-  })
-
-  it('is looked up for some clients only', async () => {
-    const clients = Array.from({ length: 30 }, (_, i) => ({ user_id: 'alice', client_id: `gone-${i}` }))
-    const connections = clients.map((client, i) =>
-      connection({ ...ended, ...client, connection_id: `ended-${i}`.padEnd(32, 'x') }),
-    )
-    const contexts = clients.map((client, i) =>
-      context({ ...client, context_id: `ctx-${i}`, status: 'active', updated_at: at(-9_000) }),
-    )
-    const since = await sinceOf({ connections, contexts }, 'context_of_disconnected_client')
-    expect(since.filter((time) => time === at(-5_000))).toHaveLength(20)
-    expect(since.filter((time) => time === null)).toHaveLength(10)
-  })
-})
-
 describe('/findings/summary', () => {
   async function summaryOf(world: FakeWorld, options: RouterOptions = {}) {
     const router = createSubject({ inspectors: createFakeInspectors(world), ...options })

@@ -154,7 +154,7 @@ const SAID: Record<string, [template: string, constant: string][]> = {
     ['A viewer has {} keys', 'contract/invocations IDEMPOTENCY_KEYS_MAX'],
     ['A relay keeps {MiB}', 'memory/cooperative/idempotency maxBytes'],
   ],
-  'terminal.md': [['An answer of more than {MiB}', 'cli/reader/reader ANSWER_BYTES']],
+  'terminal.md': [['An answer of more than {MiB}', 'relay-client/wire ANSWER_BYTES']],
 }
 
 const prose = (name: string) => textOf(`docs/${name}`).replaceAll(/\s+/g, ' ')
