@@ -268,7 +268,6 @@ export async function listCommands(
   filter: CommandFilter,
   { limit, cursor, order }: PageQuery,
   ctx: InspectionContext,
-  now: () => number,
 ): Promise<Page<DeliveryCommand>> {
   const { links, identify } = queues
   const isOldest = order === 'oldest'

@@ -159,7 +159,7 @@ export function createBullmqInspectors(options: BullmqOptions): { delivery: Deli
       listTenants: (page, ctx) => listScopes(links, page, ctx),
       getTenant: (scopeId, ctx) => readScope(links, scopeId, ctx),
       status: (key, ctx) => readStatus(queues, key, ctx),
-      listCommands: (filter, page, ctx) => listCommands(queues, filter, page, ctx, now),
+      listCommands: (filter, page, ctx) => listCommands(queues, filter, page, ctx),
     },
   }
 }

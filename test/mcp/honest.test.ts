@@ -94,9 +94,7 @@ describe('an aggregate', () => {
 
 describe('the overview', () => {
   it('lists what is unknown and what is absent, and shows neither as 0', async () => {
-    const { router } = createWatched({}, (result) =>
-      result.name.startsWith('delivery.') ? never() : result.proceed(),
-    )
+    const { router } = createWatched({}, (result) => (result.name.startsWith('delivery.') ? never() : result.proceed()))
     const { content, text } = await fetchRoute({ router }, 'relay_overview')
     expect(content).toMatchObject({
       complete: false,
