@@ -35,6 +35,7 @@ export type RefusalCode =
   | 'approval_timeout'
   | 'connector_unavailable'
   | 'action_timeout'
+  | 'application_disconnected'
   | 'idempotency_key_reused'
   | 'idempotency_in_progress'
 

@@ -62,7 +62,7 @@ export interface ActionConnector {
    * Calls the application once.
    *
    * @returns the handler's result. Rejects when the handler failed; with `Refusal` `connector_unavailable` when the
-   * client cannot be reached, `timeout` when it did not reply.
+   * client cannot be reached, `timeout` when it did not reply, `application_disconnected` when it no longer can.
    */
   call(
     client: { user_id: string; client_id: string },

@@ -148,6 +148,7 @@ const INVOKE_ACTION: Operation<RelayHandler> = {
     'approval_timeout',
     'connector_unavailable',
     'action_timeout',
+    'application_disconnected',
     'idempotency_key_reused',
     'idempotency_in_progress',
     'share_exceeded',

@@ -71,6 +71,7 @@ const EXTRA: Partial<Record<ProblemCode, ProblemExtra>> = {
   inspector_absent: { capability: 'registry' },
   operation_absent: { capability: 'registry_connection_history' },
   action_timeout: { outcome: 'unknown' },
+  application_disconnected: { outcome: 'unknown' },
 }
 
 /** The example bodies of these problems, by code, for `components.examples`. */

@@ -58,6 +58,7 @@ export const PROBLEMS = {
   relay_timeout: [504, 'The relay did not respond'],
   approval_timeout: [504, 'The action was not approved in time; nothing was run'],
   action_timeout: [504, 'The application did not respond in time'],
+  application_disconnected: [504, 'The application disconnected before it answered'],
 } as const satisfies Record<string, readonly [status: number, title: string]>
 
 /** A code that a problem body can carry, as a client goes by it. */
@@ -183,6 +184,7 @@ const REFUSALS: Record<RefusalCode, Partial<Record<Refuser, ProblemCode>>> = {
   approval_timeout: { facility: 'approval_timeout' },
   connector_unavailable: { facility: 'connector_unavailable' },
   action_timeout: { facility: 'action_timeout' },
+  application_disconnected: { facility: 'application_disconnected' },
   idempotency_key_reused: { facility: 'idempotency_key_reused' },
   idempotency_in_progress: { facility: 'idempotency_in_progress' },
 }
@@ -201,5 +203,6 @@ export function toProblemError(
   if (error instanceof ProblemError) return error
   const code = (error instanceof Refusal && (own[error.code] ?? REFUSALS[error.code]?.[refuser])) || 'internal'
   const cause = PROBLEMS[code][0] < 500 ? undefined : error
-  return new ProblemError(code, code === 'action_timeout' ? { outcome: 'unknown' } : {}, { cause })
+  const isOpen = code === 'action_timeout' || code === 'application_disconnected'
+  return new ProblemError(code, isOpen ? { outcome: 'unknown' } : {}, { cause })
 }

@@ -75,6 +75,9 @@ async function createWorld(place: Place, options: Partial<CooperativeSiteRouterO
   return { a, b, session_id }
 }
 
+const CONTEXT = { signal: new AbortController().signal }
+const PAGE = { limit: 10, cursor: null }
+
 type Node = ReturnType<typeof createNode>
 
 /** Reads Bob's event stream until it contains the expected events. */
@@ -223,6 +226,20 @@ describeStores('cooperative sites over two nodes', (kind, place) => {
     viewer.abort()
     expect(await aborted).toBe(true)
     await response
+  })
+
+  it('end a call on one node whose application disconnected from the other, and cancel its command', async () => {
+    const { a, b, session_id } = await createWorld(place())
+    const { started, aborted } = await attachWaitingHandler(a, laptop)
+    const response = b.relay(invokeRequest(session_id, new AbortController().signal, ''))
+    await started
+    const { items } = await a.facilities.connections.inspector.listConnections({}, PAGE, CONTEXT)
+    await a.facilities.connections.disconnect(items[0]?.connection_id ?? '', 'stream_closed')
+    const { status, code, outcome } = await (await response).json()
+    expect({ status, code, outcome }).toEqual({ status: 504, code: 'application_disconnected', outcome: 'unknown' })
+    expect(await aborted).toBe(true)
+    const commands = await b.facilities.dispatcher.inspector.listCommands?.({}, PAGE, CONTEXT)
+    expect(commands?.items).toMatchObject([{ terminal: { state: 'cancelled', reason: 'application_disconnected' } }])
   })
 
   it('refuse a viewer more streams than its limit, until one of them ends', async () => {

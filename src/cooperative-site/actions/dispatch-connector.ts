@@ -21,6 +21,7 @@ import { checkFields, defineOptions, hook, type Input, readParts, withMethods } 
 import type { Awaitable } from '../../contract/page.js'
 import type { RpcCorrelator, RpcInspector } from '../../contract/rpc.js'
 import { Refusal, type RefusalCode, wasNotRun } from '../../refusal.js'
+import { createClientWatch } from './client-watch.js'
 import { ActionFailure, isDefinite, readResult, toInvocationError } from './failure.js'
 import type { ActionOutcome, ActionReply, ReplyTarget } from './handlers.js'
 
@@ -156,7 +157,7 @@ const SHOWN_CODES: ReadonlySet<RefusalCode> = new Set(['invalid_input', 'connect
 
 /**
  * The caller's signal without its time limit: call and command have their own deadlines and end as timed out and
- * expired. Only a disconnect cancels them.
+ * expired. Only a disconnect cancels them: that of the caller, or `abort`.
  */
 function withoutTime(given: AbortSignal) {
   const left = new AbortController()
@@ -164,7 +165,7 @@ function withoutTime(given: AbortSignal) {
     const { reason } = given
     if (!(reason instanceof Refusal && reason.code === 'action_timeout')) left.abort(reason)
   })
-  return { signal: left.signal, forget }
+  return { signal: left.signal, forget, abort: (reason: Refusal) => left.abort(reason) }
 }
 
 /** Converts an error that occurred before anything was sent to the gate's refusal. */
@@ -260,7 +261,8 @@ const REQUEST_FIELDS: readonly (keyof Parameters<ActionConnector['call']>[1])[] 
  * that an action runs at most once.
  *
  * If the dispatcher does not respond, the command may have been sent: it is sent again with the same id, which sends or
- * finds it, and then the reply is awaited. Only a command that was certainly not sent is `connector_unavailable`.
+ * finds it, and then the reply is awaited. Only a command that was certainly not sent is `connector_unavailable`. A call
+ * whose client has had no connection for 2 s is cancelled, with its command, and is `application_disconnected`.
  *
  * @example
  * const connector = createDispatchConnector(facilities)
@@ -273,6 +275,7 @@ export function createDispatchConnector(options: DispatchConnectorOptions): Disp
   const { record, recordCommand } = createRecorder(options, onError)
   const send = createSender(options)
   const traces: Traces = new Map()
+  const watchClient = createClientWatch(connections)
 
   /** Applies the time limit to calls that must succeed before anything is sent. */
   const before = <T>(work: () => Awaitable<T>): Promise<T> =>
@@ -310,7 +313,9 @@ export function createDispatchConnector(options: DispatchConnectorOptions): Disp
           { ...client, instance_id, correlation_id: key.command_id, ...traced },
           { action, parameters },
         )
-      const cancel = () => void (async () => dispatcher.cancel({ ...key, reason: 'cancelled' }))().catch(() => {})
+      let gone: Refusal | undefined
+      const cancel = () =>
+        void (async () => dispatcher.cancel({ ...key, reason: gone?.code ?? 'cancelled' }))().catch(() => {})
       let isAdmitted: boolean
       try {
         if (signal.aborted) throw new Refusal('cancelled')
@@ -332,13 +337,18 @@ export function createDispatchConnector(options: DispatchConnectorOptions): Disp
       if (isAdmitted) recorded()
       // A command admitted after the time limit must not run.
       const forget = onAbort(signal.aborted ? signal : caller.signal, cancel)
+      const unwatch = watchClient(client, () => {
+        gone = new Refusal('application_disconnected')
+        caller.abort(gone)
+      })
       try {
         const result = await call.result
         if (!isAdmitted) recorded()
         return result
       } catch (error) {
-        throw toFailure(error)
+        throw gone && error instanceof Refusal && error.code === 'cancelled' ? gone : toFailure(error)
       } finally {
+        unwatch()
         forget()
       }
     },

@@ -93,6 +93,7 @@ const NO_ANSWER: ReadonlySet<RefusalCode> = new Set([
   'connector_unavailable',
   'idempotency_in_progress',
   'action_timeout',
+  'application_disconnected',
   'cancelled',
 ])
 
@@ -112,8 +113,8 @@ interface ApplicationCall {
 /**
  * Calls the application once. A response after the time limit is dropped.
  *
- * @throws Refusal `connector_unavailable` and `idempotency_in_progress` when nothing was sent, `action_timeout` or
- * `cancelled` when the outcome is unknown.
+ * @throws Refusal `connector_unavailable` and `idempotency_in_progress` when nothing was sent, `action_timeout`,
+ * `application_disconnected` or `cancelled` when the outcome is unknown.
  */
 async function callApplication(connector: ActionConnector, call: ApplicationCall): Promise<ApplicationAnswer> {
   const { client, request, signal, onError } = call
@@ -209,8 +210,8 @@ export interface ActionGate {
    * Invokes an allowed action once, without retries or a queue.
    *
    * @throws Refusal with the code of the first condition that does not hold, `unavailable` when a store or the policy
-   * does not respond, `capacity_exceeded` when the viewer has too many pending calls, `action_timeout` when the outcome
-   * is unknown, `cancelled` when the viewer disconnected.
+   * does not respond, `capacity_exceeded` when the viewer has too many pending calls, `action_timeout` or
+   * `application_disconnected` when the outcome is unknown, `cancelled` when the viewer disconnected.
    */
   invoke(input: InvokeInput): Promise<Invocation>
   /** Calls under way, from the moment that their session is found. */
