@@ -207,6 +207,38 @@ describe.each(Object.entries(CASES))('%s', (kind, [bad, good, subject]) => {
   })
 })
 
+describe('a deadline', () => {
+  it.each([
+    'call_overdue',
+    'reservation_without_command',
+  ] as const)('has passed by the clock of its source, however far the clock of the router is behind: %s', async (kind) => {
+    const [bad] = CASES[kind]
+    const { items } = await findingsOf(bad, '', { now: () => Date.parse(LONG_AGO) })
+    expect(items.map((one) => one.kind)).toEqual([kind])
+  })
+
+  it('has not passed by the clock of its source, however far the clock of the router is ahead', async () => {
+    const deadline_at = at(0)
+    const delivery = {
+      statuses: [command({}, PAST, deadline_at)],
+      tenants: [{ scope_id: 'alice', reserved_commands: 1, oldest_deadline_at: deadline_at }],
+      nodes: [node()],
+    }
+    const inspectors = createFakeInspectors({ delivery, calls: [call({ deadline_at, overdue: false })] })
+    const rpc = inspectors.rpc as NonNullable<Inspectors['rpc']>
+    // It does not know the filter.
+    const listPending: typeof rpc.listPending = (_filter, ...asked) => rpc.listPending({}, ...asked)
+    const router = createSubject({
+      inspectors: { ...inspectors, rpc: { ...rpc, listPending } },
+      now: () => Date.parse(at(3_600_000)),
+    })
+    for (const kind of ['call_overdue', 'reservation_without_command']) {
+      const { items } = (await get(router, `/findings?kind=${kind}`)).body as { items: Finding[] }
+      expect(items).toEqual([])
+    }
+  })
+})
+
 it('a waiting command is found, also after an attempted one, if its client has no attached connection', async () => {
   const [, world] = CASES.command_waiting_though_listened
   const inspectors = createFakeInspectors(world)

@@ -323,13 +323,15 @@ export const RESERVATIONS_WITHOUT_COMMAND = createListDetector<DeliveryTenantAns
   entry: DeliveryTenantAnswer,
   list: ({ delivery }, page, ctx) => delivery.listTenants(page, ctx),
   async find(tenants, scan) {
-    const now = scan.view.now()
-    const late = tenants.filter(
-      ({ reserved_commands, oldest_deadline_at }) =>
-        reserved_commands !== null &&
-        reserved_commands > 0 &&
-        oldest_deadline_at !== null &&
-        Date.parse(oldest_deadline_at) <= now,
+    const reserving = tenants.filter(({ reserved_commands }) => reserved_commands !== null && reserved_commands > 0)
+    if (reserving.length === 0) return []
+    // Deadlines are instants of the source's clock, which may differ from that of this process.
+    const now = await scan.inspect(SOURCE, async ({ ctx, now }) => {
+      const { observed_at } = await scan.inspectors.delivery.summary(ctx)
+      return observed_at ? Date.parse(observed_at) : now()
+    })
+    const late = reserving.filter(
+      ({ oldest_deadline_at }) => oldest_deadline_at !== null && Date.parse(oldest_deadline_at) <= now,
     )
     if (late.length === 0) return []
     const list = async (page: PageQuery, ctx: InspectionContext) =>

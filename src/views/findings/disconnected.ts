@@ -176,9 +176,9 @@ export const CALLS_OVERDUE = createListDetector<PendingCallAnswer>({
   list: ({ rpc }, page, ctx) => rpc.listPending({ overdue: true }, page, ctx),
   find(calls, scan) {
     const now = scan.view.now()
-    // An inspector that does not know the filter lists every call.
+    // An inspector that does not know the filter lists every call. Its own clock goes first: it set the deadline.
     return calls
-      .filter(({ deadline_at }) => deadline_at !== null && Date.parse(deadline_at) <= now)
+      .filter(({ overdue, deadline_at }) => overdue ?? (deadline_at !== null && Date.parse(deadline_at) <= now))
       .map((call) => {
         const { correlation_id, user_id, client_id } = call
         return finding('call_overdue', { correlation_id, user_id, client_id }, call.deadline_at, [
