@@ -1,7 +1,7 @@
 /** Inspectors over BullMQ queues. */
 import { invalidOption, shown } from '../contract/checks.js'
 import type { DeliveryInspector, DeliveryNode } from '../contract/delivery.js'
-import { checkId } from '../contract/ids.js'
+import { checkId, compareIds } from '../contract/ids.js'
 import {
   defineOptions,
   func,
@@ -90,16 +90,23 @@ async function listNodes(
   return page(null)
 }
 
-/** The workers by the numbers of their connections, which only grow; `null` where the store does not list them. */
-async function workersOf(link: Link, ctx: InspectionContext): Promise<[id: number, client: Connected][] | null> {
+/**
+ * The workers by the numbers of their connections, which only grow. On PostgreSQL connections have none: the workers are
+ * numbered by name. `null` where the store does not list them.
+ */
+async function workersOf(link: Link, ctx: InspectionContext): Promise<[number: number, client: Connected][] | null> {
   try {
     const connected = await link.call((queue) => queue.getWorkers(), ctx)
+    if (connected.every(({ id }) => CLIENT_ID.test(id ?? '')))
+      return connected.map((client): [number, Connected] => [Number(client.id), client]).sort(([a], [b]) => a - b)
     // Without CLIENT, BullMQ returns one entry that says so.
-    if (connected.some(({ id }) => !CLIENT_ID.test(id ?? ''))) throw new Error('it has no CLIENT LIST')
-    return connected.map((client): [number, Connected] => [Number(client.id), client]).sort(([a], [b]) => a - b)
+    if (connected.some(({ rawname }) => rawname === undefined)) throw new Error('it does not allow CLIENT LIST')
+    const names = connected.map(({ rawname = '' }) => rawname).sort(compareIds)
+    // Workers of one name are told apart by their place among them.
+    return names.map((rawname, i) => [i + 1, { rawname, id: `${i - names.indexOf(rawname) || ''}` }])
   } catch (error) {
     if (error instanceof Refusal || ctx.signal.aborted) throw error
-    ctx.onError?.(new Error(`the store of the queue ${link.name} does not list its connections`, { cause: error }))
+    ctx.onError?.(new Error(`the store of the queue ${link.name} does not list its workers`, { cause: error }))
     return null
   }
 }

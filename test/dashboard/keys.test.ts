@@ -25,6 +25,8 @@ inChromium('the viewer by keys', (open) => {
     await press(page, '?')
     const dialog = page.getByRole('dialog', { name: 'Keys' })
     await dialog.waitFor()
+    // Its first line is in view, not its button.
+    expect(await dialog.evaluate((element) => element.scrollTop)).toBe(0)
     const goals: { keys: string[]; title: string }[] = await dialog.locator('dl > div').evaluateAll((rows) =>
       rows.map((row) => ({
         keys: [...row.querySelectorAll('kbd')].map((key) => key.textContent ?? ''),

@@ -273,7 +273,28 @@ describeBullmq('the inspectors of queues', (bullmq) => {
     ])
   })
 
-  it('say that a store does not list its connections, and answer all else', async () => {
+  it('show workers of a store whose connections have no numbers, page by page', async () => {
+    const { queue } = await startWorld(bullmq)
+    const emails = queue('emails')
+    const names = ['emails:w:w2', 'emails', 'emails:w:w1', 'emails:w:w1']
+    const getWorkers = async () => names.map((rawname) => ({ name: 'emails', rawname }))
+    const listing: BullmqQueue = new Proxy(emails, {
+      get: (on, name) => (name === 'getWorkers' ? getWorkers : Reflect.get(on, name, on)),
+    })
+    const router = observe({ queues: [listing] }, 5_000, null)
+    const first = (await get(router, '/delivery/nodes?limit=3')).body
+    const rest = (await get(router, `/delivery/nodes?limit=3&cursor=${first.next_cursor}`)).body
+    const shown = [...first.items, ...rest.items].map(({ node_id, metadata }) => [node_id, metadata.worker_name])
+    expect(shown).toEqual([
+      ['emails::', null],
+      ['emails:w1:', 'w1'],
+      ['emails:w1:1', 'w1'],
+      ['emails:w2:', 'w2'],
+    ])
+    expect(rest.has_more).toBe(false)
+  })
+
+  it('say that a store does not list its workers, and answer all else', async () => {
     const { queue, worker } = await startWorld(bullmq)
     const [emails, mute, managed] = [queue('emails'), queue('mute'), queue('managed')]
     await worker('emails', async () => {})
@@ -292,8 +313,8 @@ describeBullmq('the inspectors of queues', (bullmq) => {
     const { body } = await get(router, '/delivery/nodes')
     expect(body).toMatchObject({ items: [{ metadata: { queue: 'emails', worker_name: null } }], omitted: 2 })
     expect(errors.map(String)).toEqual([
-      expect.stringContaining('the queue mute does not list its connections'),
-      expect.stringContaining('the queue managed does not list its connections'),
+      expect.stringContaining('the queue mute does not list its workers'),
+      expect.stringContaining('the queue managed does not list its workers'),
     ])
     expect(await scopesOf(router)).toHaveLength(3)
     expect(await nodesOf(router)).toHaveLength(1)

@@ -112,11 +112,16 @@ export function useKeys(given: Acts): void {
   }, [])
 }
 
-const open = (dialog: HTMLDialogElement | null) => dialog?.showModal()
+/** The dialog has the focus itself: it begins at its first line, not at its button. */
+function open(dialog: HTMLDialogElement | null): void {
+  dialog?.showModal()
+  dialog?.focus()
+  dialog?.scrollTo(0, 0)
+}
 
 export function KeyList({ onClose }: { onClose: () => void }): JSX.Element {
   return (
-    <dialog ref={open} onClose={onClose} aria-label="Keys">
+    <dialog ref={open} onClose={onClose} aria-label="Keys" tabIndex={-1}>
       <h2>Keys</h2>
       <dl class="keys">
         {OTHERS.map(([keys, caption]) => (
