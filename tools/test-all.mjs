@@ -19,7 +19,7 @@ import { countTests } from './count-tests.mjs'
 const ROOT = join(import.meta.dirname, '..')
 
 const PACKAGED =
-  /^(?:dist\/(?!.*\.test\.).+\.(?:js|js\.map|d\.ts)|docs\/(?!(?:architecture|benchmarks|contributing|delivery-design|mini-relayscope|performance|repository-tests)\.)(?:[\w-]+\.md|grafana\.json|llms(?:-small)?\.txt)|package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md)$/
+  /^(?:dist\/(?!.*\.test\.).+\.(?:js|js\.map|d\.ts)|docs\/(?:[\w-]+\.md|images\/[\w-]+\.png|grafana\.json|incident\.schema\.json|llms(?:-small)?\.txt)|package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md)$/
 const REQUIRED = [
   'package.json',
   'README.md',

@@ -73,8 +73,8 @@ describe('the package', () => {
     expect(packageProblems(consumer.files)).toEqual([])
     const planted = [
       'src/index.ts',
-      'docs/images/user.png',
-      'docs/contributing.md',
+      'docs/.vitepress/config.mjs',
+      'docs/images/notes.txt',
       'test/x.test.ts',
       'dist/x.test.js',
       'dist/x.ts',
