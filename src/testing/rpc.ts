@@ -147,8 +147,6 @@ async function checkSummary(make: MakeInspector<KnownRpc>): Promise<void> {
   checkKnown({ pending, overdue, counters, ...oldest, ...(isCounted && { counting_since }) })
 }
 
-type InstanceInput = Pick<ConnectionInput, keyof Instance>
-
 /** Data of the fake RPC correlator. */
 export interface RpcWorld {
   /** Pending calls. */
@@ -158,7 +156,7 @@ export interface RpcWorld {
   /** Enables `listEnded` and `getEnded`; the oldest first. */
   endedCalls?: Partly<EndedCallInput>[]
   /** The current instances; makes the correlator check instances. */
-  instances?: Partly<InstanceInput>[]
+  instances?: Partly<Pick<ConnectionInput, keyof Instance>>[]
 }
 
 const toCall: Make<PendingCallInput> = (given, place) =>
@@ -215,7 +213,7 @@ function toSummary(given: Partly<RpcSummaryInput>, calls: readonly PendingCallIn
   )
 }
 
-const toInstance: Make<InstanceInput> = (given) => fill(INSTANCE, given)
+const toInstance: Make<Pick<ConnectionInput, keyof Instance>> = (given) => fill(INSTANCE, given)
 
 export function fakeRpc(world: RpcWorld): RpcInspector | undefined {
   if (!world.calls && !world.instances && !world.callSummary && !world.endedCalls) return undefined
