@@ -337,6 +337,16 @@ export function sessionRegistryBattery(name: string, make: Make): void {
         })
       }))
 
+    it('is not shared once it has expired, whether or not that was recorded', () =>
+      using(async ({ sessions, advance }) => {
+        const { session_id } = await sessions.open({ site_id: 'notes', owner: 'alice', ttl_ms: 60_000 })
+        advance(60_001)
+        await expect(sessions.share(session_id, { user_id: 'bob', rights: ['view'] })).rejects.toMatchObject({
+          code: 'invalid_transition',
+        })
+        expect(await sessions.getShare(session_id, 'bob')).toBeNull()
+      }))
+
     it('grants no access from shares of an earlier session with the same id', () =>
       using(
         async (under) => {

@@ -83,10 +83,10 @@ export const PLANTED = [
   ],
   [
     'a reservation past its deadline is free',
-    memory('delivery/reservations'),
+    memory('delivery/facility'),
     ['test/memory/delivery-bounds.test.ts', ...MEMORY],
-    '(known ? heldAt(known, now) : 0) >= most',
-    '(known ? known.commands.size : 0) >= most',
+    '      attempts.expireDue()\n',
+    '',
   ],
   [
     'dispatches of one command share its reservation',
@@ -101,6 +101,13 @@ export const PLANTED = [
     SESSIONS,
     "state === 'closed' || state === 'expired'",
     "state === 'expired'",
+  ],
+  [
+    'an expired session cannot be shared',
+    memory('cooperative/sessions'),
+    SESSIONS,
+    "state === 'closed' || state === 'expired'",
+    "state === 'closed'",
   ],
   [
     'a session moves only from the states that allow it',

@@ -1,0 +1,3 @@
+import type { Mutant } from './lua.mjs'
+
+export const PLANTED: readonly Mutant[]
