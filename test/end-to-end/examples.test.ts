@@ -48,8 +48,8 @@ describe('examples/custom-inspector', () => {
 
 const sqlite = process.getBuiltinModule('node:sqlite')
 
-// Older versions of Node have no SQLite.
-describe.skipIf(!sqlite)('examples/sqlite-inspector', () => {
+const applies = sqlite ? '' : ' (does not apply: this version of Node has no SQLite)'
+describe.skipIf(!sqlite)(`examples/sqlite-inspector${applies}`, () => {
   it('keeps its contract in node:test', async () => {
     const child = spawn(process.execPath, ['--test', example('sqlite-inspector-test')], { stdio: 'ignore' })
     expect(await once(child, 'exit')).toEqual([0, null])

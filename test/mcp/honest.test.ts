@@ -70,7 +70,7 @@ describe('a page', () => {
 
 describe('an aggregate', () => {
   it.each(['users', 'user'])('over a source that fails is a sample, and names it: %s', async (what) => {
-    const { router } = createWatched({}, (result) => {
+    const { router } = createWatched({ deadlineMs: 8_000 }, (result) => {
       if (result.name.startsWith('rpc.')) throw new Error('down')
       return result.proceed()
     })
@@ -94,7 +94,9 @@ describe('an aggregate', () => {
 
 describe('the overview', () => {
   it('lists what is unknown and what is absent, and shows neither as 0', async () => {
-    const { router } = createWatched({}, (result) => (result.name.startsWith('delivery.') ? never() : result.proceed()))
+    const { router } = createWatched({ deadlineMs: 8_000 }, (result) =>
+      result.name.startsWith('delivery.') ? never() : result.proceed(),
+    )
     const { content, text } = await fetchRoute({ router }, 'relay_overview')
     expect(content).toMatchObject({
       complete: false,

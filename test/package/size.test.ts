@@ -31,6 +31,7 @@ const BOUNDS: Record<string, number> = {
   // With the router that answers from it.
   'relayscope/incident': 115,
   'relayscope/testing': 64,
+  'relayscope/schemas': 55,
 }
 
 /** Of what has no bound of its own: adapters. */

@@ -47,7 +47,7 @@ async function expectTruth(router: Router, queues: Queue[]): Promise<DeliveryCom
       expect([job.id, at, overdue, action]).toEqual([job.id, state, false, job.name])
       expect(['unknown', 'delivery', null]).toContain(waits_for)
       const answer = await get(router, statusPath(job.queueName, job.id as string))
-      expect([answer.status, answer.body]).toEqual([200, evidence])
+      expect([answer.status, answer.body]).toEqual([200, { ...evidence, overdue: false }])
       expect(evidence.attempts.count).toBe(job.attemptsStarted)
       expect(evidence.admission.at).toBe(new Date(job.timestamp).toISOString())
       expect(evidence.terminal?.at).toBe(job.finishedOn && new Date(job.finishedOn).toISOString())

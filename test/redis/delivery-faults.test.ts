@@ -119,7 +119,7 @@ describeNode('a node of the dispatcher', ({ client, make, server }) => {
 
   it('reports the outcome of an attempt again after the first report failed', async () => {
     const { client: lossy, plan } = lossyClient(client())
-    const { dispatcher } = make({ client: lossy, ackTimeoutMs: 600_000, onError: null })
+    const { dispatcher } = make({ client: lossy, ackTimeoutMs: 600_000, commandTimeoutMs: 2_000, onError: null })
     await dispatcher.attach(first, connection().deliver)
     const unsent = plan.meet('unsent', runsOf('C'))
     await dispatcher.dispatch(command('c1', { deadline_ms: 600_000 }))
