@@ -102,7 +102,7 @@ async function workersOf(link: Link, ctx: InspectionContext): Promise<[number: n
     // Without CLIENT, BullMQ returns one entry that says so.
     if (connected.some(({ rawname }) => rawname === undefined)) throw new Error('it does not allow CLIENT LIST')
     const names = connected.map(({ rawname = '' }) => rawname).sort(compareIds)
-    // Workers of one name are told apart by their place among them.
+    // Workers of one name differ by their place among them.
     return names.map((rawname, i) => [i + 1, { rawname, id: `${i - names.indexOf(rawname) || ''}` }])
   } catch (error) {
     if (error instanceof Refusal || ctx.signal.aborted) throw error
