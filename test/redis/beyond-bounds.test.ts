@@ -331,18 +331,20 @@ describeRedis('a store with more entries than the scan limit', () => {
       for (const cost of Object.values(body.completeness.examined)) expect(cost).toBeLessThanOrEqual(bound)
     })
 
-    it('lists every existing user, page by page', async () => {
-      const seen: string[] = []
-      let cursor: string | null = null
-      do {
-        const { status, body } = await get(router, `/users?limit=500${cursor ? `&cursor=${cursor}` : ''}`)
-        expect(status).toBe(200)
-        for (const cost of Object.values(body.completeness.examined)) expect(cost).toBeLessThanOrEqual(bound)
-        seen.push(...body.items.map((user: { user_id: string }) => user.user_id))
-        cursor = body.next_cursor
-      } while (cursor !== null)
-      // Calls of the users before them ended less than an hour ago: some of those are known, too.
-      expect(seen.filter((user) => !user.startsWith('a-'))).toEqual(['many', ...ALIVE])
-    })
+    // Ten thousand users take minutes.
+    if (bound === LOWERED)
+      it('lists every existing user, page by page', async () => {
+        const seen: string[] = []
+        let cursor: string | null = null
+        do {
+          const { status, body } = await get(router, `/users?limit=500${cursor ? `&cursor=${cursor}` : ''}`)
+          expect(status).toBe(200)
+          for (const cost of Object.values(body.completeness.examined)) expect(cost).toBeLessThanOrEqual(bound)
+          seen.push(...body.items.map((user: { user_id: string }) => user.user_id))
+          cursor = body.next_cursor
+        } while (cursor !== null)
+        // Calls of the users before them ended less than an hour ago: some of those are known, too.
+        expect(seen.filter((user) => !user.startsWith('a-'))).toEqual(['many', ...ALIVE])
+      })
   })
 })
