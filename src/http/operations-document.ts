@@ -5,7 +5,7 @@ import type { Json, JsonObject } from '../contract/json.js'
 import { VERSION } from '../version.js'
 import type { Route } from './engine.js'
 import { paramNames } from './match.js'
-import { FieldError, PROBLEMS, Problem, ProblemCode, type ProblemExtra, toProblem } from './problem.js'
+import { FieldError, PROBLEMS, Problem, ProblemCode, type ProblemExtra, toProblem, UNKNOWN_OUTCOME } from './problem.js'
 import { parsePrefix } from './target.js'
 
 // Shared parts of the OpenAPI documents: schemas, parameters, problems and references.
@@ -70,8 +70,7 @@ const EXTRA: Partial<Record<ProblemCode, ProblemExtra>> = {
   invalid_body: { errors: [{ in: 'body', name: 'message_id', reason: 'must be at most 256 bytes' }] },
   inspector_absent: { capability: 'registry' },
   operation_absent: { capability: 'registry_connection_history' },
-  action_timeout: { outcome: 'unknown' },
-  application_disconnected: { outcome: 'unknown' },
+  ...Object.fromEntries(UNKNOWN_OUTCOME.map((code) => [code, { outcome: 'unknown' }])),
 }
 
 /** The example bodies of these problems, by code, for `components.examples`. */

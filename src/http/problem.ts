@@ -61,6 +61,9 @@ export const PROBLEMS = {
   application_disconnected: [504, 'The application disconnected before it answered'],
 } as const satisfies Record<string, readonly [status: number, title: string]>
 
+/** Problems of a call that may have run. */
+export const UNKNOWN_OUTCOME: readonly ProblemCode[] = ['action_timeout', 'application_disconnected']
+
 /** A code that a problem body can carry, as a client goes by it. */
 export const ProblemCode = z
   .enum(Object.keys(PROBLEMS) as (keyof typeof PROBLEMS)[])
@@ -203,6 +206,5 @@ export function toProblemError(
   if (error instanceof ProblemError) return error
   const code = (error instanceof Refusal && (own[error.code] ?? REFUSALS[error.code]?.[refuser])) || 'internal'
   const cause = PROBLEMS[code][0] < 500 ? undefined : error
-  const isOpen = code === 'action_timeout' || code === 'application_disconnected'
-  return new ProblemError(code, isOpen ? { outcome: 'unknown' } : {}, { cause })
+  return new ProblemError(code, UNKNOWN_OUTCOME.includes(code) ? { outcome: 'unknown' } : {}, { cause })
 }

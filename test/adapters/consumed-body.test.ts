@@ -81,7 +81,7 @@ describe.each([
     ['nothing', () => ({})],
     ['null', () => ({ body: null })],
     ['an empty object that is not what was sent', () => ({ body: {} })],
-    ['an object that is no JSON', () => ({ body: new Map() })],
+    ['an object that is not JSON', () => ({ body: new Map() })],
     ['JSON that cannot be written', () => ({ body: { a: 1n } })],
     ['a number', () => ({ body: 1 })],
   ])('is body_consumed where %s was left', async (_, leave) => {

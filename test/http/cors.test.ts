@@ -109,7 +109,7 @@ describe.each(CASES)('%s', (name, { make, path, init, methods, cookies }) => {
     expect((await preflight(origin)).status).toBeGreaterThanOrEqual(401)
   })
 
-  it('answers OPTIONS that is no preflight as before', async () => {
+  it('answers OPTIONS that is not a preflight as any other', async () => {
     const response = await ask(PAGE, { method: 'OPTIONS', body: null })
     expect(response.status).toBe(405)
     expect(response.headers.get('allow')).not.toBeNull()

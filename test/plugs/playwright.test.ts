@@ -163,7 +163,8 @@ describe.skipIf(isChromiumMissing)('Playwright (needs chromium)', () => {
       const session = await other.newBrowserCDPSession()
       session.send('Browser.crash').catch(() => {})
       await soon(async () => expect(await shown(world)).toEqual([]))
-      expect(await world.list('/contexts?status_reason=browser_disconnected')).toHaveLength(3)
+      // A page waits for word that its browser has ended.
+      await soon(async () => expect(await world.list('/contexts?status_reason=browser_disconnected')).toHaveLength(3))
       await follower.close()
     })
 

@@ -197,8 +197,8 @@ interface FollowedPlace {
   release(): void
 }
 
-/** A browser that ends announces this after the end of its pages, at the latest at the next timer. */
-const BROWSER_END_MS = 2
+/** A browser that ends announces this shortly after the end of its pages. */
+const BROWSER_END_MS = 250
 
 /**
  * Follows `browser`: a browser context is a window, a page is a context in it. Both are reported once `identify` has
