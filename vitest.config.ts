@@ -48,6 +48,7 @@ const BOUNDS: readonly [file: string, bound: string, patient: string][] = [
   ['contract/history.ts', 'spillMs: timer(2_000)', 'spillMs: timer(60_000)'],
   ['contract/history.ts', 'hydrationMs: timer(2_000)', 'hydrationMs: timer(60_000)'],
   ['bullmq/queue.ts', 'TIMEOUT_MS = 2_000', 'TIMEOUT_MS = 60_000'],
+  ['incident/capture.ts', 'REQUEST_MS = 10_000', 'REQUEST_MS = 120_000'],
 ]
 const vitePatience: Plugin = {
   name: 'patience',

@@ -88,7 +88,7 @@ it('answers on another port what the host answered, with a stopped client', asyn
       failure = error
       return undefined
     })
-  await until('a capture that answers every kind of question as the host does', compareAgain, 120_000).catch(() => {})
+  await until('a capture that answers every kind of question as the host does', compareAgain).catch(() => {})
   expect(differing).toEqual([])
   expect(equal.size, String(failure)).toBeGreaterThan(60)
   const diff = await diffIncidents(before, await captureSteady())
@@ -99,7 +99,7 @@ it('answers on another port what the host answered, with a stopped client', asyn
       }),
     ]),
   )
-}, 240_000)
+})
 
 describeRedis('the difference after a node was killed', () => {
   it('names the node, its connections and the new ones at the other node', async () => {
@@ -108,14 +108,10 @@ describeRedis('the difference after a node was killed', () => {
     const router = { prefix: deployment.diagnostics, fetch: (request: Request) => fetch(request) }
     const rowsOf = ({ parts }: Incident, route: string) => parts.find((part) => part.route === route)?.rows ?? []
     const captureWhen = (what: string, isReady: (incident: Incident) => boolean) =>
-      until<Incident>(
-        what,
-        async () => {
-          const incident = await captureIncident(router, { headers: { 'x-admin-key': deployment.key } })
-          return isReady(incident) ? incident : undefined
-        },
-        120_000,
-      )
+      until<Incident>(what, async () => {
+        const incident = await captureIncident(router, { headers: { 'x-admin-key': deployment.key } })
+        return isReady(incident) ? incident : undefined
+      })
     const connectedAt = (incident: Incident, node: string) =>
       rowsOf(incident, '/connections').filter(({ node_id, status }) => node_id === node && status === 'connected')
     const before = await captureWhen(
@@ -146,5 +142,5 @@ describeRedis('the difference after a node was killed', () => {
       expect.arrayContaining(moved.map(({ connection_id }) => connection_id)),
     )
     expect(routeOf('/connections')?.unknown).toEqual([])
-  }, 300_000)
+  })
 })

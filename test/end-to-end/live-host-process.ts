@@ -129,7 +129,7 @@ export function isAlive(pid: number): boolean {
 }
 
 /** The first answer of `look` that is not `undefined`, asked until `deadlineMs` has passed. */
-export async function until<T>(what: string, look: () => Promise<T | undefined>, deadlineMs = 30_000): Promise<T> {
+export async function until<T>(what: string, look: () => Promise<T | undefined>, deadlineMs = 600_000): Promise<T> {
   const end = Date.now() + deadlineMs
   for (;;) {
     const seen = await look()

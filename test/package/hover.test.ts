@@ -51,7 +51,7 @@ finding./**/since
 let consumer: Consumer
 beforeAll(async () => {
   consumer = await createConsumer()
-}, 120_000)
+})
 afterAll(() => consumer?.remove())
 
 /** A language service over the probe, as an editor would run it. */
@@ -92,5 +92,5 @@ describe('an editor', () => {
       return text === '' ? [`${mark[1]}: ${ts.displayPartsToString(shown?.displayParts).slice(0, 80)}`] : []
     })
     expect(silent).toEqual([])
-  }, 300_000)
+  })
 })

@@ -156,5 +156,5 @@ describeRedis('an admission that was acknowledged', () => {
     expect(admitted).toBeDefined()
     expect(before?.admission?.state).toBe('admitted')
     expect(await replica.cli('ROLE')).toMatch(/^master/)
-  }, 180_000)
+  })
 })

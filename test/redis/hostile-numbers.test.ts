@@ -108,7 +108,7 @@ describeRedis('a store with absurd numbers', () => {
     }
     expect(keys.length).toBeGreaterThan(40)
     expect(wrong).toEqual([])
-  }, 300_000)
+  })
 
   const observerOf = (deploymentId: string) => {
     const reported: string[] = []
