@@ -1,8 +1,5 @@
 /** The face of `relayscope`: the diagnostics router, authentication, and all types. Schemas: `relayscope/schemas`. */
-export { capabilitiesOf } from './contract/capabilities.js'
-export { DEADLINE_MAX_MS } from './contract/delivery-dispatch.js'
-export { createIngest, siteStream, userStream } from './contract/ingest.js'
-export { SESSION_PARAMETER, SITE_PARAMETER, TIMEOUT_DEFAULT_MS, TIMEOUT_MAX_MS } from './contract/invocations.js'
+export { createIngest, siteStream } from './contract/ingest.js'
 export type { AccessQuestion, Authorize } from './diagnostics/authorization.js'
 export type { AccessRecord, ErrorPlace, Hooks } from './diagnostics/hooks.js'
 export { type OpenApiOptions, openApiDocument } from './diagnostics/openapi.js'

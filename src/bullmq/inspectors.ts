@@ -111,7 +111,7 @@ async function workersOf(link: Link, ctx: InspectionContext): Promise<[number: n
   }
 }
 
-/** Options of `bullmqInspectors`. */
+/** Options of `createBullmqInspectors`. */
 export const BullmqOptions = defineOptions({
   /** Your queues, each name once. They are never closed or written to. */
   queues: list<readonly BullmqQueue[]>(),

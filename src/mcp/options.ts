@@ -36,7 +36,7 @@ function isRouterUrl(value: unknown): boolean {
   return url !== null && /^https?:$/.test(url.protocol) && !url.username && !url.password && !/[?#]/.test(url.href)
 }
 
-/** Options of `createMcpServer`. */
+/** Options of `createMcp`. */
 export const McpOptions = defineOptions({
   /** Diagnostics router of this process; pass either this or `url`. It sees each caller's own credentials. */
   router: custom<McpRouter>('a diagnostics router with fetch() and prefix', isRouter).optional(),

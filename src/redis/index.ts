@@ -12,7 +12,6 @@ export type { SiteOptions } from '../contract/sites.js'
 export type { ReportedOptions, SubscriptionOptions } from '../contract/subscriptions.js'
 export {
   type Bucket,
-  createFileBucket,
   createFileSpillStore,
   createObjectSpillStore,
   type FileBucketOptions,

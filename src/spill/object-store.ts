@@ -33,7 +33,7 @@ type ReadOptions = Parameters<SpillStore['get']>[1]
  * by someone else can only name an object below the prefix.
  *
  * @example
- * const spill = createObjectSpillStore({ bucket: createFileBucket({ directory: '/var/spill' }), prefix: 'prod-' })
+ * const spill = createObjectSpillStore({ bucket: { putObject, getObject, deleteObject }, prefix: 'prod-' })
  */
 export function createObjectSpillStore(options: ObjectSpillStoreOptions): SpillStore {
   const { bucket, prefix } = readOptions(ObjectSpillStoreOptions, options)
@@ -49,7 +49,7 @@ export function createObjectSpillStore(options: ObjectSpillStoreOptions): SpillS
   }
 }
 
-/** Options of `createFileBucket`. */
+/** Options of `createFileSpillStore`. */
 export const FileBucketOptions = defineOptions({
   /** Directory of the objects, one file each; created on the first write. */
   directory: text(),

@@ -15,7 +15,7 @@ export {
 export { type DeduplicatorWorld, deduplicatorContract } from './deduplicator.js'
 export { deliveryContract } from './delivery.js'
 export type { DeliveryWorld, FakeCommand, FakeDeliveryMinute } from './delivery-fake.js'
-export { ContractBroken, type ContractCase, type ContractOutcome, type Partly, type TestContext } from './expect.js'
+export type { ContractCase, ContractOutcome, Partly, TestContext } from './expect.js'
 export { type HistoryWorld, historyContract } from './history.js'
 export { createFakeInspectors, type FakeWorld, inspectorContract, type KnownEntries } from './kits.js'
 export type { MakeInspector } from './lists.js'

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 
@@ -43,6 +44,17 @@ describe('examples/custom-inspector', () => {
   it('keeps its contract', async () => {
     const child = spawn(process.execPath, ['--test', example('custom-inspector-test')], { stdio: 'ignore' })
     expect(await once(child, 'exit')).toEqual([0, null])
+  })
+})
+
+describe('examples/parts', () => {
+  it.each(['router', 'bus', 'ingest', 'gate'])('%s prints in at most 20 lines what its comment says', async (name) => {
+    const file = example(`parts/${name}`)
+    const code = readFileSync(file, 'utf8')
+    const child = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'ignore'] })
+    const [printed, [status]] = await Promise.all([text(child.stdout), once(child, 'exit')])
+    expect([status, printed]).toEqual([0, `${/console\.log\(.*\) \/\/ (.*)/.exec(code)?.[1]}\n`])
+    expect(/#region part\n(.*\n){1,20}\/\/ #endregion/.test(code)).toBe(true)
   })
 })
 

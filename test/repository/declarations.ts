@@ -1,6 +1,8 @@
 /** Reads from the sources which members a declaration has: for the tests that hold documents against types. */
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import ts from 'typescript'
-import { readFiles } from './imports.js'
+import { ROOT, readFiles } from './imports.js'
 
 /** What is set to a schema of options, by its name. */
 const SCHEMAS = new Map<string, ts.ObjectLiteralExpression>()
@@ -93,4 +95,23 @@ export function textFrom(name: string): string[] {
     if (declaration) return [...(declaration[1] as string).matchAll(/\| '(\w+)'/g)].map(([, word]) => word as string)
   }
   throw new Error(`no union ${name}`)
+}
+
+/** The names of the values that a file of `src` exports. */
+export function valuesOf(file: string): string[] {
+  const source = ts.createSourceFile(file, readFileSync(join(ROOT, file), 'utf8'), ts.ScriptTarget.Latest)
+  return source.statements.flatMap((node) => {
+    if (ts.isExportDeclaration(node) && !node.isTypeOnly) {
+      if (node.exportClause && ts.isNamedExports(node.exportClause))
+        return node.exportClause.elements.filter((one) => !one.isTypeOnly).map((one) => one.name.text)
+      const other = (node.moduleSpecifier as ts.StringLiteral).text.replace(/\.js$/, '.ts')
+      return valuesOf(join(dirname(file), other))
+    }
+    const isExported =
+      ts.canHaveModifiers(node) && node.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword)
+    if (!isExported) return []
+    if (ts.isVariableStatement(node))
+      return node.declarationList.declarations.map((one) => (one.name as ts.Identifier).text)
+    return ts.isFunctionDeclaration(node) || ts.isClassDeclaration(node) ? [(node.name as ts.Identifier).text] : []
+  })
 }

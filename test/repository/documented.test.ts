@@ -11,10 +11,11 @@ import { RELAY_ROUTES } from '../../src/cooperative-site/relay-routes.js'
 import { PROBLEMS, type ProblemCode, toProblem } from '../../src/http/problem.js'
 import { createDiagnosticsRouter, noopAuth, openApiDocument } from '../../src/index.js'
 import { createFakeInspectors } from '../../src/testing/index.js'
+import { FACES } from '../../tools/faces.mjs'
 import { codesOf } from '../openapi.js'
 import { DEFECTS } from '../simulation/defects.js'
-import { membersOf, methodsOf, textFrom } from './declarations.js'
-import { ROOT } from './imports.js'
+import { membersOf, methodsOf, textFrom, valuesOf } from './declarations.js'
+import { ROOT, readFiles } from './imports.js'
 
 const textOf = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 
@@ -143,4 +144,55 @@ it('the table of planted defects has each with its store and its seed', () => {
   expect(rows.map(([, name, store, seed]) => [name, store, Number(seed)])).toEqual(
     DEFECTS.map(({ name, store, seed }) => [name, store, seed]),
   )
+})
+
+describe('the exports of the package', () => {
+  const pages = ['README.md', 'AGENTS.md', ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`)].filter(
+    (path) => path.endsWith('.md'),
+  )
+  const values = Object.values(FACES).flatMap(valuesOf)
+
+  it('are each on a page', () => {
+    const words = new Set(pages.flatMap((path) => textOf(path).match(/\w+/g) ?? []))
+    expect(values.filter((name) => !words.has(name))).toEqual([])
+  })
+
+  it('in `relayscope/schemas` are all in its table', () => {
+    expect(
+      section('docs/imports.md', 'Schemas')
+        .match(/(?<=`)[A-Z]\w+/g)
+        ?.sort(),
+    ).toEqual(valuesOf('src/schemas.ts').sort())
+  })
+
+  // Names as ours have them. Methods (`router.createX`) are not meant.
+  const FUNCTION =
+    /`((?:create|follow|ingest|start|resolve|diff|capture|watch|scope)[A-Z]\w*|[a-z]\w*(?:Contract|Composition|Auth|Handler|Middleware))(?:`|\()/g
+  const named = (text: string) => [...text.matchAll(FUNCTION)].map(([, name]) => name as string)
+
+  it('are the only functions that pages name, besides those of others', () => {
+    const others = [
+      'createServer',
+      'createSecureServer',
+      'createClient',
+      'createCluster',
+      'createClientPool',
+      'createSentinel',
+      'preHandler',
+    ]
+    const known = new Set([...values, ...others])
+    expect(pages.flatMap((path) => named(textOf(path)).filter((name) => !known.has(name)))).toEqual([])
+  })
+
+  it('and the functions of `src` are the only ones that comments name', () => {
+    const sources = readFiles('src')
+    const declared = sources.flatMap(({ text }) =>
+      [...text.matchAll(/\b(?:function|const) (\w+)/g)].map(([, name]) => name),
+    )
+    const known = new Set([...declared, 'createServer', 'createClient', 'createCluster'])
+    const wrong = sources.flatMap(({ path, text }) =>
+      named(text).flatMap((name) => (known.has(name) ? [] : [`${path}: ${name}`])),
+    )
+    expect(wrong).toEqual([])
+  })
 })

@@ -138,7 +138,7 @@ async function callApplication(connector: ActionConnector, call: ApplicationCall
 // Store reads between claiming a key and recording its outcome.
 const LOOKS = 4
 
-/** Options of `createActionGate`. */
+/** Options of `createCooperativeActionGate`. */
 export const ActionGateOptions = defineOptions({
   /** Registry of the sites. */
   sites: withMethods<Pick<SiteRegistry, 'get'>>('get'),

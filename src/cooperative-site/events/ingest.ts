@@ -92,7 +92,7 @@ export async function publishOnce(
  */
 export const PROJECTION_MS = 2_000
 
-/** Dependencies of `ingestSiteMessage`. */
+/** Dependencies of `ingestCooperativeSiteMessage`. */
 export interface IngestSiteMessageDeps {
   /** The ordinary ingest: identity, instance fencing, deduplication, history. */
   ingest: Ingest
