@@ -4,9 +4,8 @@ import { NOW } from './world.js'
 
 const LIMITED = CASES.filter(({ route }) => route.page !== undefined)
 
-describe.each(LIMITED)('limit of $path', ({ path, url }) => {
-  const max = path === '/history/messages' ? 1_000 : 500
-  it.each([
+const NO_LIMITS = [
+  ...[
     '0',
     '-1',
     '1.5',
@@ -17,27 +16,32 @@ describe.each(LIMITED)('limit of $path', ({ path, url }) => {
     '%205%20',
     '5%20',
     '',
-    String(max + 1),
     '9'.repeat(40),
     '٣',
     '５',
     'Infinity',
     'NaN',
-    'null',
-    'true',
-    '1,2',
-    '1_0',
-    '5%00',
-  ])('refuses %j', async (limit) => {
+  ],
+  ...['null', 'true', '1,2', '1_0', '5%00'],
+]
+
+describe.each(LIMITED)('limit of $path', ({ path, url }) => {
+  const max = path === '/history/messages' ? 1_000 : 500
+  it('refuses whatever is no number within its bounds', async () => {
     const { router, calls } = createWatched()
-    const problem = expectProblem(await get(router, withQuery(url, `limit=${limit}`)), 422, 'invalid_query')
-    expect(problem.errors).toMatchObject([{ in: 'query', name: 'limit' }])
+    for (const limit of [...NO_LIMITS, String(max + 1)]) {
+      const problem = expectProblem(await get(router, withQuery(url, `limit=${limit}`)), 422, 'invalid_query')
+      expect(problem.errors, limit).toMatchObject([{ in: 'query', name: 'limit' }])
+    }
     expect(calls).toEqual([])
   })
-  it.each(['1', '2', String(max)])('accepts %s', async (limit) => {
-    const { status, body } = await get(createSubject(), withQuery(url, `limit=${limit}`))
-    expect(status).toBe(200)
-    expect((body.items ?? body.idle).length).toBeLessThanOrEqual(Number(limit))
+  it('accepts 1, 2 and its maximum', async () => {
+    const router = createSubject()
+    for (const limit of [1, 2, max]) {
+      const { status, body } = await get(router, withQuery(url, `limit=${limit}`))
+      expect(status).toBe(200)
+      expect((body.items ?? body.idle).length).toBeLessThanOrEqual(limit)
+    }
   })
   it('is lowered by the host, and never clamped', async () => {
     const lowered = createSubject({ limits: { pageMax: 2, historyMax: 2 } })
@@ -72,8 +76,9 @@ describe('filters', () => {
     ['/browser-windows/count', 'draining', ['true', 'false']],
   ]
   it.each(enums)('%s takes %s as one of its values and as nothing else', async (path, name, values) => {
-    for (const value of values)
-      expect((await get(createSubject(), withQuery(path, `${name}=${value}`))).status).toBe(200)
+    const accepting = createSubject()
+    for (const value of values) expect((await get(accepting, withQuery(path, `${name}=${value}`))).status).toBe(200)
+    const { router, calls } = createWatched()
     const [first = '', second = ''] = values
     for (const bad of [
       first.toUpperCase(),
@@ -89,12 +94,11 @@ describe('filters', () => {
       'constructor',
       'null',
     ]) {
-      const { router, calls } = createWatched()
       const problem = expectProblem(await get(router, withQuery(path, `${name}=${bad}`)), 422, 'invalid_query')
       expect(problem.errors).toMatchObject([{ in: 'query', name }])
       expect(JSON.stringify(problem)).toContain(values.join(values.length === 2 && first === 'true' ? ' or ' : ', '))
-      expect(calls).toEqual([])
     }
+    expect(calls).toEqual([])
   })
 
   it('reach the inspector typed, under their query names, and only those that were given', async () => {

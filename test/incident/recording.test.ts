@@ -75,11 +75,13 @@ describe('openRecording', () => {
     expect([clocks.node?.to, clocks.observer.to, span?.at]).toEqual([at(2), at(9), at(2)])
   })
 
-  it('reads the complete lines of a segment that a crash cut at any byte', () => {
+  it('reads the complete lines of a segment that a crash cut within a line or at its end', () => {
     const text = segment('a', ...changes()).read()
     const ends = [...text.matchAll(/\n/g)].map(({ index }) => index + 1)
     const idsAfter = ends.map((end) => idsIn(openRecording([{ name: 'a', read: () => text.slice(0, end) }]).at(null)))
-    for (let cut = 0; cut <= text.length; cut++) {
+    const nearEnds = [0, ...ends].flatMap((end) => [end - 2, end - 1, end, end + 1, end + 2])
+    const within = ends.map((end, i) => Math.floor((end + (ends[i - 1] ?? 0)) / 2))
+    for (const cut of [...nearEnds, ...within].filter((cut) => cut >= 0 && cut <= text.length)) {
       const torn = { name: 'a', read: () => text.slice(0, cut) }
       const read = ends.findLastIndex((end) => end <= cut)
       if (read < 0) expect(() => openRecording([torn])).toThrow('no segment that can be read')

@@ -105,13 +105,14 @@ describe('the versions of live objects', () => {
     }
     await hold('the beginning')
     let changes = 0
-    const steps = [...Array.from({ length: 80 }, () => 4_999), -330_000, ...Array.from({ length: 60 }, () => 5_003)]
+    const steps = [...Array.from({ length: 40 }, () => 9_998), -330_000, ...Array.from({ length: 30 }, () => 10_006)]
     for (const step of [...steps, ...Array.from({ length: 12 }, () => 600_000), -3_600_000, 1, 3_600_000]) {
       clock.advance(step)
       // Its loop would do this in real time; here it has nothing left to do.
       await dispatcher.reconcile()
-      changes += await hold(`${step} ms`)
-      await isQuiet(`${step} ms`)
+      const changed = await hold(`${step} ms`)
+      if (changed > 0) await isQuiet(`${step} ms`)
+      changes += changed
     }
     expect(changes).toBeGreaterThan(30)
     await facilities.close()

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import ts from 'typescript'
-import { ROOT, readFiles } from './imports.js'
+import { ROOT, readFiles, treeOf } from './imports.js'
 
 /** What is set to a schema of options, by its name. */
 const SCHEMAS = new Map<string, ts.ObjectLiteralExpression>()
@@ -12,7 +12,7 @@ function interfaces(): Map<string, ts.InterfaceDeclaration> {
   const found = new Map<string, ts.InterfaceDeclaration>()
   const inContract = ({ path }: { path: string }) => Number(/(?:^|\/)contract\//.test(path))
   for (const { path, text } of readFiles('src').sort((a, b) => inContract(a) - inContract(b)))
-    for (const node of ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true).statements) {
+    for (const node of treeOf(path, text).statements) {
       if (ts.isInterfaceDeclaration(node)) found.set(node.name.text, node)
       if (!ts.isVariableStatement(node)) continue
       for (const { name, initializer } of node.declarationList.declarations) {

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import ts from 'typescript'
 import { describe, expect, it } from 'vitest'
-import { ROOT } from './imports.js'
+import { ROOT, treeOf } from './imports.js'
 
 /** Types whose members mirror another package, which documents them. */
 const MIRRORED =
@@ -19,14 +19,7 @@ const ENTRIES = Object.values(exports).flatMap(({ types }) =>
   types ? [types.replace('./dist/', 'src/').replace('.d.ts', '.ts')] : [],
 )
 
-const sources = new Map<string, ts.SourceFile>()
-function sourceOf(path: string): ts.SourceFile {
-  const known = sources.get(path)
-  if (known) return known
-  const source = ts.createSourceFile(path, readFileSync(join(ROOT, path), 'utf8'), ts.ScriptTarget.Latest, true)
-  sources.set(path, source)
-  return source
-}
+const sourceOf = (path: string) => treeOf(path, readFileSync(join(ROOT, path), 'utf8'))
 
 /** The local file that a re-export reads from, or `undefined` for a package. */
 function targetOf(path: string, { moduleSpecifier }: ts.ExportDeclaration): string | undefined {

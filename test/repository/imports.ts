@@ -22,6 +22,16 @@ export interface SourceFile {
   faceOnly: boolean
 }
 
+const trees = new Map<string, ts.SourceFile>()
+/** Returns the syntax tree of a file: each is parsed once, for all tests of this process that read it. */
+export function treeOf(path: string, text: string): ts.SourceFile {
+  const known = trees.get(text)
+  if (known) return known
+  const tree = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true)
+  trees.set(text, tree)
+  return tree
+}
+
 function isTypeOnly(node: ts.ImportDeclaration | ts.ExportDeclaration): boolean {
   if (ts.isExportDeclaration(node)) return node.isTypeOnly
   return node.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword
@@ -34,7 +44,7 @@ export function importsOf(path: string, text: string): { imports: Import[]; face
     const targets = included.map((name) => posix.join(posix.dirname(path), name))
     return { imports: targets.map((target) => ({ target, own: true, typeOnly: false })), faceOnly: false }
   }
-  const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true)
+  const source = treeOf(path, text)
   const imports: Import[] = []
   const add = (specifier: ts.Node | undefined, typeOnly: boolean) => {
     if (!specifier || !ts.isStringLiteral(specifier)) return

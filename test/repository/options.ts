@@ -1,7 +1,7 @@
 /** Reads from the sources which options a host may give as numbers. */
 import ts from 'typescript'
 import { OWNERS } from './declarations.js'
-import { readFiles } from './imports.js'
+import { readFiles, treeOf } from './imports.js'
 
 const NUMBER = /^(?:count|derived|duration|share|timer|whole|custom<number)\b/
 
@@ -24,7 +24,7 @@ export function numberOptions(): Map<string, string[]> {
       if (isNumberOption(node)) found.set(name, [...(found.get(name) ?? []), node.name.getText()])
       ts.forEachChild(node, (child) => visit(child, name))
     }
-    visit(ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true), '')
+    visit(treeOf(path, text), '')
   }
   return new Map([...found].filter(([name]) => /(Options|Bounds|Limits|Timeouts|Deps)$/.test(name)))
 }

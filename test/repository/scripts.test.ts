@@ -1,13 +1,13 @@
 /** Holds what the scripts of a store must be, so that none can be taken for another and no argument for its neighbour. */
 import { readdirSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { basename, join, posix } from 'node:path'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { type CounterKind, NODE_COUNTERS, TERMINAL_REASONS, TerminalState } from '../../src/contract/delivery.js'
 import { STATE_LETTERS } from '../../src/redis/delivery/record.js'
 import { withConstants } from '../../src/redis/store/arguments.js'
 import type { ScriptText } from '../../src/redis/store/script.js'
 import { luaModule } from '../../tools/lua.mjs'
-import { readFiles, readSources, SOURCES } from './imports.js'
+import { readFiles, SOURCES } from './imports.js'
 
 const REDIS = join(import.meta.dirname, '../../src/redis')
 
@@ -87,7 +87,12 @@ describe('the scripts of a store', () => {
   })
 
   it('leave no Lua file, script or part unused', () => {
-    const used = new Set(readSources().flatMap(({ imports }) => imports.map(({ target }) => target)))
+    const named = readFiles('src', SOURCES).flatMap(({ path, text }) =>
+      [...text.matchAll(/(?:from '|--@include )(\.\S+\.lua)/g)].map(([, file]) =>
+        posix.join(posix.dirname(path), file as string),
+      ),
+    )
+    const used = new Set(named)
     const lua = readFiles('src', /\.lua$/)
     expect(lua.map(({ path }) => path).filter((path) => !used.has(path))).toEqual([])
     const code = readFiles('src')
