@@ -7,8 +7,10 @@ import { type Budget, parseRecords, readPage, type ViewContext } from './reading
 /** Maximum number of clients per call to a registry. */
 const CLIENTS_MAX = 500
 
-/** Returns the instance that holds a client, or `null` if the client is not connected. */
-export type Holders = (client: ClientOfUser) => string | null
+/** The instance that holds a client; `null` if the client is not connected, `undefined` if it is and its instance is unknown. */
+export type Holder = string | null | undefined
+
+export type Holders = (client: ClientOfUser) => Holder
 
 export const nameOf = ({ user_id, client_id }: ClientOfUser) => JSON.stringify([user_id, client_id])
 
@@ -26,7 +28,7 @@ export async function readHolders(
   outOf: () => Error,
 ): Promise<Holders> {
   const distinct = [...new Map(clients.map((client) => [nameOf(client), client])).values()]
-  const holders = new Map<string, string | null>()
+  const holders = new Map<string, Holder>()
   if (registry.currentInstances) {
     for (let i = 0; i < distinct.length; i += CLIENTS_MAX) {
       const some = distinct.slice(i, i + CLIENTS_MAX)
@@ -40,7 +42,7 @@ export async function readHolders(
       holders.set(nameOf(client), await readHolder(registry, client, budget, view, outOf))
     }
   }
-  return (client) => holders.get(nameOf(client)) ?? null
+  return (client) => holders.get(nameOf(client))
 }
 
 async function readHolder(
@@ -49,14 +51,15 @@ async function readHolder(
   budget: Budget,
   view: ViewContext,
   outOf: () => Error,
-): Promise<string | null> {
+): Promise<Holder> {
   const filter = { user_id, client_id, status: 'connected' as const }
   const list = (query: PageQuery, ctx: InspectionContext) => registry.listConnections(filter, query, ctx)
   let cursor: string | null = null
   while (budget.entries > 0) {
     const page: Page<unknown> = await readPage(list, cursor, 1, budget, view)
     const [held] = parseRecords('registry', ConnectionAnswer, page, view)
-    if (held || !page.has_more) return held?.instance_id ?? null
+    if (held) return held.instance_id ?? undefined
+    if (!page.has_more) return null
     // An empty page with a next cursor does not show that the client is disconnected. It may have cost no entry.
     if (budget.pages <= 0) break
     cursor = page.next_cursor

@@ -23,7 +23,7 @@ const LINK_WORDS: Record<
       'It does not mean that a later dispatch is rejected.',
     ],
     null: [
-      'No record of the command was read: it was never dispatched, its record was removed, or the source did not answer.',
+      'No admission was read: the command was never dispatched, its record was removed or does not say, or the source did not answer.',
       'It does not mean that the command never existed.',
     ],
   },

@@ -185,3 +185,32 @@ describe('a field of a summary that has another type', () => {
     expect(errors.map(String)).toEqual([expect.stringContaining(`${field}: expected`)])
   })
 })
+
+it('a connection without its instance is evidence against findings of disconnected clients', async () => {
+  const client = { user_id: 'ada', client_id: 'laptop' }
+  const page = (items: Row[]) => () => ({ items, next_cursor: null, has_more: false })
+  const none = () => null
+  const router = createDiagnosticsRouter({
+    inspectors: {
+      registry: {
+        listConnections: page([{ ...client, connection_id: 'c-1', status: 'connected' }]),
+        getConnection: none,
+      },
+      contextRegistry: {
+        listContexts: page([{ ...client, context_id: 't-1', status: 'active' }]),
+        getContext: none,
+      },
+      rpc: { listPending: page([{ ...client, correlation_id: 'r-1', instance_id: 'i-1' }]), getPending: none },
+      delivery: {
+        summary: () => ({}),
+        listNodes: page([]),
+        listTenants: page([]),
+        listCommands: page([{ ...client, command_id: 'd-1', state: 'waiting' }]),
+        status: none,
+      },
+    } as unknown as Inspectors,
+    auth: { authenticate: () => ({ name: 'test' }) },
+  })
+  const answer = (await (await router(new Request('http://localhost/findings'))).json()) as Row
+  expect([answer.items, answer.next_cursor]).toEqual([[], null])
+})

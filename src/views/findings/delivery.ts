@@ -289,7 +289,7 @@ const clientsNotAcknowledging = (state: 'failed' | 'expired', reason: 'attempts_
       // Another instance of the client has not been asked.
       const held = ended.filter((command) => {
         const holder = holderOf(command)
-        return holder !== null && command.attempts?.items.at(-1)?.instance_id === holder
+        return typeof holder === 'string' && command.attempts?.items.at(-1)?.instance_id === holder
       })
       const isConnected = await connectedForSure(held, scan)
       const latest = new Map<string, DeliveryCommandAnswer & ClientOfUser>()

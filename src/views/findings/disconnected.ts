@@ -5,17 +5,14 @@ import type { ClientOfUser } from '../../contract/connections.js'
 import { ContextAnswer, isLost } from '../../contract/contexts.js'
 import { PendingCallAnswer } from '../../contract/rpc.js'
 import { SessionRowAnswer } from '../../contract/sessions.js'
+import type { Holder } from '../clients.js'
 import { createListDetector, type ScanContext } from './detector.js'
 import { type Evidence, type Finding, type FindingKind, fieldsOf, finding, requestOf } from './finding.js'
 
 /** Evidence that a client is not connected, or which instance holds it. */
-export function holderEvidence(
-  scan: ScanContext,
-  { user_id, client_id }: ClientOfUser,
-  current: string | null,
-): Evidence {
+export function holderEvidence(scan: ScanContext, { user_id, client_id }: ClientOfUser, current: Holder): Evidence {
   const route = requestOf('/connections', { user_id, client_id, status: 'connected' })
-  return scan.evidence('registry', route, { connected: current !== null, current_instance_id: current })
+  return scan.evidence('registry', route, { connected: current !== null, current_instance_id: current ?? null })
 }
 
 /** A record that may belong to a client. */
@@ -154,14 +151,17 @@ export const CALLS_TO_SUPERSEDED = createListDetector<PendingCallAnswer>({
     const calls = all.filter(({ instance_id }) => instance_id !== null)
     const holderOf = await scan.holders(calls)
     // Without a holder nothing has taken over: the client may never have been recorded, or be disconnected.
-    const lost = calls.filter((call) => ![null, call.instance_id].includes(holderOf(call)))
+    const lost = calls.flatMap((call) => {
+      const holder = holderOf(call)
+      return holder == null || holder === call.instance_id ? [] : [{ call, holder }]
+    })
     return Promise.all(
-      lost.map(async (call) => {
+      lost.map(async ({ call, holder }) => {
         const { correlation_id, user_id, client_id, started_at } = call
-        const since = later(await scan.changedAt(call, holderOf(call)), started_at)
+        const since = later(await scan.changedAt(call, holder), started_at)
         return finding('call_to_superseded_instance', { correlation_id, user_id, client_id }, since, [
           callEvidence(scan, call),
-          holderEvidence(scan, call, holderOf(call)),
+          holderEvidence(scan, call, holder),
         ])
       }),
     )
