@@ -25,7 +25,7 @@ export function recentChurn(items: readonly ChurnMinuteAnswer[], until: string |
 
 export function Churn({ items, until }: { items: readonly ChurnMinuteAnswer[]; until: string | null }): JSX.Element {
   const scale = scaleOf(
-    items.flatMap(({ opened, ended }) => [opened ?? 0, sum(ended ?? {})]),
+    items.flatMap(({ opened, ended }) => [opened ?? [], ended ? sum(ended) : []].flat()),
     'a minute',
   )
   return (

@@ -22,7 +22,9 @@ export function scaleOf(values: readonly number[], unit: string): Scale {
   const isRoot = median > 0 && most / median > FAR
   return {
     share: (value) => (isRoot ? Math.sqrt(value / most) : value / most),
-    caption: `at most ${countOf(Math.max(0, ...values))} ${unit}${isRoot ? ', square-root scale' : ''}`,
+    caption: values.length
+      ? `at most ${countOf(Math.max(...values))} ${unit}${isRoot ? ', square-root scale' : ''}`
+      : `${unit}: unknown`,
   }
 }
 

@@ -41,11 +41,15 @@ const saidOf = ({ admitted, open, ended }: DeliveryMinuteAnswer) =>
   ].join(', ')
 
 export function River({ items, until }: { items: readonly DeliveryMinuteAnswer[]; until: string | null }): JSX.Element {
-  const scaleBy = (pick: (item: DeliveryMinuteAnswer) => number, unit: string) => scaleOf(items.map(pick), unit)
+  const scaleBy = (pick: (item: DeliveryMinuteAnswer) => number | null, unit: string) =>
+    scaleOf(
+      items.flatMap((item) => pick(item) ?? []),
+      unit,
+    )
   const scales = [
-    scaleBy(({ admitted }) => admitted ?? 0, 'admitted a minute'),
-    scaleBy(({ open }) => (open ? sum(open) : 0), 'open'),
-    scaleBy(({ ended }) => sum(ended ?? {}), 'ended a minute'),
+    scaleBy(({ admitted }) => admitted, 'admitted a minute'),
+    scaleBy(({ open }) => open && sum(open), 'open'),
+    scaleBy(({ ended }) => ended && sum(ended), 'ended a minute'),
   ] as const
   return (
     <Minutes

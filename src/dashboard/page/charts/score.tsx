@@ -8,48 +8,58 @@ import { useTick } from '../hooks.js'
 import { clock, durationText, spacedName, timeOf } from '../words.js'
 import { type Axis, axisBetween, Lane, Mark, Span, Ticks, timeIn } from './axis.js'
 
-/** From the admission to the end; without one to the deadline, and to now where that has passed. */
-function axisOf(status: DeliveryStatusAnswer): Axis {
+/**
+ * From the admission, or the first time that is known, to the end; without one to the deadline, and to now where that has
+ * passed. `null` if no time is known.
+ */
+function axisOf(status: DeliveryStatusAnswer): Axis | null {
   const { terminal } = status
-  const { admission } = partsOf(status)
-  const from = timeIn(admission.at) ?? timeIn(terminal?.at) ?? clock()
+  const { admission, attempts, acknowledgement } = partsOf(status)
+  const tries = attempts.items.flatMap(({ at, ended_at }) => [at, ended_at])
+  const known = [admission.at, terminal?.at, acknowledgement.at, attempts.last_at, ...tries].flatMap(
+    (at) => timeIn(at) ?? [],
+  )
+  if (known.length === 0) return null
+  const from = timeIn(admission.at) ?? Math.min(...known)
   const deadline = timeIn(admission.deadline_at)
   const open = Math.max(deadline ?? 0, deadline !== null && clock() < deadline ? 0 : clock())
-  const to = Math.max(from + 1, timeIn(terminal?.at) ?? open)
-  return axisBetween(from, to)
+  return axisBetween(from, Math.max(from + 1, timeIn(terminal?.at) ?? (terminal ? Math.max(...known) : open)))
 }
+
+/** What happened at a time that is not known, on a line of its own. */
+const Untimed = ({ whats }: { whats: readonly string[] }): JSX.Element | null =>
+  whats.length === 0 ? null : (
+    <Lane name="" kind="same">
+      <span class="dim">{spacedName(whats.join(', '))}, when is unknown</span>
+    </Lane>
+  )
 
 function Relay({ status, axis }: { status: DeliveryStatusAnswer; axis: Axis }): JSX.Element {
   const { terminal } = status
   const { admission } = partsOf(status)
-  const deadline = timeIn(admission.deadline_at)
+  const [from, deadline, end] = [admission.at, admission.deadline_at, terminal?.at].map(timeIn) as (number | null)[]
+  const to = terminal ? end : Math.min(axis.to, clock())
+  const [began, ended] = [admission.state ?? 'admission unknown', terminal?.state ?? 'ended']
   return (
-    <Lane name="relay">
-      <Span
-        axis={axis}
-        from={axis.from}
-        to={terminal ? axis.to : Math.min(axis.to, clock())}
-        kind="run"
-        caption="open"
-      />
-      <Mark
-        axis={axis}
-        time={axis.from}
-        glyph={admission.state === 'admitted' ? '●' : '✕'}
-        caption={admission.state ?? 'unknown'}
-      />
-      {terminal ? (
-        <Mark
-          axis={axis}
-          time={timeIn(terminal.at) ?? axis.to}
-          glyph={terminal.state === 'resulted' ? '✓' : '✕'}
-          caption={terminal.state ?? 'ended'}
-          tone={terminal.state === 'resulted' ? 'ok' : 'bad'}
-        />
-      ) : (
-        deadline !== null && <Mark axis={axis} time={deadline} glyph="▼" caption="deadline" tone="dim" />
-      )}
-    </Lane>
+    <>
+      <Lane name="relay">
+        {from != null && to != null && <Span axis={axis} from={from} to={to} kind="run" caption="open" />}
+        {from != null && (
+          <Mark axis={axis} time={from} glyph={admission.state === 'admitted' ? '●' : '✕'} caption={began} />
+        )}
+        {end != null && (
+          <Mark
+            axis={axis}
+            time={end}
+            glyph={ended === 'resulted' ? '✓' : '✕'}
+            caption={ended}
+            tone={ended === 'resulted' ? 'ok' : 'bad'}
+          />
+        )}
+        {!terminal && deadline != null && <Mark axis={axis} time={deadline} glyph="▼" caption="deadline" tone="dim" />}
+      </Lane>
+      <Untimed whats={[...(from === null ? [began] : []), ...(terminal && end === null ? [ended] : [])]} />
+    </>
   )
 }
 
@@ -90,7 +100,9 @@ function Nodes({ status, axis }: { status: DeliveryStatusAnswer; axis: Axis }): 
   if (tries.length === 0)
     return (
       <Lane name="node">
-        <span class="dim">no attempt: no node has claimed it for a connection</span>
+        <span class="dim">
+          {partsOf(status).attempts.count === null ? 'unknown' : 'no attempt: no node has claimed it for a connection'}
+        </span>
       </Lane>
     )
   const nameOf = ({ node }: Try) => (node === null ? 'node unknown' : `node ${node}`)
@@ -125,16 +137,16 @@ function Client({ connections, axis }: { connections: readonly ConnectionAnswer[
       </Lane>
     )
   const until = Math.min(axis.to, clock())
-  const lives = connections
-    .map(({ connected_at, disconnected_at, ended_reason, connection_id }) => ({
-      id: connection_id,
-      from: timeIn(connected_at) ?? axis.from,
-      to: timeIn(disconnected_at) ?? until,
-      end: timeIn(disconnected_at),
-      why: ended_reason ?? 'disconnected',
-    }))
-    .filter(({ from, to }) => to >= axis.from && from <= until)
-  const known = Math.min(...connections.map(({ connected_at }) => timeIn(connected_at) ?? axis.from))
+  const times = connections.flatMap(({ connected_at, disconnected_at, ended_reason, connection_id, status }) => {
+    const [from, end] = [timeIn(connected_at), timeIn(disconnected_at)]
+    const to = end ?? (status === 'connected' ? until : null)
+    return from === null || to === null
+      ? []
+      : [{ id: connection_id, from, to, end, why: ended_reason ?? 'disconnected' }]
+  })
+  const untimed = connections.length - times.length
+  const lives = times.filter(({ from, to }) => to >= axis.from && from <= until)
+  const known = untimed > 0 ? axis.from : Math.min(...times.map(({ from }) => from))
   const marks = lives
     .flatMap(({ id, from, end, why }) => [
       ...(from > axis.from ? [{ key: `${id} on`, time: from, glyph: '┃', caption: 'connected', tone: 'ok' }] : []),
@@ -163,8 +175,11 @@ function Client({ connections, axis }: { connections: readonly ConnectionAnswer[
         {marks.map((mark) => (
           <Mark {...mark} axis={axis} isBare={isCrowded} key={mark.key} />
         ))}
-        {lives.length === 0 && known <= axis.from && <span class="dim">not connected in this time</span>}
+        {lives.length === 0 && untimed === 0 && known <= axis.from && (
+          <span class="dim">not connected in this time</span>
+        )}
       </Lane>
+      {untimed > 0 && <Untimed whats={[`${untimed} of ${connections.length} connections`]} />}
       {isCrowded && (
         <Lane name="" kind="same">
           <span class="dim">
@@ -181,16 +196,19 @@ function Client({ connections, axis }: { connections: readonly ConnectionAnswer[
 function Said({ status, axis }: { status: DeliveryStatusAnswer; axis: Axis }): JSX.Element {
   const { terminal } = status
   const { state, at } = partsOf(status).acknowledgement
+  const time = timeIn(at)
   return (
     <Lane name="client said">
       {state === null ? (
         <span class="dim">unknown</span>
       ) : state === 'none' ? (
         <span class="dim">nothing {terminal ? 'in time: no acknowledgement, no refusal' : 'yet'}</span>
+      ) : time === null ? (
+        <span class="dim">{state}, when is unknown</span>
       ) : (
         <Mark
           axis={axis}
-          time={timeIn(at) ?? axis.from}
+          time={time}
           glyph={state === 'refused' ? '✕' : '●'}
           caption={state}
           tone={state === 'refused' ? 'bad' : 'ok'}
@@ -209,6 +227,7 @@ interface ScoreProps {
 export function Score({ status, connections }: ScoreProps): JSX.Element {
   useTick(status.terminal ? Infinity : 1_000)
   const axis = axisOf(status)
+  if (!axis) return <p class="dim">When it was admitted, attempted and ended is unknown.</p>
   const omitted = (partsOf(status).attempts.count ?? 0) - triesOf(status).length
   return (
     <section class="score" aria-label="What happened, by time">

@@ -44,7 +44,7 @@ const WAYS: Readonly<Record<string, Way>> = {
   task_id: (id, { user_id }) => hrefOf(`/workers/tasks/${encoded(id)}`, { user_id }),
   context_id: below('/contexts'),
   window_id: below('/browser-windows'),
-  correlation_id: (id, { ended_at }) => hrefOf(`/rpc/${ended_at ? 'ended' : 'pending'}/${encoded(id)}`),
+  correlation_id: (id, record) => hrefOf(`/rpc/${'ended_at' in record ? 'ended' : 'pending'}/${encoded(id)}`),
   site_id: below('/sites'),
   session_id: below('/sessions'),
   node_id: node,

@@ -56,7 +56,8 @@ export function ProblemNote({ problem: { status, code, title, help }, gone }: Pr
   if (status === 501)
     return (
       <p class="absent">
-        Not part of this deployment{title && `. Give the router the source ${spacedName(title)} to see it here`}.
+        Not part of this deployment
+        {title && !code && `. Give the router the source ${spacedName(title)} to see it here`}.
       </p>
     )
   if (code === NOT_SCOPABLE)

@@ -46,7 +46,7 @@ function Whose({ status }: { status: DeliveryStatusAnswer }): JSX.Element {
           <Field name="scope_id" record={admission} />
         </>
       )}{' '}
-      · {admission.state} <Time at={admission.at} age="full" />
+      · {admission.state ?? 'admission unknown'} <Time at={admission.at} age="full" />
       {terminal && (
         <>
           {' · ended '}

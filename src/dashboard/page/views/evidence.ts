@@ -113,8 +113,9 @@ export function verdictOf(status: DeliveryStatusAnswer): Verdict {
   const { terminal } = status
   const { admission, attempts, acknowledgement } = partsOf(status)
   const isAcknowledged = acknowledgement.state !== null && acknowledgement.state !== 'none'
-  const open = isAcknowledged ? 'acknowledged' : (attempts.count ?? 0) > 0 ? 'attempted' : 'waiting'
-  const state = terminal?.state ?? open
+  const { count } = attempts
+  const open = isAcknowledged ? 'acknowledged' : count === null ? 'unknown' : count > 0 ? 'attempted' : 'waiting'
+  const state = terminal ? (terminal.state ?? 'ended') : open
   const isUntried = attempts.count === 0
   const verdict: Verdict = {
     state,

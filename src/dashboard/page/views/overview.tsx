@@ -104,13 +104,13 @@ const Numbers = ({ value }: { value: DeliverySummaryAnswer }): JSX.Element => {
       <p>
         <b>{countOf(value.tracked_commands)}</b> <Hint name="in delivery" />
         {waitsOf(value)}, <b>{countOf(value.due_commands)}</b> <Hint name="due" />
-        {latency?.total && latency.total.p95_ms !== null && (
+        {latency?.total && latency.total.p50_ms !== null && latency.total.p95_ms !== null && (
           <>
-            ; of the last {countOf(latency.total.sample_size)} half took at most{' '}
-            {durationText(latency.total.p50_ms ?? 0)}, <Hint name="95 %" /> at most {durationText(latency.total.p95_ms)}
+            ; of the last {countOf(latency.total.sample_size)} half took at most {durationText(latency.total.p50_ms)},{' '}
+            <Hint name="95 %" /> at most {durationText(latency.total.p95_ms)}
           </>
         )}
-        {legacy_reason !== 'not_configured' && (
+        {(value.legacy_stream_depth ?? legacy_reason ?? 'not_configured') !== 'not_configured' && (
           <span class="dim">
             ; legacy stream {countOf(value.legacy_stream_depth)}, pending {countOf(value.legacy_pending_depth)}
           </span>
