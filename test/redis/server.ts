@@ -11,6 +11,7 @@ import { Cluster, Redis } from 'ioredis'
 import { createClient, createCluster } from 'redis'
 import { describe, it } from 'vitest'
 import type { RedisClient } from '../../src/redis/store/client.js'
+import { type Reply, RespClient } from '../simulation/resp.js'
 
 const run = promisify(execFile)
 /** `REDIS_SERVER` names another program, such as that of Valkey. */
@@ -68,6 +69,19 @@ export async function freePort(): Promise<number> {
   probe.close()
   await once(probe, 'close')
   return port
+}
+
+const textOf = (reply: Reply): string =>
+  reply instanceof Error ? reply.message : Array.isArray(reply) ? reply.map(textOf).join('\n') : String(reply ?? '')
+
+/** Sends one command over a connection of its own, and returns what `redis-cli --raw` would print. */
+async function tell(port: number, args: readonly string[]): Promise<string> {
+  const client = await RespClient.connect({ port, host: '127.0.0.1' })
+  try {
+    return textOf(await Promise.race([client.call(args), client.ended()])).trimEnd()
+  } finally {
+    client.close()
+  }
 }
 
 /** Resolves when `port` replies to PING. */
@@ -137,8 +151,7 @@ async function start(port: number, args: string[], binary: string): Promise<Serv
   return {
     port,
     pid: child.pid as number,
-    cli: async (...args) =>
-      (await run('redis-cli', ['-p', String(port), '--raw', ...args], { maxBuffer: 1e8 })).stdout.trimEnd(),
+    cli: (...args) => tell(port, args),
     pause: () => void child.kill('SIGSTOP'),
     resume: () => void child.kill('SIGCONT'),
     kill,

@@ -1,5 +1,5 @@
 /** RESP3 over one socket. Pushed messages come in the same stream as replies, so their order is never left to chance. */
-import { createConnection, type Socket } from 'node:net'
+import { createConnection, type NetConnectOpts, type Socket } from 'node:net'
 
 export type Reply = string | number | boolean | null | Error | Reply[] | Map<Reply, Reply>
 
@@ -17,8 +17,8 @@ export class RespClient {
   private buffer = Buffer.alloc(0)
   private offset = 0
 
-  private constructor(path: string) {
-    this.socket = createConnection(path)
+  private constructor(to: NetConnectOpts) {
+    this.socket = createConnection(to)
     this.socket.on('error', () => {})
     this.socket.on('data', (bytes) => {
       this.buffer = this.buffer.length > 0 ? Buffer.concat([this.buffer, bytes]) : bytes
@@ -26,8 +26,8 @@ export class RespClient {
     })
   }
 
-  static connect(path: string): Promise<RespClient> {
-    const client = new RespClient(path)
+  static connect(to: NetConnectOpts): Promise<RespClient> {
+    const client = new RespClient(to)
     return new Promise((resolve, reject) => {
       client.socket.once('connect', () => resolve(client))
       client.socket.once('error', reject)
@@ -44,6 +44,11 @@ export class RespClient {
   send(args: readonly (string | number)[]): void {
     const parts = args.map(String).map((arg) => `$${Buffer.byteLength(arg)}\r\n${arg}\r\n`)
     this.socket.write(`*${args.length}\r\n${parts.join('')}`)
+  }
+
+  /** Rejects when the connection ends. */
+  ended(): Promise<never> {
+    return new Promise((_, reject) => this.socket.once('close', () => reject(new Error('the store has closed'))))
   }
 
   close(): void {

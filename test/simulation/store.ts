@@ -25,7 +25,7 @@ export const missingForStore = (): string[] => ['redis-server', 'gcc'].filter((c
 async function connectWhenUp(path: string): Promise<RespClient> {
   for (let tries = 0; ; tries++) {
     try {
-      return await RespClient.connect(path)
+      return await RespClient.connect({ path })
     } catch (error) {
       if (tries === 500) throw error
       await new Promise((resolve) => setTimeout(resolve, 20))
