@@ -58,27 +58,6 @@ describe('examples/parts', () => {
   })
 })
 
-const sqlite = process.getBuiltinModule('node:sqlite')
-
-const applies = sqlite ? '' : ' (does not apply: this version of Node has no SQLite)'
-describe.skipIf(!sqlite)(`examples/sqlite-inspector${applies}`, () => {
-  it('keeps its contract in node:test', async () => {
-    const child = spawn(process.execPath, ['--test', example('sqlite-inspector-test')], { stdio: 'ignore' })
-    expect(await once(child, 'exit')).toEqual([0, null])
-  })
-
-  it('answers what the table holds, and null for all else', async () => {
-    const { createDiagnostics } = await import(example('sqlite-inspector'))
-    const db = new sqlite.DatabaseSync(':memory:')
-    onTestFinished(() => db.close())
-    db.exec(
-      "CREATE TABLE tabs (id TEXT UNIQUE, user TEXT, status TEXT); INSERT INTO tabs VALUES ('t-1', 'ada', 'idle')",
-    )
-    const { body } = await jsonOf(await createDiagnostics(db)(new Request('http://localhost/contexts')))
-    expect(body.items).toMatchObject([{ context_id: 't-1', user_id: 'ada', status: 'idle', updated_at: null }])
-  })
-})
-
 describe('examples/incident', () => {
   it('replays an incident in a test of the host', async () => {
     const child = spawn(process.execPath, ['--test', example('incident/replay-test')], { stdio: 'ignore' })

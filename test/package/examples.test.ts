@@ -1,13 +1,13 @@
 /** Boots every mounting example in a project that has installed the package, and asks it what its reader would ask. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createCooperativeSiteClient, type SiteEvent } from '../../src/browser/index.js'
 import { type Running, run } from '../adapters/process.js'
-import { bun, deno, workerd } from '../adapters/runtimes.js'
+import { bun, deno, nodes, workerd } from '../adapters/runtimes.js'
 import { isChromiumMissing, launchChromium } from '../chromium.js'
 import { call as callTool, connectHttp } from '../mcp/subject.js'
 import { describeRedis, startServer } from '../redis/server.js'
@@ -23,7 +23,7 @@ const PEERS = ['@modelcontextprotocol/server', 'bullmq']
 
 let consumer: Consumer
 beforeAll(async () => {
-  consumer = await createConsumer([...FRAMEWORKS, ...PEERS])
+  consumer = await createConsumer([...FRAMEWORKS, ...PEERS, 'vitest'])
 })
 afterAll(() => consumer?.remove())
 
@@ -235,6 +235,37 @@ describe.each([
 ])('examples/%s', (name) => {
   it('passes under node:test', async () => {
     expect(await runIn(consumer, process.execPath, ['--test', fileOf(name)])).toMatch(/fail 0\b/)
+  })
+})
+
+// The oldest Node that we support has no SQLite.
+const [{ command: node, missing }] = nodes as [(typeof nodes)[number]]
+
+describe.skipIf(missing !== undefined)(`examples/sqlite-inspector${missing ? ` (skipped: ${missing})` : ''}`, () => {
+  const test = () => fileOf('sqlite-inspector-test')
+
+  it('keeps its contract in node:test', async () => {
+    expect(await runIn(consumer, node, ['--test', test()])).toMatch(/pass [1-9][\s\S]*fail 0\b/)
+  })
+
+  it('keeps its contract in Vitest', async () => {
+    const own = test().replace('-test.mjs', '.test.mjs')
+    await writeFile(own, (await readFile(test(), 'utf8')).replace("from 'node:test'", "from 'vitest'"))
+    const vitest = join(consumer.dir, 'node_modules/vitest/vitest.mjs')
+    expect(await runIn(consumer, node, [vitest, 'run', own])).toMatch(/Tests .*[1-9]\d* passed/)
+  })
+
+  it('answers what the table holds, and null for all else', async () => {
+    const program = `
+      import { DatabaseSync } from 'node:sqlite'
+      import { createDiagnostics } from './examples/sqlite-inspector.mjs'
+      const db = new DatabaseSync(':memory:')
+      db.exec('CREATE TABLE tabs (id TEXT UNIQUE, user TEXT, status TEXT)')
+      db.exec("INSERT INTO tabs VALUES ('t-1', 'ada', 'idle')")
+      const answer = await createDiagnostics(db)(new Request('http://localhost/contexts'))
+      console.log(await answer.text())`
+    const { items } = JSON.parse(await runIn(consumer, node, ['--no-warnings', '--input-type=module', '-e', program]))
+    expect(items).toMatchObject([{ context_id: 't-1', user_id: 'ada', status: 'idle', updated_at: null }])
   })
 })
 
