@@ -6,7 +6,7 @@ import { createRedisConnectionRegistry } from '../../src/redis/connections/facil
 import { createStore } from '../../src/redis/store/store.js'
 import { ASK, createClock } from '../contract/clock.js'
 import { connectionBattery } from '../contract/connections.js'
-import { describeStores } from './matrix.js'
+import { describeStores, planted } from './matrix.js'
 import { soon } from './wait-for.js'
 
 const client = { client_id: 'desk', instance_id: 'one', client_type: 'web' as const }
@@ -133,6 +133,7 @@ describeStores('the connection registry in Redis', (kind, place, servers) => {
         'churn',
         String(Math.floor(clock.now() / 60_000)),
       )
+      planted.add(key)
       await store.command(['SET', key, 'x'], key)
       const { connection_id } = await registry.connect({ ...client, user_id: 'ann' })
       expect(await registry.disconnect(connection_id)).toBe(true)

@@ -7,7 +7,7 @@ import { createStore } from '../../src/redis/store/store.js'
 import { ASK, FIRST } from '../contract/clock.js'
 import { event } from '../contract/event-bus.js'
 import { notes } from '../contract/sites.js'
-import { describeStores } from './matrix.js'
+import { describeStores, planted } from './matrix.js'
 
 describeStores('the last events of sites in Redis', (_kind, place) => {
   async function open() {
@@ -40,6 +40,7 @@ describeStores('the last events of sites in Redis', (_kind, place) => {
 
   it('do not prevent publishing, whatever the key contains', async () => {
     const { bus, topic, life, send, key, reported } = await open()
+    planted.add(key)
     await send('LPUSH', key, 'x')
     await bus.publish(topic, event(1))
     expect(await life()).toEqual([null, null])

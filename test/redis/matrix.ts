@@ -2,7 +2,7 @@
  * Runs a battery over a client of the store: node-redis on one server. With `REDIS_CLIENTS=others`, which `npm run test:all`
  * sets, over the other ways into a store: ioredis, and both on a Cluster with several shards.
  */
-import { afterAll, beforeAll, describe } from 'vitest'
+import { afterAll, beforeAll, describe, expect } from 'vitest'
 import type { RedisClient } from '../../src/redis/store/client.js'
 import { type Connected, clients, describeRedis, type Server, startCluster, startServer } from './server.js'
 
@@ -17,6 +17,18 @@ export interface Place {
 const OTHERS = ['ioredis', 'node-redis cluster', 'ioredis cluster'] as const
 const ONE = ['node-redis'] as const
 const KINDS = process.env.REDIS_CLIENTS === 'others' ? OTHERS : ONE
+
+/** Keys that a test has written in the name of another application. */
+export const planted = new Set<string>()
+
+/** Returns the keys of deployments that have no end. */
+const ENDLESS = `local found, cursor = {}, '0'
+repeat
+  local page = redis.call('SCAN', cursor, 'MATCH', 'relayscope:{*', 'COUNT', 1000)
+  cursor = page[1]
+  for _, key in ipairs(page[2]) do if redis.call('PEXPIRETIME', key) == -1 then found[#found + 1] = key end end
+until cursor == '0'
+return table.concat(found, ' ')`
 
 let deployments = 0
 
@@ -49,7 +61,12 @@ export function describeStores(
           await Promise.all(servers.map(({ cli }) => cli('FLUSHALL')))
           connected = await clients[kind](servers.map(({ port }) => port))
         })
-        afterAll(() => connected?.close())
+        afterAll(async () => {
+          connected?.close()
+          // After every suite: whatever it wrote, no key of a deployment stays forever.
+          const endless = await Promise.all(servers.map(({ cli }) => cli('EVAL', ENDLESS, '0')))
+          expect(endless.flatMap((found) => found.split(/\s+/)).filter((key) => key && !planted.has(key))).toEqual([])
+        })
         const place = () => ({ client: connected.client, deploymentId: `d${++deployments}`, shards, onError: null })
         body(kind, place, () => servers)
       })

@@ -6,7 +6,7 @@ import { createStore } from '../../src/redis/store/store.js'
 import { Refusal } from '../../src/refusal.js'
 import { ASK, createClock } from '../contract/clock.js'
 import { rpcBattery } from '../contract/rpc.js'
-import { describeStores } from './matrix.js'
+import { describeStores, planted } from './matrix.js'
 import { soon } from './wait-for.js'
 
 describe('a reply in the store', () => {
@@ -101,6 +101,7 @@ describeStores('the correlator in Redis', (kind, place) => {
       const store = createStore(where)
       await rpc.open(call)
       const key = store.key(await store.shardOf('ann'), 'calls', 'counts')
+      planted.add(key)
       await store.command(['HSET', key, 'opened', 'many', 'since', 'yesterday'], key)
       await rpc.open(call)
       const told = { pending: 2, counters: { opened: 0 }, counting_since: null }

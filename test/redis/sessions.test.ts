@@ -7,7 +7,7 @@ import { createStore } from '../../src/redis/store/store.js'
 import { ASK, createClock, FIRST } from '../contract/clock.js'
 import { sessionRegistryBattery } from '../contract/sessions.js'
 import { lossyClient } from './lossy-client.js'
-import { describeStores } from './matrix.js'
+import { describeStores, planted } from './matrix.js'
 import { soon } from './wait-for.js'
 
 const opening = { site_id: 'notes', owner: 'alice' }
@@ -189,6 +189,7 @@ describeStores('the registry of sessions in Redis', (kind, place) => {
       const made = [await sessions.open(opening), await sessions.open(opening), await sessions.open(opening)]
       const [spoilt, foreign, good] = made.map(({ session_id }) => session_id) as [string, string, string]
       const key = (id: string) => store.key(0, 'sessions', 'session', id)
+      planted.add(key(spoilt)).add(key(foreign))
       await store.command(['HSET', key(spoilt), 'state', 'odd'], key(spoilt))
       await store.command(['DEL', key(foreign)], key(foreign))
       await store.command(['LPUSH', key(foreign), 'x'], key(foreign))

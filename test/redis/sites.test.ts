@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { createRedisSiteRegistry } from '../../src/redis/sites/facility.js'
 import { createClock } from '../contract/clock.js'
 import { notes, siteRegistryBattery } from '../contract/sites.js'
-import { describeStores } from './matrix.js'
+import { describeStores, planted } from './matrix.js'
 
 describeStores('the registry of sites in Redis', (kind, place) => {
   siteRegistryBattery(kind, async (bounds) => {
@@ -53,6 +53,7 @@ describeStores('the registry of sites in Redis', (kind, place) => {
             ? (options.client.sendCommand as (a: string[]) => Promise<unknown>)(args)
             : (options.client.sendCommand as (k: string, r: boolean, a: string[]) => Promise<unknown>)(key, false, args)
       for (const value of ['', 'x', '{}\n{}', `{"owner":"a","created_at":1e300,"updated_at":0}\n{}`]) {
+        planted.add(key)
         await send('SET', key, value)
         expect(await sites.get('notes')).toBeNull()
       }

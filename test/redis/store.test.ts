@@ -11,7 +11,7 @@ describeStores('the store', (_kind, place) => {
   it('sends commands to every shard and reads what it wrote', async () => {
     const store = createStore({ ...place(), shards: 8 })
     const keys = Array.from({ length: 8 }, (_, shard) => store.key(shard, 'x', 'a:b}{*'))
-    await Promise.all(keys.map((key, shard) => store.command(['SET', key, `v${shard}`], key)))
+    await Promise.all(keys.map((key, shard) => store.command(['SET', key, `v${shard}`, 'PX', '60000'], key)))
     const read = await Promise.all(keys.map((key) => store.command(['MGET', key, `${key}z`], key)))
     expect(read).toEqual(keys.map((_, shard) => [`v${shard}`, null]))
   })
@@ -21,7 +21,7 @@ describeStores('the store', (_kind, place) => {
     const script = defineScript(
       'test.make',
       { args: ['id'], rest: 'more', answer: listOf },
-      `redis.call('SET', K('made', id), now) return { now, id, more }`,
+      `write('SET', K('made', id), now) return { now, id, more }`,
     )
     const run = () => runScript(store, script, 0, { id: 'ünï:code', more: [1, 'b'] })
     for (let i = 0; i < 2; i++) expect(await run()).toEqual([1_000, 'ünï:code', ['1', 'b']])

@@ -21,7 +21,7 @@ export const MUTANTS = [
   ...weaken('src/redis/connections/connections.lua', 'test/redis/connections.test.ts', [
     [
       'in a store, an end is indexed by its reason',
-      "    redis.call('ZADD', K(t, 'ended_reason', reason), state.seq, id)",
+      "    write('ZADD', K(t, 'ended_reason', reason), state.seq, id)",
       '',
     ],
     [
@@ -68,7 +68,11 @@ export const MUTANTS = [
       "  add(expiring, until_ms .. ' ' .. state .. ' ' .. reason, by)\n",
       '',
     ],
-    ['a command that expired long ago is deleted at once', 'if tonumber(c.until_ms) <= now then c', 'if false then c'],
+    [
+      'a command that expired long ago is deleted at once',
+      'if tonumber(c.until_ms) <= now then write',
+      'if false then write',
+    ],
     ['readers skip chunks without open commands', 'if first_open ~= from then', 'if false then'],
   ]),
   ...weaken('src/redis/delivery/pass.lua', 'test/redis/delivery-lists.test.ts', [

@@ -58,7 +58,7 @@ local function finish(id, state, body, how, reason, at)
   state['end'], state.reason, state.ended_at = how, reason, at
   if type(reason) == 'string' then
     state.ix[#state.ix + 1] = { 'ended_reason', reason }
-    redis.call('ZADD', K(t, 'ended_reason', reason), state.seq, id)
+    write('ZADD', K(t, 'ended_reason', reason), state.seq, id)
   end
   churn_end(state, reason, at)
   unplace(t, 'beats', state.user_id, id)
@@ -126,7 +126,7 @@ return once(id, function()
   if type(state.node_id) == 'string' then state.ix[2] = { 'node_id', state.node_id } end
   put(t, id, nil, state, content, now + lost_after + retention)
   place(t, 'beats', state.user_id, id, now + lost_after)
-  redis.call('SET', current, id)
+  write('SET', current, id)
   churn('opened', state, now)
   return { string.format('%.0f', now), superseded }
 end)

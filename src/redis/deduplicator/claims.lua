@@ -17,8 +17,8 @@ local function forget_claim(claim)
   else redis.call('ZREM', K(d, 'seen'), claim) end
 end
 local function count(user, name, by)
-  redis.call('HINCRBY', K(d, 'counts'), name, by)
-  redis.call('HINCRBY', K(d, 'counts', user), name, by)
+  write('HINCRBY', K(d, 'counts'), name, by)
+  write('HINCRBY', K(d, 'counts', user), name, by)
 end
 local function due_of(key, due) return redis.call('ZRANGE', key, '-inf', due, 'BYSCORE', 'LIMIT', 0, SWEEP_CLAIMS) end
 -- Deletes expired claims of the shard, up to the limit of one step, and returns how many.
@@ -29,7 +29,7 @@ local function sweep_claims(due)
 end
 -- Returns 1 for the first claim, 0 for a duplicate.
 local function claim(user, message, ttl, capacity)
-  redis.call('HSET', K(d, 'counts'), 'capacity', capacity, 'ttl_ms', ttl)
+  write('HSET', K(d, 'counts'), 'capacity', capacity, 'ttl_ms', ttl)
   local due = now - ttl
   for _, old in ipairs(due_of(K(d, 'of', user), due)) do forget(user, old) end
   sweep_claims(due)
@@ -39,10 +39,10 @@ local function claim(user, message, ttl, capacity)
     return 0
   end
   if since then forget(user, message) end
-  redis.call('ZADD', K(d, 'seen'), now, user .. '\n' .. message)
+  write('ZADD', K(d, 'seen'), now, user .. '\n' .. message)
   hold(d, user, message, now, 0)
   make_room(d, user, message, { entries = capacity }, function(old, holder)
-    redis.call('HINCRBY', K(d, 'counts'), 'evicted', 1)
+    write('HINCRBY', K(d, 'counts'), 'evicted', 1)
     forget(holder, old)
   end)
   count(user, 'accepted', 1)

@@ -4,22 +4,22 @@
 -- Appends all commands that this run admitted to the lists, in one go.
 function flush_admissions()
   if added > 0 then
-    call('SET', K.seq, text(last + added) .. ' ' .. text(last_stamp + added))
+    write('SET', K.seq, text(last + added) .. ' ' .. text(last_stamp + added))
     local i = 1
     while i <= added do
       local k = chunk_of(last + i)
       local offset = offset_of(last + i, k)
       local to = min(added, (k + 1) * {{CHUNK}} - last)
-      call('RPUSH', K.log_of .. text(k), unpack(refs, i, to))
-      call('SETRANGE', K.states_of .. text(k), text(offset), concat(states, '', i, to))
+      write('RPUSH', K.log_of .. text(k), unpack(refs, i, to))
+      write('SETRANGE', K.states_of .. text(k), text(offset), concat(states, '', i, to))
       if offset == 0 then
-        call('ZADD', K.chunks, text(now + retention), text(k))
-        call('ZADD', K.starts, text(last_stamp + i), text(k))
+        write('ZADD', K.chunks, text(now + retention), text(k))
+        write('ZADD', K.starts, text(last_stamp + i), text(k))
       end
       columns[k] = nil
       i = to + 1
     end
-    for name, seqs in pairs(lists) do call('RPUSH', K.of_of .. name, unpack(seqs)) end
+    for name, seqs in pairs(lists) do write('RPUSH', K.of_of .. name, unpack(seqs)) end
     added, refs, states, lists = 0, {}, {}, {}
   end
   last = nil
@@ -27,8 +27,8 @@ end
 
 local function flush_due()
   for b, entries in pairs(due) do
-    if call('RPUSH', K.due_of .. text(b), unpack(entries)) == #entries then
-      call('ZADD', K.due, text((b + 1) * {{BUCKET}} - 1), text(b))
+    if write('RPUSH', K.due_of .. text(b), unpack(entries)) == #entries then
+      write('ZADD', K.due, text((b + 1) * {{BUCKET}} - 1), text(b))
     end
   end
   due = {}
@@ -88,7 +88,7 @@ local function admit(m, id, action, trace, scope, scope_shard, deadline, ttl, ca
     expire_due({{COMMANDS_A_PASS}}, true)
     refusal = refusal_of(w, user, scope, scope_shard, capacity, needs, current, refused)
   end
-  if scope_now[scope] and (writes_capacity ~= '' or new_scopes[scope]) then call('HSET', K.capacities, scope, capacity) end
+  if scope_now[scope] and (writes_capacity ~= '' or new_scopes[scope]) then write('HSET', K.capacities, scope, capacity) end
   if not last then open_numbers() end
   local seq = text(last + added + 1)
   local numbers = seq .. '\0' .. text(last_stamp + added + 1)
@@ -104,7 +104,7 @@ local function admit(m, id, action, trace, scope, scope_shard, deadline, ttl, ca
   else
     record = 'w\0' .. numbers .. '\0' .. deadline_at .. '\0' .. scope .. '\0' .. scope_shard .. '\0000\0000\0\0\0\0\0' .. most .. '\0\0\0\0\0' .. print .. '\n' .. action .. trace .. '\n' .. now_text .. '\n\0' .. payload
   end
-  local old = call('SET', key, record, 'NX', 'GET')
+  local old = write('SET', key, record, 'NX', 'GET')
   if old then
     local c, over = look(ref)
     if c and c.state ~= 'j' then return known(c, print) end
@@ -116,7 +116,7 @@ local function admit(m, id, action, trace, scope, scope_shard, deadline, ttl, ca
       forget(tonumber(c.seq), c.state, ref, c)
       last, last_stamp = tonumber(seq) - 1, tonumber(match(numbers, '%d+$')) - 1
     end
-    call('SET', key, record)
+    write('SET', key, record)
   end
   added = added + 1
   refs[added], states[added] = ref, state

@@ -151,7 +151,7 @@ local function take_order()
   local at = floor(now)
   local before = tonumber(call('GET', K.order) or 0)
   if at <= before then at = before + 1 end
-  call('SET', K.order, text(at))
+  write('SET', K.order, text(at))
   return text(at)
 end
 
@@ -194,7 +194,7 @@ local function attach(m, instance, order, most)
   end
   if not lease_of(me) then
     leases[me] = text(now + {{LEASE}})
-    call('HSET', K.leases, me, leases[me])
+    write('HSET', K.leases, me, leases[me])
   end
   local w = was
   if not w or w.incarnation ~= me then
@@ -203,8 +203,8 @@ local function attach(m, instance, order, most)
     w = { order, me, instance, node, text(most), since, w and w.stuck or '', '0', ',' }
     waiters[m] = w
     dirty[m] = true
-    call('ZADD', K.attached, order, m)
-    call('ZADD', K.attached_of .. user_of(m), order, m)
+    write('ZADD', K.attached, order, m)
+    write('ZADD', K.attached_of .. user_of(m), order, m)
   end
   flush_box(m)
   if call('EXISTS', K.box_of .. m) == 1 then
@@ -248,7 +248,7 @@ local function reserve(scope, ref, ttl, capacity, writes_capacity, dispatch)
   if before then
     local deadline, dispatches = match(before, '^(%d+) (.*)$')
     if tonumber(deadline) > now then
-      if not find(dispatches, dispatch, 1, true) then call('HSET', key, ref, before .. dispatch .. ' ') end
+      if not find(dispatches, dispatch, 1, true) then write('HSET', key, ref, before .. dispatch .. ' ') end
       return deadline
     end
     call('HDEL', key, ref)
@@ -260,13 +260,13 @@ local function reserve(scope, ref, ttl, capacity, writes_capacity, dispatch)
       expire_due({{COMMANDS_A_PASS}}, true)
     end
     if reserved(scope) >= tonumber(capacity) then
-      if writes_capacity ~= '' then call('HSET', K.capacities, scope, capacity) end
+      if writes_capacity ~= '' then write('HSET', K.capacities, scope, capacity) end
       return ''
     end
   end
-  if writes_capacity ~= '' or new_scopes[scope] then call('HSET', K.capacities, scope, capacity) end
+  if writes_capacity ~= '' or new_scopes[scope] then write('HSET', K.capacities, scope, capacity) end
   local deadline = text(now + ttl)
-  call('HSET', key, ref, deadline .. ' ' .. dispatch .. ' ')
+  write('HSET', key, ref, deadline .. ' ' .. dispatch .. ' ')
   add(scopes, scope, 1)
   append(due, floor(deadline / {{BUCKET}}), '=' .. scope .. '=' .. ref)
   return deadline
@@ -282,7 +282,7 @@ local function release(scope, ref, dispatch)
     if not from then return '0' end
     before = sub(before, 1, from - 1) .. sub(before, to + 1)
     if find(before, ' [^ ]') then
-      call('HSET', key, ref, before)
+      write('HSET', key, ref, before)
       return '0'
     end
   end

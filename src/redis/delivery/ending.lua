@@ -7,7 +7,7 @@ local function reserved(scope)
     -- The first reservation lists the scope. A pass removes scopes without reservations.
     if not stored then
       new_scopes[scope] = true
-      call('ZADD', K.scope_order, 'NX', call('INCR', K.scope_seq), scope)
+      write('ZADD', K.scope_order, 'NX', write('INCR', K.scope_seq), scope)
     end
     stored = tonumber(stored or 0)
     scope_now[scope] = stored
@@ -67,7 +67,7 @@ local function finish(c, to, reason, at, by)
   add(held, user_of(c.ref), -1)
   count_ended(c.until_ms, to, reason, 1)
   -- A command that expired long ago is deleted in the next pass.
-  if tonumber(c.until_ms) <= now then call('ZADD', K.chunks, 'LT', c.until_ms, text(chunk_of(tonumber(c.seq)))) end
+  if tonumber(c.until_ms) <= now then write('ZADD', K.chunks, 'LT', c.until_ms, text(chunk_of(tonumber(c.seq)))) end
   ended = ended + 1
   ended_refs[ended] = c.ref
   count('outcome ' .. STATES[to])
@@ -197,7 +197,7 @@ local function forget_oldest(kind, class, over)
       wraps, at = true, first * {{CHUNK}} + 1
     end
   end
-  call('HSET', K.kept_at, kind, text(at))
+  write('HSET', K.kept_at, kind, text(at))
 end
 
 local function keep_bounds()
@@ -230,12 +230,12 @@ local function tidy(k)
     end
   end
   if next_at then
-    call('ZADD', K.chunks, text(next_at), text(k))
+    write('ZADD', K.chunks, text(next_at), text(k))
     return
   end
   -- The chunk is empty. If it was not full yet, the next admission starts in the following chunk.
   local newest = newest_number()
-  if newest > 0 and chunk_of(newest) == k then call('SET', K.seq, text((k + 1) * {{CHUNK}}) .. ' ' .. match(call('GET', K.seq), '%d+$')) end
+  if newest > 0 and chunk_of(newest) == k then write('SET', K.seq, text((k + 1) * {{CHUNK}}) .. ' ' .. match(call('GET', K.seq), '%d+$')) end
   call('DEL', K.log_of .. text(k), K.states_of .. text(k))
   call('ZREM', K.chunks, text(k))
   call('ZREM', K.starts, text(k))
@@ -248,14 +248,14 @@ local function move_first_chunks()
   local from = first
   while first < newest and first - from < {{CHUNKS_A_RUN}} and call('EXISTS', K.states_of .. text(first)) == 0 do first = first + 1 end
   if first ~= from then
-    call('SET', K.first_chunk, text(first))
+    write('SET', K.first_chunk, text(first))
     if call('EXISTS', K.states_of .. text(first)) == 0 then call('DEL', K.ended) end
   end
   from = tonumber(call('GET', K.first_open) or 0)
   local first_open = max(first, from)
   local to = min(newest, first_open + {{CHUNKS_A_RUN}})
   while first_open < to and not find(column(first_open), '[wahpqk]') do first_open = first_open + 1 end
-  if first_open ~= from then call('SET', K.first_open, text(first_open)) end
+  if first_open ~= from then write('SET', K.first_open, text(first_open)) end
 end
 
 -- Tidies the chunks that are due. Waits a while after a chunk is due, so that one visit deletes several commands.

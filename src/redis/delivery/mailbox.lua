@@ -30,7 +30,7 @@ local function flush_box(m)
   local list = mail[m]
   if not list then return end
   mail[m] = nil
-  call('RPUSH', K.box_of .. m, unpack(list))
+  write('RPUSH', K.box_of .. m, unpack(list))
 end
 
 -- Frees the slot of a delivery attempt, before the change of state that ends the attempt.
@@ -86,6 +86,6 @@ local function place(c)
   c.incarnation, c.waiter_order = '', ''
   save(c, payload_of(c))
   flush_box(m)
-  call('LPUSH', K.box_of .. m, c.ref)
+  write('LPUSH', K.box_of .. m, c.ref)
   if w then set_stuck(m, w, '1') end
 end

@@ -40,7 +40,7 @@ local function sweep(incarnation, budget)
       end
     end
     if at <= newest then
-      call('HSET', K.sweeps, incarnation, 'c ' .. text(at))
+      write('HSET', K.sweeps, incarnation, 'c ' .. text(at))
       return budget, true
     end
     at = '0'
@@ -58,7 +58,7 @@ local function sweep(incarnation, budget)
     call('DEL', K.inbox_of .. incarnation)
     return budget - 10, false
   end
-  call('HSET', K.sweeps, incarnation, 'w ' .. reply[1])
+  write('HSET', K.sweeps, incarnation, 'w ' .. reply[1])
   return budget - 10, true
 end
 
@@ -99,7 +99,7 @@ local function pass(heard, suspects, scope_after, former)
   flush_admissions()
   by_message = true
   if former ~= '' then
-    call('HSET', K.leases, former, 'dead')
+    write('HSET', K.leases, former, 'dead')
     call('HDEL', K.sweeps, former)
     leases[former] = 'dead'
   end
@@ -109,7 +109,7 @@ local function pass(heard, suspects, scope_after, former)
   if is_known and not found then return 'restart' end
   local is_lapsed = is_known and tonumber(lease) <= now
   leases[me] = text(now + {{LEASE}})
-  call('HSET', K.leases, me, leases[me])
+  write('HSET', K.leases, me, leases[me])
   if is_known then call('XTRIM', K.inbox_of .. me, 'MINID', heard) end
 
   local budget = expire_due({{COMMANDS_A_PASS}}, true)
@@ -120,7 +120,7 @@ local function pass(heard, suspects, scope_after, former)
     if until_ms ~= 'dead' and incarnation ~= me and (tonumber(until_ms) or 0) <= now then
       local entry = incarnation .. ' ' .. until_ms .. ','
       if find(suspects, entry, 1, true) then
-        call('HSET', K.leases, incarnation, 'dead')
+        write('HSET', K.leases, incarnation, 'dead')
         leases[incarnation], until_ms = 'dead', 'dead'
       else
         seen[#seen + 1] = entry

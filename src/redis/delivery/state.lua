@@ -7,6 +7,7 @@ local next, pairs, ipairs, pcall, tonumber, unpack = next, pairs, ipairs, pcall,
 local floor, min, max = math.floor, math.min, math.max
 local sub, find, match, gmatch, fmt, concat = string.sub, string.find, string.match, string.gmatch, string.format, table.concat
 local sunpack, call = struct.unpack, redis.call
+--@include ../store/lease.lua
 
 -- States of open commands. Waiting: w. Attempted: a (given to a node), h (`deliver` resolved), p (paused before a retry),
 -- q (waiting for another attempt). Acknowledged: k.
@@ -124,7 +125,7 @@ local function mark(seq, to)
     return
   end
   local k = chunk_of(seq)
-  call('SETRANGE', K.states_of .. text(k), text(offset_of(seq, k)), to)
+  write('SETRANGE', K.states_of .. text(k), text(offset_of(seq, k)), to)
   columns[k] = nil
 end
 
@@ -200,7 +201,7 @@ local function action_of(c) return match(c.history, '^[^\n]*\n([^\t\n]*)') end
 local function note(c, event, rest) c.history = c.history .. event .. now_text .. rest .. '\n' end
 
 local function save(c, payload)
-  call('SET', K.command_of .. c.ref, text_of(c) .. payload)
+  call('SET', K.command_of .. c.ref, text_of(c) .. payload, 'KEEPTTL')
 end
 
 local function set_state(c, to)

@@ -36,7 +36,7 @@ end
 
 local function write_counters(key, changes, keeps_zero)
   for name, by in pairs(changes) do
-    if by ~= 0 and call('HINCRBY', key, name, text(by)) <= 0 and not keeps_zero then call('HDEL', key, name) end
+    if by ~= 0 and write('HINCRBY', key, name, text(by)) <= 0 and not keeps_zero then call('HDEL', key, name) end
   end
 end
 
@@ -44,10 +44,10 @@ end
 local function write_reasons()
   for name, by in pairs(reasons) do
     if by ~= 0 then
-      local n = call('HINCRBY', K.reasons, name, text(by))
+      local n = write('HINCRBY', K.reasons, name, text(by))
       local is_other = n < 0 or n == by and call('HLEN', K.reasons) > {{REASONS_MAX}}
       if n <= 0 or is_other then call('HDEL', K.reasons, name) end
-      if is_other and call('HINCRBY', K.reasons, 'other', text(n)) <= 0 then call('HDEL', K.reasons, 'other') end
+      if is_other and write('HINCRBY', K.reasons, 'other', text(n)) <= 0 then call('HDEL', K.reasons, 'other') end
     end
   end
 end
@@ -56,16 +56,16 @@ local function write_expiring()
   for name, by in pairs(expiring) do
     local until_ms, field = match(name, '^(%d+) (.*)$')
     if until_ms and by ~= 0 then
-      local n = call('HINCRBY', K.expiring_of .. until_ms, field, text(by))
+      local n = write('HINCRBY', K.expiring_of .. until_ms, field, text(by))
       if n <= 0 then call('HDEL', K.expiring_of .. until_ms, field) end
-      if by > 0 and n == by then call('ZADD', K.expiring, until_ms, until_ms) end
+      if by > 0 and n == by then write('ZADD', K.expiring, until_ms, until_ms) end
     end
   end
 end
 
 -- Lists the commands that ended last, newest first.
 local function write_ended()
-  if ended > 0 and call('LPUSH', K.ended, unpack(ended_refs)) > 2 * {{SAMPLE}} then call('LTRIM', K.ended, '0', '{{SAMPLE}}') end
+  if ended > 0 and write('LPUSH', K.ended, unpack(ended_refs)) > 2 * {{SAMPLE}} then call('LTRIM', K.ended, '0', '{{SAMPLE}}') end
 end
 
 local function save_waiters()
@@ -78,14 +78,14 @@ local function save_waiters()
     end
   end
   if #saved == 0 then return end
-  call('HSET', K.waiters, unpack(saved))
+  write('HSET', K.waiters, unpack(saved))
 end
 
 local function send(incarnation, list)
   local message = concat(list, '\2')
   local before = call('HGET', K.told, incarnation) or '0-0'
-  local id = call('XADD', K.inbox_of .. incarnation, 'MAXLEN', '~', '{{MESSAGES_MAX}}', '*', 'p', before, 'm', message)
-  call('HSET', K.told, incarnation, id)
+  local id = write('XADD', K.inbox_of .. incarnation, 'MAXLEN', '~', '{{MESSAGES_MAX}}', '*', 'p', before, 'm', message)
+  write('HSET', K.told, incarnation, id)
   call('SPUBLISH', K.wake_of .. incarnation, before .. '\3' .. id .. '\2' .. message)
 end
 
@@ -119,6 +119,7 @@ local function turn(keys, args)
   local frozen, ends, shards, tracked_text, held_text, retention_text, kept_text
   frozen, ends, shards, me, node, tracked_text, held_text, retention_text, kept_text = sunpack('sssssssss', args[1])
   if stored_now >= tonumber(ends) then return redis.error_reply('LATE ' .. text(stored_now)) end
+  begin_lease(stored_now)
   if redis.pcall('GET', keys[1] .. 'shards') ~= shards then return redis.error_reply('SHARDS are other ones') end
   now = tonumber(frozen) or stored_now
   now_text = text(now)

@@ -20,7 +20,7 @@ end
 -- How long a caller has to delete a loose payload that it received, before the next caller receives it.
 local LOOSE_MS = 60000
 
-local function loosen(ref, at) redis.call('ZADD', K('spilled', 'loose'), at, ref) end
+local function loosen(ref, at) write('ZADD', K('spilled', 'loose'), at, ref) end
 
 local function evict(id, user)
   local message = load(m, id)
@@ -43,8 +43,8 @@ local function evict(id, user)
     return
   end
   drop(t, stream)
-  redis.call('HSET', K('emptied', 'last'), stream, state.last_sequence .. '\n' .. state.user_id)
-  hold('emptied', state.user_id, stream, redis.call('INCR', K(m, 'seq')), 0)
+  write('HSET', K('emptied', 'last'), stream, state.last_sequence .. '\n' .. state.user_id)
+  hold('emptied', state.user_id, stream, write('INCR', K(m, 'seq')), 0)
 end
 
 -- Removes the last sequence number of an emptied stream, and returns it; 0 for none.
@@ -98,9 +98,9 @@ local function retain()
   message.attempt, message.size = attempt, tonumber(size)
   if place ~= message_id then message.is_guest = true end
   message.ix = { { 'stream', stream } }
-  save(m, id, message, content)
-  redis.call('ZADD', K(m, 'of', stream), message.sequence, place)
-  local at = redis.call('INCR', K(m, 'seq'))
+  save(m, id, message, content, true)
+  write('ZADD', K(m, 'of', stream), message.sequence, place)
+  local at = write('INCR', K(m, 'seq'))
   hold('history', message.user_id, id, at, message.size)
   if ref ~= '' then hold('spilled', message.user_id, id, at, tonumber(ref_bytes)) end
   if state.message_count > tonumber(max_per_stream) then
@@ -141,7 +141,7 @@ return answer
 
 local value = redis.pcall('GET', K(m, 'row', stream .. '\n' .. place_of(load(t, stream), message_id, user)))
 if type(value) == 'string' then return value end
-redis.call('ZADD', K('spilled', 'loose'), now + spared, ref)
+write('ZADD', K('spilled', 'loose'), now + spared, ref)
 return false
 
 --@script forget_payloads

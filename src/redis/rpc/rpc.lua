@@ -17,8 +17,8 @@ local SWEEP_CALLS = 16
 local t = 'calls'
 local function tally(what)
   -- If another type is stored there, calls work all the same.
-  redis.pcall('HSETNX', K(t, 'counts'), 'since', string.format('%.0f', now))
-  redis.pcall('HINCRBY', K(t, 'counts'), what, 1)
+  pcall(write, 'HSETNX', K(t, 'counts'), 'since', string.format('%.0f', now))
+  pcall(write, 'HINCRBY', K(t, 'counts'), what, 1)
 end
 
 -- Keeps a call that ended, in table `ended-calls`: a row, its place in `all` and in `user_id:<user>`. The oldest are
@@ -33,17 +33,17 @@ local function keep_ended(id, call, how)
   -- As `arrive` makes it, from the newest: that is one command less.
   local seq = math.max(PLACES_PER_MS * math.floor(now), (tonumber(redis.call('ZRANGE', all, -1, -1, 'WITHSCORES')[2]) or 0) + 1)
   -- An earlier call of this id may be in another user's index.
-  if redis.call('ZADD', all, seq, id) == 0 then
+  if write('ZADD', all, seq, id) == 0 then
     local before = load(e, id)
     if before then unindex(e, id, before.ix) end
   end
-  redis.call('ZADD', own, seq, id)
+  write('ZADD', own, seq, id)
   save(e, id, {
     correlation_id = id, action = call.action, user_id = call.user_id, client_id = call.client_id,
     instance_id = call.instance_id, started_at = call.started_at, outcome = how,
     trace = call.trace, trace_id = call.trace_id,
     ended_at = ended_at, seq = seq, ix = { { 'user_id', call.user_id } },
-  }, '{}')
+  }, '{}', true)
   if redis.call('ZCARD', own) > {{ENDED_CALLS_PER_USER_MAX}} then
     local oldest = redis.call('ZPOPMIN', own)[1]
     redis.call('ZREM', all, oldest)

@@ -90,18 +90,18 @@ return once(attempt, function()
   end
   redis.call('DEL', session_key(id), shares_key(id), ends_key(id))
   local seq = arrive(t)
-  redis.call('HSET', session_key(id), 'session_id', id, 'owner', owner, 'state', 'pending', 'opened_at', now,
+  write('HSET', session_key(id), 'session_id', id, 'owner', owner, 'state', 'pending', 'opened_at', now,
     'updated_at', now, 'site_id', site, unpack(fields))
   local expires = '+inf'
   if ttl ~= '' then
     expires = now + ttl
-    redis.call('HSET', session_key(id), 'expires_at', expires)
+    write('HSET', session_key(id), 'expires_at', expires)
   end
   place(t, 'live', owner, id, expires)
-  redis.call('ZADD', K(t, 'all'), seq, id)
-  redis.call('ZADD', K(t, 'owner', owner), seq, id)
-  redis.call('ZADD', K(t, 'site_id', site), seq, id)
-  redis.call('ZADD', K(t, 'at', owner, site), expires, id)
+  write('ZADD', K(t, 'all'), seq, id)
+  write('ZADD', K(t, 'owner', owner), seq, id)
+  write('ZADD', K(t, 'site_id', site), seq, id)
+  write('ZADD', K(t, 'at', owner, site), expires, id)
   return shown(id)
 end)
 
@@ -112,9 +112,9 @@ return once(attempt, function()
   local state = state_of(id)
   if not state then return refuse('session_not_found') end
   if not string.find(from, ',' .. state .. ',', 1, true) then return refuse('invalid_transition') end
-  redis.call('HSET', session_key(id), 'state', to, 'updated_at', now)
+  write('HSET', session_key(id), 'state', to, 'updated_at', now)
   if to == 'closed' then
-    if reason ~= '' then redis.call('HSET', session_key(id), 'close_reason', reason) end
+    if reason ~= '' then write('HSET', session_key(id), 'close_reason', reason) end
     finish(id, now)
   end
   announce(id, node)
@@ -140,8 +140,8 @@ return once(attempt, function()
     end
     if redis.call('HLEN', shares) >= {{SHARES_MAX}} then return refuse('capacity_exceeded') end
   end
-  redis.call('HSET', shares, user, until_ms .. ' ' .. rights)
-  redis.call('ZADD', ends_key(id), until_ms == '' and '+inf' or until_ms, user)
+  write('HSET', shares, user, until_ms .. ' ' .. rights)
+  write('ZADD', ends_key(id), until_ms == '' and '+inf' or until_ms, user)
   announce(id, node)
   return 1
 end)

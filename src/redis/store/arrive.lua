@@ -6,6 +6,6 @@ local PLACES_PER_MS = 10
 local function arrive(t)
   local seq, first = redis.call('INCR', K(t, 'seq')), PLACES_PER_MS * math.floor(now)
   if seq >= first then return seq end
-  redis.call('SET', K(t, 'seq'), string.format('%.0f', first))
+  write('SET', K(t, 'seq'), string.format('%.0f', first))
   return first
 end

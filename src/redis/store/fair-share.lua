@@ -7,17 +7,17 @@
 local EVICTIONS = 256
 
 local function hold(s, user, id, at, bytes)
-  if redis.call('ZADD', K(s, 'of', user), at, id) == 0 then return end
-  redis.call('ZADD', K(s, 'entries'), redis.call('ZCARD', K(s, 'of', user)), user)
-  redis.call('HINCRBY', K(s, 'held'), 'entries', 1)
+  if write('ZADD', K(s, 'of', user), at, id) == 0 then return end
+  write('ZADD', K(s, 'entries'), redis.call('ZCARD', K(s, 'of', user)), user)
+  write('HINCRBY', K(s, 'held'), 'entries', 1)
   if bytes == 0 then return end
-  redis.call('ZINCRBY', K(s, 'bytes'), bytes, user)
-  redis.call('HINCRBY', K(s, 'held'), 'bytes', bytes)
+  write('ZINCRBY', K(s, 'bytes'), bytes, user)
+  write('HINCRBY', K(s, 'held'), 'bytes', bytes)
 end
 
 local function yield(s, user, id, bytes)
   if redis.call('ZREM', K(s, 'of', user), id) == 0 then return end
-  redis.call('HINCRBY', K(s, 'held'), 'entries', -1)
+  write('HINCRBY', K(s, 'held'), 'entries', -1)
   local left = redis.call('ZCARD', K(s, 'of', user))
   if left == 0 then
     -- With the last entry, resets a sum that may be wrong.
@@ -25,10 +25,10 @@ local function yield(s, user, id, bytes)
     redis.call('ZREM', K(s, 'bytes'), user)
     redis.call('ZREM', K(s, 'entries'), user)
   else
-    redis.call('ZADD', K(s, 'entries'), left, user)
-    if bytes ~= 0 then redis.call('ZINCRBY', K(s, 'bytes'), -bytes, user) end
+    write('ZADD', K(s, 'entries'), left, user)
+    if bytes ~= 0 then write('ZINCRBY', K(s, 'bytes'), -bytes, user) end
   end
-  if bytes ~= 0 then redis.call('HINCRBY', K(s, 'held'), 'bytes', -bytes) end
+  if bytes ~= 0 then write('HINCRBY', K(s, 'held'), 'bytes', -bytes) end
 end
 
 -- Returns whose entry to evict for `added` of `user` to stay, and which: never `added` itself.

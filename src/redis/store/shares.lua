@@ -2,8 +2,8 @@
 -- by an instant; `t:p-of:<user>` is the part of one user. Where a pool evicts its surplus, `t:p-holders` has the users
 -- by the size of their part.
 local function place(t, p, user, id, at)
-  redis.call('ZADD', K(t, p), at, id)
-  redis.call('ZADD', K(t, p .. '-of', user), at, id)
+  write('ZADD', K(t, p), at, id)
+  write('ZADD', K(t, p .. '-of', user), at, id)
 end
 
 local function unplace(t, p, user, id)
@@ -14,14 +14,14 @@ end
 -- The same for a pool that evicts its surplus, and so has to know who holds most.
 local function hold(t, p, user, id, at)
   place(t, p, user, id, at)
-  redis.call('ZADD', K(t, p .. '-holders'), redis.call('ZCARD', K(t, p .. '-of', user)), user)
+  write('ZADD', K(t, p .. '-holders'), redis.call('ZCARD', K(t, p .. '-of', user)), user)
 end
 
 local function unhold(t, p, user, id)
   unplace(t, p, user, id)
   if not user then return end
   local left = redis.call('ZCARD', K(t, p .. '-of', user))
-  if left > 0 then redis.call('ZADD', K(t, p .. '-holders'), left, user)
+  if left > 0 then write('ZADD', K(t, p .. '-holders'), left, user)
   else redis.call('ZREM', K(t, p .. '-holders'), user) end
 end
 

@@ -12,12 +12,32 @@ local held = redis.pcall('GET', key)
 if type(held) == 'table' then return held end
 local isOpen = held and redis.call('EXISTS', open) == 1
 if not held or (isOpen and as == 'given') then
-  redis.call('SET', key, number)
+  write('SET', key, number)
   held, isOpen = number, as == 'open'
 end
 if isOpen and as == 'open' then
-  redis.call('SET', open, '1')
+  write('SET', open, '1')
   return held .. '?'
 end
 redis.call('DEL', open)
 return held
+
+--@script renew
+-- Renews the leases of some keys of this shard, and gives one to keys that have no end. All nodes share the position.
+--@include ./keys.lua
+--@include ./lease.lua
+
+-- Keys of the store that one call looks at: with a call every 10 s, 130 million in half a lease.
+local KEYS_A_CALL = '1000'
+
+local time = redis.call('TIME')
+begin_lease(time[1] * 1000)
+local position = redis.call('GET', K('renewed'))
+local page = redis.call('SCAN', position or '0', 'MATCH', KEYS[1] .. '*', 'COUNT', KEYS_A_CALL)
+for _, key in ipairs(page[2]) do
+  local ends = redis.call('PEXPIRETIME', key)
+  if ends == -1 or (ends % DAY_MS == 0 and tonumber(lease_end()) - ends > LEASE_DAYS * DAY_MS / 2) then
+    redis.call('PEXPIREAT', key, lease_end())
+  end
+end
+write('SET', K('renewed'), page[1])

@@ -227,6 +227,11 @@ export interface Store {
 
 const CLAIM_SHARDS = `${localsOf(['ends', 'number', 'as'], undefined)}${withConstants(scripts.claim_shards)}`
 
+// It frees memory and uses none, so it also runs in a full store.
+const RENEW_LEASES = `#!lua flags=allow-oom\n${withConstants(scripts.renew)}`
+/** Time between two pages of leases that a process renews in a shard, in ms. */
+const RENEW_MS = 10_000
+
 const toMillis = (reply: StoreReply) => {
   const [seconds, micros] = [reply].flat()
   return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000)
@@ -259,11 +264,25 @@ export function createStore(options: StoreOptions, schema: z.ZodObject = StoreOp
   }, port.kind.startsWith('ioredis'))
   const clockOf = (shard: number) => (port.kind.endsWith('cluster') ? shard : 0)
 
+  const renewedAt = new Map<number, number>()
+  /** Renews leases after a write: a process that writes keeps the records of its deployment. */
+  function renewLeases(shard: number) {
+    const at = performance.now()
+    const before = renewedAt.get(shard)
+    if (before !== undefined && at - before < RENEW_MS) return
+    renewedAt.set(shard, at)
+    const prefix = prefixes[shard] as string
+    // What has just been written has a lease.
+    if (before !== undefined) command(['EVAL', RENEW_LEASES, '1', prefix], prefix).catch(handleError)
+  }
+
   const fenced: Store['fenced'] = async (shard, write, { anyTime = false } = {}) => {
     const endsAt = performance.now() + commandTimeoutMs
     const sendInTime = (args: string[]) => send(args, prefixes[shard] as string, undefined, endsAt - performance.now())
     try {
-      return await fence.run(clockOf(shard), endsAt, (ends) => write(ends, sendInTime))
+      const reply = await fence.run(clockOf(shard), endsAt, (ends) => write(ends, sendInTime))
+      renewLeases(shard)
+      return reply
     } catch (error) {
       if (!anyTime && error instanceof Refusal && error.outcome === 'unknown')
         await sleep(Math.max(0, endsAt - performance.now()))

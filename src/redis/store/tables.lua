@@ -12,9 +12,10 @@
 -- Expired rows that one write deletes at most: more than it adds, so that a table does not keep growing.
 local SWEEP_ROWS = 16
 
--- Returns state and body of a row; nil if there is none, or if it was not written by this library.
-local function load(t, id)
-  local value = redis.pcall('GET', K(t, 'row', id))
+-- Returns state and body of a row; nil if there is none, or if it was not written by this library. `value` is its text,
+-- where that has been read.
+local function load(t, id, value)
+  value = value or redis.pcall('GET', K(t, 'row', id))
   if type(value) ~= 'string' then return nil end
   local cut = string.find(value, '\n', 1, true)
   if not cut then return nil end
@@ -27,12 +28,13 @@ local function load(t, id)
   return state, string.sub(value, cut + 1)
 end
 
--- Writes a row. An index by user alone is omitted from the text:
+-- Writes a row, which keeps its lease unless it is new. An index by user alone is omitted from the text:
 -- readers parse every byte of a page.
-local function save(t, id, state, body)
+local function save(t, id, state, body, is_new)
   local ix = state.ix
   if #ix == 1 and ix[1][1] == 'user_id' and ix[1][2] == state.user_id then state.ix = nil end
-  redis.call('SET', K(t, 'row', id), cjson.encode(state) .. '\n' .. body)
+  local key, text = K(t, 'row', id), cjson.encode(state) .. '\n' .. body
+  if is_new then write('SET', key, text) else redis.call('SET', key, text, 'KEEPTTL') end
   state.ix = ix
 end
 
@@ -53,8 +55,8 @@ local function drop(t, id)
 end
 
 local function leave(t, id, state, leaves)
-  redis.call('ZADD', K(t, 'leaves'), leaves, id)
-  redis.call('ZADD', K(t, 'live', state.ix[1][2]), leaves, id)
+  write('ZADD', K(t, 'leaves'), leaves, id)
+  write('ZADD', K(t, 'live', state.ix[1][2]), leaves, id)
 end
 
 local function sweep(t)
@@ -66,15 +68,16 @@ end
 
 -- Inserts or replaces a row that expires at `leaves` (ms, or '+inf'). `was` is its state before, if it had one.
 local function put(t, id, was, state, body, leaves)
+  state.seq = was and was.seq or arrive(t)
   if was then
-    state.seq = was.seq
-    unindex(t, id, was.ix)
-  else
-    state.seq = arrive(t)
+    for i = 1, #was.ix do
+      local name, value = was.ix[i][1], was.ix[i][2]
+      if not (state.ix[i] and state.ix[i][1] == name and state.ix[i][2] == value) then redis.call('ZREM', K(t, name, value), id) end
+    end
   end
-  save(t, id, state, body)
-  redis.call('ZADD', K(t, 'all'), state.seq, id)
-  for i = 1, #state.ix do redis.call('ZADD', K(t, state.ix[i][1], state.ix[i][2]), state.seq, id) end
-  redis.call('ZADD', K(t, 'users'), 0, state.ix[1][2])
+  save(t, id, state, body, not was)
+  write('ZADD', K(t, 'all'), state.seq, id)
+  for i = 1, #state.ix do write('ZADD', K(t, state.ix[i][1], state.ix[i][2]), state.seq, id) end
+  write('ZADD', K(t, 'users'), 0, state.ix[1][2])
   leave(t, id, state, leaves)
 end

@@ -16,7 +16,7 @@ local function change()
     drop(t, id)
     return 1
   end
-  local was = isNew == '' and load(t, id) or nil
+  local was = isNew == '' and load(t, id, value) or nil
   if not was then
     drop(t, id)
     if not has_room(K(t, 'live', index[2]), max_per_user, K(t, 'leaves'), max_entries) then

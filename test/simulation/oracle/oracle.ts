@@ -86,8 +86,7 @@ export function judge(history: History, violate: Violate): void {
 
 /** Counters and bounds of a deployment, which stay as long as it does. */
 const KEPT = [
-  /^shards$/,
-  /:version$/,
+  /^(shards|renewed)$/,
   /:seq$/,
   /^calls:(counts|seq)$/,
   /^messages:/,
