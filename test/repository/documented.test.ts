@@ -2,8 +2,24 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import type * as z from 'zod'
 import { BAD_REQUEST, NOT_ALLOWED, TOO_MANY_HEADERS } from '../../src/adapters/handler.js'
-import { SiteDefinition } from '../../src/contract/sites.js'
+import { BrowserWindowAnswer } from '../../src/contract/browser-windows.js'
+import { ConnectionAnswer } from '../../src/contract/connections.js'
+import { ContextAnswer } from '../../src/contract/contexts.js'
+import { DeduplicatorSummaryAnswer } from '../../src/contract/deduplicator.js'
+import {
+  DeliveryCommandAnswer,
+  DeliveryNodeAnswer,
+  DeliveryStatusAnswer,
+  DeliverySummaryAnswer,
+  DeliveryTenantAnswer,
+} from '../../src/contract/delivery.js'
+import { HistoryMessageAnswer } from '../../src/contract/history.js'
+import { PendingCallAnswer } from '../../src/contract/rpc.js'
+import { SessionRowAnswer } from '../../src/contract/sessions.js'
+import { SiteDefinition, SiteRowAnswer } from '../../src/contract/sites.js'
+import { SubscriptionRowAnswer } from '../../src/contract/subscriptions.js'
 import { controlServerOpenApi } from '../../src/control-server/index.js'
 import { CONTROL_ROUTES } from '../../src/control-server/routes.js'
 import { cooperativeSiteOpenApi } from '../../src/cooperative-site/index.js'
@@ -132,6 +148,33 @@ describe('the documents name', () => {
   it('every field that a site declares', () => {
     const fields = Object.keys(SiteDefinition.shape)
     expect(firstColumn('docs/site-reference.md', 'What a site declares').sort()).toEqual(fields.sort())
+  })
+
+  it('the fields that a record of an inspector must have', () => {
+    const required = ({ shape }: z.ZodObject) =>
+      Object.entries(shape).flatMap(([name, field]) => (field.safeParse(undefined).success ? [] : name))
+    const rows = [
+      ...section('docs/own-inspector.md', 'What each record needs').matchAll(/^\| `(\w+)` \|.*\| (.*) \|$/gm),
+    ]
+    const names = rows.map(([, name, fields = '']) => [name, fields.match(/(?<=`)[a-z_]+(?=`)/g) ?? []])
+    expect(Object.fromEntries(names)).toEqual({
+      deduplicator: required(DeduplicatorSummaryAnswer),
+      delivery: [
+        DeliverySummaryAnswer,
+        DeliveryNodeAnswer,
+        DeliveryTenantAnswer,
+        DeliveryStatusAnswer,
+        DeliveryCommandAnswer,
+      ].flatMap(required),
+      contextRegistry: required(ContextAnswer),
+      registry: required(ConnectionAnswer),
+      browserWindowRegistry: required(BrowserWindowAnswer),
+      rpc: required(PendingCallAnswer),
+      history: required(HistoryMessageAnswer),
+      sites: required(SiteRowAnswer),
+      sessions: required(SessionRowAnswer),
+      subscriptions: required(SubscriptionRowAnswer),
+    })
   })
 
   it('every key of a fake world', () => {
