@@ -15,9 +15,11 @@ import { get } from '../redis/router.js'
 import { type Server, startServer } from '../redis/server.js'
 import { soon } from '../redis/wait-for.js'
 import {
+  type Bullmq,
   commandsOf,
   describeBullmq,
   listed,
+  NEWEST,
   nodesOf,
   observe,
   scopesOf,
@@ -44,7 +46,7 @@ async function contentsOf(server: Server): Promise<Map<string, string>> {
   )
 }
 
-describeBullmq('the inspectors of queues', (bullmq) => {
+const inspect = (bullmq: Bullmq) => {
   it('change nothing that the queues hold', async () => {
     const { server, queue } = await startWorld(bullmq)
     const emails = queue('emails')
@@ -380,4 +382,6 @@ describeBullmq('the inspectors of queues', (bullmq) => {
     for (const cursor of ['x.emails', '1.other', 'emails'])
       await expect(async () => delivery.listNodes({ limit: 1, cursor }, ASK)).rejects.toThrow(Refusal)
   })
-})
+}
+
+describeBullmq('the inspectors of queues', inspect, NEWEST)

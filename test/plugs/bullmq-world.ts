@@ -21,9 +21,12 @@ const VERSIONS: readonly Bullmq[] = [
   { ...newest, at: 'bullmq' },
 ]
 
-/** The same tests with each supported version of BullMQ. */
-export function describeBullmq(name: string, tests: (bullmq: Bullmq) => void): void {
-  for (const bullmq of VERSIONS) describeRedis(`${name}, BullMQ ${bullmq.at === 'bullmq' ? 6 : 5}`, () => tests(bullmq))
+/** What does not depend on how a version stores its jobs. */
+export const NEWEST = VERSIONS.slice(-1)
+
+/** The same tests with each supported version of BullMQ, or with some. */
+export function describeBullmq(name: string, tests: (bullmq: Bullmq) => void, versions = VERSIONS): void {
+  for (const bullmq of versions) describeRedis(`${name}, BullMQ ${bullmq.at === 'bullmq' ? 6 : 5}`, () => tests(bullmq))
 }
 
 /** Opens queues and workers that end with the test, before their server does. */

@@ -16,7 +16,6 @@ export interface Place {
 
 const OTHERS = ['ioredis', 'node-redis cluster', 'ioredis cluster'] as const
 const ONE = ['node-redis'] as const
-const KINDS = process.env.REDIS_CLIENTS === 'others' ? OTHERS : ONE
 
 /** Keys that a test has written in the name of another application. */
 export const planted = new Set<string>()
@@ -44,13 +43,17 @@ function startFor(isCluster: boolean): Promise<readonly Server[]> {
   return servers
 }
 
-/** Runs `body` once per kind of client; `place()` returns a new deployment. */
+/**
+ * Runs `body` once per kind of client; `place()` returns a new deployment.
+ * @param others The other ways into a store that show anything else than the contracts do over all of them.
+ */
 export function describeStores(
   name: string,
   body: (kind: string, place: () => Place, servers: () => readonly Server[]) => void,
+  others: readonly (typeof OTHERS)[number][] = OTHERS,
 ): void {
   describeRedis(name, () => {
-    for (const kind of KINDS)
+    for (const kind of process.env.REDIS_CLIENTS === 'others' ? others : ONE)
       describe(`over ${kind}`, () => {
         const isCluster = kind.endsWith('cluster')
         const shards = isCluster ? 5 : 1
