@@ -79,7 +79,11 @@ const viteDashboard: Plugin = {
 let assets: Promise<Record<string, string>> | undefined
 
 /** What takes longest and does not show it by its size: last, it would run alone while the other workers idle. */
-const LONG = ['test/package/', 'test/simulation/', 'test/end-to-end/', 'test/redis/silent-link', 'test/redis/endings']
+const LONG = [
+  ...['test/package/', 'test/simulation/', 'test/end-to-end/', 'test/redis/silent-link', 'test/redis/endings'],
+  // These mostly wait, for bounds of the library that are long in tests.
+  ...['test/diagnostics/findings.test', 'test/redis/event-bus.test', 'test/redis/ingest', 'test/redis/idempotency'],
+]
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -124,8 +128,8 @@ export default defineConfig({
       { ...shared(), test: { ...settings, ...long, name: 'full', include: FULL, globalSetup: ['test/built.ts'] } },
       { ...shared(), test: { ...settings, ...long, name: 'search', include: SEARCH, globalSetup: ['test/built.ts'] } },
     ],
-    // Tests mostly wait: for stores, browsers, other processes. One worker a core would leave the cores idle.
-    maxWorkers: Math.max(6, availableParallelism()),
+    // Tests also wait: for stores, browsers, other processes. Each worker loads the library for itself, in seconds.
+    maxWorkers: Math.max(4, availableParallelism()),
     sequence: { sequencer: LongestFirst },
     reporters: ['minimal', './tools/test-reporter.mjs'],
     // An unhandled rejection anywhere is a defect of the library, never noise.

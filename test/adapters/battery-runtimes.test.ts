@@ -1,5 +1,5 @@
-/** Runs the battery over other versions of Node and other runtimes; in CI one that is missing fails. */
+/** Runs the battery over other frameworks, versions of Node and runtimes; in CI one that is missing fails. */
 import { battery } from './battery.js'
-import { runtimes } from './hosts.js'
+import { others } from './hosts.js'
 
-for (const host of runtimes) battery(host)
+for (const host of others) battery(host)

@@ -1,4 +1,4 @@
-/** Runs the battery over every host on this Node; `battery-runtimes.test.ts` runs it on the others. */
+/** Runs the battery over each adapter for Node; `battery-runtimes.test.ts` runs it on the others. */
 import { battery } from './battery.js'
 import { hosts } from './hosts.js'
 

@@ -72,25 +72,34 @@ const ALONE: Spelling = { refused: 400 }
 const PASSED_ON: Spelling = { refused: 404 }
 const RESOLVED_BEFORE: Spelling = { refused: 404, resolves: true }
 
-/** What runs on Node, each from its file of `hosts/`. */
-const frameworks: (Omit<Host, 'start'> & { file: string })[] = [
+type OnNode = Omit<Host, 'start'> & { file: string }
+
+/** What runs on Node with an adapter of the library, each from its file of `hosts/`. */
+const adapted: OnNode[] = [
   { file: 'node', name: 'node:http', spelling: ALONE },
   { file: 'express', name: 'Express 5', spelling: PASSED_ON, own: { notFound: 'Cannot GET /elsewhere' } },
   { file: 'hono-node', name: 'Hono', spelling: { refused: 404, dots: 400 }, own: { notFound: '404 Not Found' } },
+]
+
+/** What takes the adapter of `node:http`, by a recipe. */
+const byRecipe: OnNode[] = [
   { file: 'fastify', name: 'Fastify', spelling: PASSED_ON, own: { notFound: 'Route GET:/elsewhere not found' } },
   { file: 'koa', name: 'Koa', spelling: PASSED_ON, own: { notFound: 'Not Found' } },
 ]
 
-/** Hosts on the Node that runs the tests. */
-export const hosts: Host[] = frameworks.map(({ file, name, ...framework }) => ({
+const onThisNode = ({ file, name, ...host }: OnNode): Host => ({
   differs: onNode,
-  ...framework,
+  ...host,
   name: `${name} on this Node`,
   start: () => runNode(process.execPath, file),
-}))
+})
 
-/** Hosts on the runtimes of tools/runtimes. */
-export const runtimes: Host[] = [
+/** Hosts on the Node that runs the tests. */
+export const hosts: Host[] = adapted.map(onThisNode)
+
+/** Other frameworks, and hosts on the runtimes of tools/runtimes. */
+export const others: Host[] = [
+  ...byRecipe.map(onThisNode),
   ...nodes.map(({ version, command, missing }) => ({
     name: `node:http on Node ${version}`,
     missing,
