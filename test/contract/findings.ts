@@ -25,8 +25,6 @@ interface World {
   get(path: string): Promise<{ status: number; body: { items: Finding[]; has_more: boolean; next_cursor: string } }>
 }
 
-// A minute by hand: FINDINGS_SECONDS=60.
-const SECONDS = Number(process.env.FINDINGS_SECONDS ?? 4)
 const CLIENTS = 12
 
 const clientOf = (i: number) => ({
@@ -93,8 +91,16 @@ function startClient(onAcknowledged: (command_id: string) => void) {
   return child
 }
 
-/** @param make A fresh world each time. */
-export function findingsBattery(name: string, make: (options?: WorldOptions) => Promise<World> | World): void {
+/**
+ * @param make A fresh world each time.
+ * @param seconds How long the healthy world works. A minute by hand: FINDINGS_SECONDS=60.
+ */
+export function findingsBattery(
+  name: string,
+  make: (options?: WorldOptions) => Promise<World> | World,
+  seconds = 1,
+): void {
+  const workMs = 1_000 * Number(process.env.FINDINGS_SECONDS ?? seconds)
   describe(`findings over ${name}`, () => {
     const create = async (...options: Parameters<typeof make>) => {
       const world = await make(...options)
@@ -102,9 +108,9 @@ export function findingsBattery(name: string, make: (options?: WorldOptions) => 
       return world
     }
 
-    it('are empty in a healthy world under load', { timeout: SECONDS * 1_000 + 120_000 }, async () => {
+    it('are empty in a healthy world under load', { timeout: workMs + 120_000 }, async () => {
       const world = await create()
-      const endsAt = performance.now() + SECONDS * 1_000
+      const endsAt = performance.now() + workMs
       const isOver = () => performance.now() > endsAt
       const clients = Array.from({ length: CLIENTS }, (_, i) => work(world, i, isOver))
       const found: Finding[] = []

@@ -27,7 +27,7 @@ const NO_LIMITS = [
 
 describe.each(LIMITED)('limit of $path', ({ path, url }) => {
   const max = path === '/history/messages' ? 1_000 : 500
-  it('refuses whatever is no number within its bounds', async () => {
+  it('refuses any text but a number within its bounds', async () => {
     const { router, calls } = createWatched()
     for (const limit of [...NO_LIMITS, String(max + 1)]) {
       const problem = expectProblem(await get(router, withQuery(url, `limit=${limit}`)), 422, 'invalid_query')

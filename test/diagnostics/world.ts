@@ -12,7 +12,8 @@ import type { FakeWorld } from '../../src/testing/kits.js'
 
 export const NOW = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 /** The instant `ms` after `NOW`, as it stands on the wire. */
-const at = (ms = 0) => new Date(NOW + ms).toISOString()
+const at = (ms = 0) => (instants[ms] ??= new Date(NOW + ms).toISOString())
+const instants: Record<number, string> = {}
 
 export function connection(over: Partial<Connection> = {}): Connection {
   return {

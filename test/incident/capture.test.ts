@@ -8,18 +8,20 @@ import { askRouter, createOriginal, HEADERS as headers, questionsAbout, timeless
 const open = (file: string | object) =>
   createDiagnosticsRouter({ ...incidentComposition(file), auth: noopAuth(), prefix: '/elsewhere' })
 
-/** Routes that no question gets a row or an answer from. */
-async function emptyRoutes(router: CapturedRouter, questions: readonly string[]): Promise<string[]> {
+/** Answers to questions, and the routes that none of them got a row or an answer from. */
+async function ask(router: CapturedRouter, questions: readonly string[]) {
+  const answers: Awaited<ReturnType<typeof askRouter>>[] = []
   const { body } = await askRouter(router, '/openapi.json', headers)
   const empty = new Set(Object.keys((body as { paths: object }).paths).filter((path) => !NOT_CAPTURED.includes(path)))
   for (const question of questions) {
     const [path = ''] = question.split('?')
     const routes = [...empty].filter((each) => new RegExp(`^${each.replace(/\{\w+\}/g, '[^/]+')}$`).test(path))
-    const { status, body } = await askRouter(router, question, headers)
-    const { items } = body as { items?: unknown[] }
-    if (status === 200 && items?.length !== 0) for (const route of routes) empty.delete(route)
+    const answer = await askRouter(router, question, headers)
+    answers.push(answer)
+    const { items } = answer.body as { items?: unknown[] }
+    if (answer.status === 200 && items?.length !== 0) for (const route of routes) empty.delete(route)
   }
-  return [...empty]
+  return { answers, empty: [...empty] }
 }
 
 /** A description of the router, and a stream. */
@@ -34,9 +36,10 @@ describe('captureIncident', () => {
     const questions = questionsAbout(incident, await askRouter(router, '/openapi.json', headers))
     expect(questions.length).toBeGreaterThan(60)
     // A new route is covered by this test only if the world of the tests has rows for it.
-    expect(await emptyRoutes(router, questions)).toEqual([])
-    for (const question of questions) {
-      const [then, now] = [await askRouter(router, question, headers), await askRouter(replay, question)]
+    const { answers, empty } = await ask(router, questions)
+    expect(empty).toEqual([])
+    for (const [i, question] of questions.entries()) {
+      const [then, now] = [answers[i] as (typeof answers)[number], await askRouter(replay, question)]
       expect({ question, ...now, body: timeless(now.body) }).toEqual({ question, ...then, body: timeless(then.body) })
     }
   })
