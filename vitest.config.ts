@@ -21,7 +21,7 @@ const FULL = [
   'test/control-server/{documented,server,web-page}.test.ts',
   'test/dashboard/**/*.test.ts',
   'test/diagnostics/{openapi-tools,scope,table}.test.ts',
-  'test/end-to-end/{cooperative,examples,feeding,incident,live-host*}.test.ts',
+  'test/end-to-end/{cooperative,examples,feeding,incident,live-host*,published}.test.ts',
   'test/mcp/{honest,load,stdio,tools-stdio}.test.ts',
   'test/metrics/{bridge,prometheus}.test.ts',
   'test/package/**/*.test.ts',
