@@ -62,12 +62,27 @@ export interface Examined {
   examined?: number
 }
 
+/** A setting of a source that an operator should change: everything works until it has an effect. */
+export const SourceWarning = z
+  .object({
+    code: z
+      .enum(['store_evicts', 'store_not_persistent', 'shards_unevenly_spread'])
+      .describe(
+        '`store_evicts`: records can be missing, because the store deletes keys when it is full. `store_not_persistent`: a restart of the store loses what was written since its last snapshot. `shards_unevenly_spread`: some masters of the Cluster hold none of the data.',
+      ),
+    detail: z.string().describe('What was read, and what to set.'),
+  })
+  .describe('A setting of a source that an operator should change.')
+export type SourceWarning = z.infer<typeof SourceWarning>
+
 /** A source that may have several parts, such as the shards of a store. */
 export interface Pingable {
   /**
    * Resolves when all parts of the source respond, rejects when one does not. Without it `/sources` reads one entry.
    */
   ping?(ctx: InspectionContext): Awaitable<unknown>
+  /** Returns settings of the source that an operator should change; `null`, or without it: unknown. */
+  warnings?(ctx: InspectionContext): Awaitable<readonly SourceWarning[] | null>
 }
 
 /** A source that knows when it has changed. */

@@ -5,11 +5,13 @@ import { SourceName } from '../contract/capabilities.js'
 import { shown } from '../contract/checks.js'
 import { FAMILIES, type FamilyName, familyEntries, PROBES, type Present } from '../contract/families.js'
 import { Timestamp, toTimestamp } from '../contract/ids.js'
-import { type InspectionContext, type Pingable, withSignal } from '../contract/page.js'
+import { type InspectionContext, type Pingable, SourceWarning, withSignal } from '../contract/page.js'
 import { ProblemCode, ProblemError, toProblemError } from '../http/problem.js'
 import { type ViewContext, viewForSource } from '../views/reading.js'
 import { exampleTime } from './examples.js'
 import { diagnosticsRoute, routeSection } from './route.js'
+
+const WARNINGS = z.array(SourceWarning).nullable()
 
 /** The result of the cheapest request to one source. */
 export const SourceRow = z
@@ -18,6 +20,9 @@ export const SourceRow = z
     answered: z.boolean().describe('Whether it answered.'),
     duration_ms: z.int().min(0).describe('Time until it answered, failed or timed out, in ms.'),
     code: ProblemCode.nullable().describe('Why it did not answer; `null` if it did.'),
+    warnings: WARNINGS.describe(
+      'Settings of the source that an operator should change; `null` if it does not know them, or did not answer.',
+    ),
   })
   .describe(
     'The result of the cheapest request to one source, just now. There is no threshold: you decide whether it is fast.',
@@ -40,41 +45,48 @@ const late = () => new ProblemError('inspector_timeout')
 /** `work`'s time, and why it failed if it did. */
 async function measure(
   source: SourceName,
-  work: (ctx: InspectionContext) => Promise<unknown>,
+  work: (ctx: InspectionContext) => Promise<SourceRow['warnings']>,
   view: ViewContext,
   ms: number,
 ) {
   const startedAt = view.now()
-  const row = (code: ProblemCode | null): SourceRow => ({
+  const row = (code: ProblemCode | null, warnings: SourceRow['warnings']): SourceRow => ({
     source,
     answered: code === null,
     duration_ms: Math.max(0, Math.round(view.now() - startedAt)),
     code,
+    warnings,
   })
   const { ctx } = viewForSource(view, source)
   try {
-    await runWithin((signal) => work(withSignal(ctx, signal)), {
+    const warnings = await runWithin((signal) => work(withSignal(ctx, signal)), {
       ms,
       late,
       // The deadline of the request has passed without an answer.
       left: late,
       signal: ctx.signal,
     })
-    return row(null)
+    return row(null, warnings)
   } catch (error) {
     view.onError(source, error)
-    return row(toProblemError(error, 'inspector').code)
+    return row(toProblemError(error, 'inspector').code, null)
   }
 }
 
-/** Sends a source its cheapest request, and pings all of its parts. */
+/** Sends a source its cheapest request, pings all of its parts, and reads its warnings. */
 function probe<Name extends FamilyName>(name: Name, inspector: Present[Name], view: ViewContext, ms: number) {
   const work = async (ctx: InspectionContext) => {
-    const { ping }: Pingable = inspector
-    // An async function, because a synchronous throw would leave the rejection of the other one unhandled.
-    const pinged = async () => ping?.call(inspector, ctx)
-    const [answer] = await Promise.all([PROBES[name](inspector, ctx), pinged()])
+    const part: Pingable = inspector
+    // Async functions, because a synchronous throw would leave the rejection of another one unhandled.
+    const pinged = async () => part.ping?.(ctx)
+    const warned = async () => WARNINGS.parse((await part.warnings?.(ctx)) ?? null)
+    const noWarnings = (error: unknown) => {
+      view.onError(FAMILIES[name].capability, error)
+      return null
+    }
+    const [answer, , warnings] = await Promise.all([PROBES[name](inspector, ctx), pinged(), warned().catch(noWarnings)])
     if (answer === null || typeof answer !== 'object') throw new TypeError(`${name} answered ${shown(answer)}`)
+    return warnings
   }
   return measure(FAMILIES[name].capability, work, view, ms)
 }
@@ -91,7 +103,7 @@ export const SOURCE_ROUTES = routeSection('sources', 'The sources of all answers
     reportsFailures: true,
     response: SourceList,
     example: {
-      items: [{ source: 'registry', answered: true, duration_ms: 3, code: null }],
+      items: [{ source: 'registry', answered: true, duration_ms: 3, code: null, warnings: [] }],
       observed_at: exampleTime(30),
     },
     async read(inspectors, _input, { deadlineMs, ...view }) {

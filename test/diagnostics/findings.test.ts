@@ -26,8 +26,9 @@ import {
 import { createSubject, createWatched, expectProblem, get, type RouterOptions } from './subject.js'
 import { browserWindow, call, connection, context, node } from './world.js'
 
+type OfRecords = Exclude<FindingKind, 'counts_disagree' | 'store_evicts'>
 /** By kind: a world with the finding, the same world without it, and the expected subject. */
-const CASES: Record<Exclude<FindingKind, 'counts_disagree'>, [FakeWorld, FakeWorld, Record<string, string>]> = {
+const CASES: Record<OfRecords, [FakeWorld, FakeWorld, Record<string, string>]> = {
   command_overdue: [
     { delivery: { statuses: [overdue], nodes: [node()] } },
     // The loop has not passed since.
@@ -562,7 +563,7 @@ describe('/findings', () => {
 
   it('names the kinds that it cannot look for, and the source that failed', async () => {
     const absent = await findingsOf({ connections: [desk], contexts: [context()] })
-    expect(absent.not_looked_for).toEqual(FindingKind.options.filter((kind) => !/^(context|worker)_/.test(kind)))
+    expect(absent.not_looked_for).toEqual(FindingKind.options.filter((kind) => !/^(context|worker|store)_/.test(kind)))
     const { router } = createWatched({}, ({ name, proceed }) => {
       if (name.startsWith('rpc')) throw new Refusal('unavailable')
       return proceed()

@@ -11,6 +11,7 @@ const rowOf = (source: string, code: string | null) => ({
   answered: code === null,
   duration_ms: expect.any(Number),
   code,
+  warnings: null,
 })
 
 describe('/sources', () => {

@@ -1,5 +1,6 @@
 /** Settings of a store that a node reports when it starts, and an observer with its first list of sources. */
 import { describe, expect, it, onTestFinished } from 'vitest'
+import type { SourceRow } from '../../src/diagnostics/sources.js'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { createObserver, get } from './router.js'
 import { clients, describeRedis, startCluster, startServer } from './server.js'
@@ -18,8 +19,14 @@ describeRedis('the settings of a store', () => {
     await soon(() => expect(errors).toMatchObject([evicts]))
     await facilities.close()
     const router = createObserver(store)
-    for (let n = 0; n < 2; n++) expect((await get(router, '/sources')).status).toBe(200)
+    for (let n = 0; n < 2; n++) {
+      const { body } = await get(router, '/sources')
+      const codes = body.items.map(({ warnings }: SourceRow) => warnings?.map(({ code }) => code))
+      expect(new Set(codes.map(String))).toEqual(new Set(['store_evicts,store_not_persistent']))
+    }
     await soon(() => expect(errors).toMatchObject([evicts, evicts]))
+    const { items } = (await get(router, '/findings')).body
+    expect(items).toMatchObject([{ kind: 'store_evicts', subject: { source: 'registry' } }])
   })
 
   describe('of a Cluster', () => {

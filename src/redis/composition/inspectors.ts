@@ -15,7 +15,7 @@ import { createRpcInspector } from '../rpc/inspector.js'
 import { createSessionInspector } from '../sessions/inspector.js'
 import { createSiteInspector } from '../sites/inspector.js'
 import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
-import { warnAboutStore } from '../store/warnings.js'
+import { createWarningReader, warnAboutStore } from '../store/warnings.js'
 import { createSubscriptionInspector } from '../subscriptions/inspector.js'
 import { allShards } from '../table/shards.js'
 import { ShownFamilies } from './families.js'
@@ -55,12 +55,13 @@ export function redisComposition(options: RedisCompositionOptions): { inspectors
   }
   const inspectors: Inspectors = Object.fromEntries(Object.entries(all).filter(([, inspector]) => inspector))
   let isChecked = false
+  const warnings = createWarningReader(store)
   const ping = (ctx: InspectionContext) => {
-    if (!isChecked) void warnAboutStore(store)
+    if (!isChecked) void warnAboutStore(store, warnings)
     isChecked = true
     return pingShards(store, ctx)
   }
-  for (const inspector of Object.values(inspectors)) inspector.ping = ping
+  for (const inspector of Object.values(inspectors)) Object.assign(inspector, { ping, warnings })
   return { inspectors, deployment: { id: store.deploymentId, mode: 'shared_store' } }
 }
 

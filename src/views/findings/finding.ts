@@ -25,6 +25,7 @@ export const FindingKind = z
     'context_of_disconnected_client',
     'window_of_disconnected_client',
     'counts_disagree',
+    'store_evicts',
   ])
   .describe('The kind of a finding: which sources disagree, or what is past its own deadline.')
 export type FindingKind = z.infer<typeof FindingKind>
@@ -90,6 +91,10 @@ const WORDS: Record<FindingKind, readonly [means: string, doesNotMean: string]> 
   counts_disagree: [
     'Two sources count the same entries and disagreed in two consecutive readings, while neither changed.',
     'It does not say which number is right.',
+  ],
+  store_evicts: [
+    'The store of the source deletes keys when it is full: records can be missing in answers that say they are complete.',
+    'It does not mean that a record of this deployment is missing: the store counts the evicted keys of all applications.',
   ],
 }
 

@@ -38,6 +38,7 @@ import {
   helpOf,
   NODES_SHOWN,
 } from './finding.js'
+import { STORES_EVICTING } from './stores.js'
 
 /**
  * Detectors in the order of a walk: those that use an index come before those that read a list. Those that compare a number
@@ -59,6 +60,7 @@ const DETECTORS: readonly Detector[] = [
   ...CLIENTS_NOT_ACKNOWLEDGING,
   COMMANDS_COUNTED,
   CALLS_COUNTED,
+  STORES_EVICTING,
 ]
 
 /** Inspectors of which at least one is needed: those whose lists are read. */
@@ -101,8 +103,11 @@ interface FirstScan {
 /** Whether the filter asks for a kind that the detector finds. */
 const isAsked = ({ kinds }: Detector, { kind }: FindingFilter) => kind === undefined || kinds.includes(kind)
 const sourcesOf = ({ needs }: Detector) => needs.map((need) => CAPABILITIES.inspectorOf(need) as SourceName)
-const canScan = ({ needs }: Detector, inspectors: Inspectors) =>
-  needs.every((need) => CAPABILITIES.offers(inspectors, need))
+/** A detector that asks any source runs where another one does. */
+const canScan = ({ needs }: Detector, inspectors: Inspectors): boolean =>
+  needs.length === 0
+    ? DETECTORS.some((other) => other.needs.length > 0 && canScan(other, inspectors))
+    : needs.every((need) => CAPABILITIES.offers(inspectors, need))
 
 /**
  * Lists findings, detector by detector. Sources that change while they are read can look inconsistent, so each

@@ -23,6 +23,7 @@ const SOURCES: TableView<SourceRow> = {
         answered ? <span class="ok">✓ answered</span> : <span class="bad">✕ {problemName(code as string)}</span>,
     },
     'duration_ms',
+    { head: 'warnings', cell: ({ warnings }) => warnings?.map(({ detail }) => detail).join(' ') ?? null },
   ],
 }
 

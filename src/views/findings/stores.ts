@@ -1,0 +1,32 @@
+/** Findings about stores that lose records. */
+import { FAMILIES, type FamilyName, familyEntries } from '../../contract/families.js'
+import type { Pingable } from '../../contract/page.js'
+import type { Detector, ScanContext } from './detector.js'
+import { type Finding, finding } from './finding.js'
+
+async function warningsOf(name: FamilyName, scan: ScanContext, { warnings }: Pingable): Promise<Finding[]> {
+  const source = FAMILIES[name].capability
+  if (scan.failed.has(source)) return []
+  const found = await scan.inspect(source, async ({ ctx }) => warnings?.call(scan.inspectors[name], ctx))
+  return (found ?? [])
+    .filter(({ code }) => code === 'store_evicts')
+    .map((warning) => finding('store_evicts', { source }, null, [scan.evidence(source, '/sources', { ...warning })]))
+}
+
+/** Sources that share a store have the same warning: the first of them is named. */
+export const STORES_EVICTING: Detector = {
+  kinds: ['store_evicts'],
+  needs: [],
+  source: 'delivery',
+  async detect(scan) {
+    const findings = new Map<unknown, Finding>()
+    for (const [name] of familyEntries()) {
+      const inspector: Pingable | undefined = scan.inspectors[name]
+      for (const one of inspector?.warnings ? await warningsOf(name, scan, inspector) : []) {
+        const detail = one.evidence[0]?.fields.detail
+        if (!findings.has(detail)) findings.set(detail, one)
+      }
+    }
+    return { findings: [...findings.values()], next: null }
+  },
+}
