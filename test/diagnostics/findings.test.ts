@@ -1,6 +1,4 @@
-/**
- * What `/findings` reports about contradicting sources: each kind provoked, next to a healthy world, and its bounds.
- */
+/** What `/findings` reports about contradicting sources: each kind provoked, next to a healthy world, and its bounds. */
 import { describe, expect, it } from 'vitest'
 import type { ConnectionFilter } from '../../src/contract/connections.js'
 import type { Inspectors } from '../../src/contract/families.js'
