@@ -1,11 +1,14 @@
-/** Attacks every published program that listens: what it is sent, and a store that dies, must not end it. */
-import { existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
+/** Attacks every published program that listens, and kills the stores of those with one: each must answer afterwards. */
+import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import http from 'node:http'
+import https from 'node:https'
 import { dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type Running, run } from '../adapters/process.js'
 import { bun, deno, workerd } from '../adapters/runtimes.js'
+import { isOpensslMissing, selfSigned } from '../adapters/self-signed.js'
 import { CHROMIUM, isChromiumMissing } from '../chromium.js'
 import { buildCommand, COMMAND } from '../cli/process.js'
 import { type Consumer, createConsumer } from '../package/consumer.js'
@@ -46,21 +49,21 @@ const PATHS = [
 PATHS.push('/ops/diagnostics/connections', '/ops/diagnostics/delivery/commands')
 
 const headers = { 'x-admin-key': KEY, authorization: `Bearer ${KEY}` }
-const look = async (port: number, key = headers) =>
-  Promise.all(
-    PATHS.map(async (path) => {
-      const answer = await fetch(`http://127.0.0.1:${port}${path}`, { headers: key })
-      await answer.arrayBuffer()
-      return [path, answer.status]
-    }),
-  )
+const statusOf = (url: string) =>
+  new Promise<number | undefined>((resolve, reject) => {
+    const { get } = url.startsWith('https') ? https : http
+    const options = { headers, agent: false, rejectUnauthorized: false }
+    get(url, options, (answer) => answer.resume().on('end', () => resolve(answer.statusCode))).on('error', reject)
+  })
+const look = async (port: number, scheme = 'http') =>
+  Promise.all(PATHS.map(async (path) => [path, await statusOf(`${scheme}://127.0.0.1:${port}${path}`)]))
 
 /** Attacks what listens at `port`, which must answer afterwards what it answered before. */
-async function survives(port: number): Promise<void> {
-  const before = await look(port)
+async function survives(port: number, scheme?: string): Promise<void> {
+  const before = await look(port, scheme)
   expect(before.map(([, status]) => status)).toContain(200)
   await attack(port, PATHS)
-  expect(await look(port)).toEqual(before)
+  expect(await look(port, scheme)).toEqual(before)
 }
 
 /** Kills the store of a program, which then answers 503, and what it answered before when the store is back. */
@@ -89,7 +92,12 @@ let consumer: Consumer
 const inProject = (command: string, args: string[]) => run(command, args, { cwd: consumer.dir, env })
 
 /** Programs that node alone does not start, or that need something else. */
-const OTHERS: Record<string, { missing?: string | false | undefined; start?: () => Promise<Running> }> = {
+interface Other {
+  missing?: string | false | undefined
+  scheme?: string
+  start?(): Promise<Running>
+}
+const OTHERS: Record<string, Other> = {
   'examples/bun.mjs': { missing: bun.missing, start: () => inProject(bun.command, ['examples/bun.mjs', '0']) },
   'examples/deno.mjs': {
     missing: deno.missing,
@@ -107,6 +115,15 @@ const OTHERS: Record<string, { missing?: string | false | undefined; start?: () 
       await build({ entryPoints: [`${file}.mjs`], outfile: `${file}.js`, ...bundle })
       const args = ['serve', `${file}.capnp`, '--socket-addr=http=127.0.0.1:0', '--control-fd=1']
       return inProject(workerd.command, args)
+    },
+  },
+  'examples/http2.mjs': {
+    missing: isOpensslMissing && 'openssl',
+    scheme: 'https',
+    start() {
+      const { folder, key, cert } = selfSigned()
+      onTestFinished(() => rmSync(folder, { recursive: true }))
+      return node('examples/http2.mjs', [key, cert, '0'])
     },
   },
   'examples/playwright.mjs': { missing: isChromiumMissing && 'chromium' },
@@ -129,23 +146,23 @@ it('finds each program, and no page has one that is not an example', () => {
       expect(LISTENS.test(code as string) && !from ? `${page}: ${code}` : '').toBe('')
 })
 
-describe('a published program survives what it is sent', () => {
+describe('a published program survives an attack', () => {
   beforeAll(async () => {
     consumer = await createConsumer()
   })
   afterAll(() => consumer?.remove())
 
   describe.each(programs.filter((path) => !BELOW.includes(path)))('%s', (path) => {
-    const { missing, start = () => node(path) } = OTHERS[path] ?? {}
+    const { missing, scheme, start = () => node(path) } = OTHERS[path] ?? {}
     it.skipIf(missing)(missing ? `(skipped: ${missing})` : 'answers as before', async () => {
       const running = await start()
       onTestFinished(() => running.close())
-      await survives(running.port)
+      await survives(running.port, scheme)
     })
   })
 })
 
-describeRedis('a published program survives what it is sent and its store', () => {
+describeRedis('a published program survives an attack and its store', () => {
   const at = (port: number) => `redis://127.0.0.1:${port}`
 
   it('examples/bullmq.mjs', () =>
