@@ -291,15 +291,15 @@ describe('the event bus of one process', () => {
     expect(await bus.publish('t', event(2))).toBe(2)
   })
 
-  it('gives the newest hundred in order to every reader of 100,000 events in one tick', async () => {
+  it('gives the newest hundred in order to every reader of 10,000 events in one tick', async () => {
     const bus = createCooperativeSiteEventBus()
     const readers = Array.from({ length: 20 }, () => bus.subscribe('t'))
     const waiting = readers.map((reader) => collect(reader, 101))
-    for (let n = 1; n <= 100_000; n++) bus.publish('t', event(n))
+    for (let n = 1; n <= 10_000; n++) bus.publish('t', event(n))
     for (const [index, got] of (await Promise.all(waiting)).entries()) {
-      expect(got[0]).toEqual({ type: 'gap', reason: 'overflow', dropped: 99_900, first_seq: 1, last_seq: 99_900 })
-      expect(dataOf(got.slice(1))).toEqual(Array.from({ length: 100 }, (_, i) => 99_901 + i))
-      expect(readers[index]?.dropped).toBe(99_900)
+      expect(got[0]).toEqual({ type: 'gap', reason: 'overflow', dropped: 9_900, first_seq: 1, last_seq: 9_900 })
+      expect(dataOf(got.slice(1))).toEqual(Array.from({ length: 100 }, (_, i) => 9_901 + i))
+      expect(readers[index]?.dropped).toBe(9_900)
     }
   })
 
