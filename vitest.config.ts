@@ -12,7 +12,8 @@ const SEARCH = ['test/campaign/{faults,fuzz}.test.ts']
 
 /**
  * What `npm test` leaves to `npm run test:all`: tests that need the built package, another runtime or a browser, and those
- * that let stores fail, let time pass, or compare all of two stores. Everything else imports `src`.
+ * that let stores fail, let time pass, compare all of two stores, fill a store, or try every option of its clients.
+ * Everything else imports `src`.
  */
 const FULL = [
   'test/adapters/battery-runtimes.test.ts',
