@@ -190,7 +190,7 @@ function typeOfSchema(declarations, schema) {
   const named = maker === 'derived' ? undefined : typeArguments?.[0].getText()
   if (maker === 'hook') return { type: `(${named}) | null`, isOptional: true }
   return {
-    type: named ?? PLAIN[maker] ?? 'number',
+    type: named ?? PLAIN[maker] ?? (maker === 'origins' ? 'string[]' : 'number'),
     isOptional: !['whole', 'custom', 'withMethods', 'madeBy', 'func', 'list', ...Object.keys(PLAIN)].includes(maker),
   }
 }

@@ -2,6 +2,7 @@
 
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { shown as shownValue } from '../contract/checks.js'
+import { isOrigin } from '../contract/options.js'
 import { isTraceUrl } from '../dashboard/dashboard.js'
 import { createHostGuard } from '../http/guard.js'
 import { decodeSegment, parsePrefix } from '../http/target.js'
@@ -58,6 +59,7 @@ export const OBSERVE_HELP = `relayscope observe: serves the read-only diagnostic
   --metrics           also serve /metrics for Prometheus; send the key as a bearer token
   --mcp               also serve /mcp for agents on this machine or at --host
   --allow-host NAME   a host name by which agents on other machines reach /mcp; repeatable
+  --cors ORIGIN       an origin whose pages may read the routes, https://ops.example.org; repeatable
   --legacy NAME,GROUP an older command stream to report on, and its consumer group
   --help, --version
 
@@ -90,6 +92,8 @@ export interface ObserveArguments {
   mcp: boolean
   /** Names by which others reach it, with or without their port. */
   allowHosts: string[]
+  /** Origins whose pages may read the routes. */
+  cors: string[]
   /** Families that are not shown. */
   without: string[]
   spill: string | undefined
@@ -110,6 +114,7 @@ const OPTIONS = {
   metrics: { type: 'boolean', default: false },
   mcp: { type: 'boolean', default: false },
   'allow-host': { type: 'string', multiple: true },
+  cors: { type: 'string', multiple: true },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean' },
 } as const
@@ -145,6 +150,7 @@ export function readArguments(
     ...served,
     traceUrl: readTraceUrl(values['trace-url'], served.dashboard),
     allowHosts: readHosts(values['allow-host'] ?? [], values.mcp),
+    cors: readOrigins(values.cors ?? []),
     without: readFamilies(values.without ?? []),
     spill: values.spill,
     legacy: values.legacy === undefined ? undefined : readLegacy(values.legacy),
@@ -227,6 +233,13 @@ function readHosts(names: string[], isAsked: boolean): string[] {
     }
   }
   return names
+}
+
+function readOrigins(origins: string[]): string[] {
+  for (const origin of origins)
+    if (!isOrigin(origin))
+      throw new UsageError(`--cors must be an origin like https://ops.example.org, not ${shown(origin)}`)
+  return origins
 }
 
 function readFamilies(names: string[]): string[] {

@@ -146,7 +146,7 @@ export async function startObservation(
       ...(legacy === undefined ? {} : { legacy }),
       ...Object.fromEntries(without.map((name) => [name, false])),
     })
-    const router = createDiagnosticsRouter({ ...composition, auth, prefix })
+    const router = createDiagnosticsRouter({ ...composition, auth, prefix, cors: options.cors })
     const allowedHosts = hasKey ? undefined : ['loopback']
     const { traceUrl } = options
     const dashboard = options.dashboard

@@ -34,7 +34,7 @@ export const custom = <T>(expected: string, test: (value: unknown) => boolean): 
   z.custom<T>(test, expected)
 
 /** Whether `value` is an origin as browsers send it: scheme, host and a port that is not the default, nothing else. */
-function isOrigin(value: unknown): boolean {
+export function isOrigin(value: unknown): boolean {
   if (typeof value !== 'string' || !/^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@*,]+$/.test(value)) return false
   return !/^https?:/.test(value) || (URL.canParse(value) && new URL(value).origin === value)
 }

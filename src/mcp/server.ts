@@ -5,7 +5,7 @@ import { toTimestamp } from '../contract/ids.js'
 import { VERSION } from '../version.js'
 import { errorResult, mapTexts, toResult, unescapeHidden } from './answer.js'
 import { ANSWER_BYTES, DEADLINE_MS } from './options.js'
-import { createRouteFetcher, type RouteFetcher, urlSource } from './source.js'
+import { createRouteFetcher, type Meta, type RouteFetcher, urlSource } from './source.js'
 import { RELAY_OVERVIEW } from './tools/overview.js'
 import {
   COMMAND_EVIDENCE,
@@ -45,8 +45,8 @@ export interface ServerParts {
 
 interface CallContext {
   signal: AbortSignal
-  /** The metadata of the message: a `traceparent` is passed to the router. */
-  _meta?: Record<string, unknown> | undefined
+  /** Its `traceparent` and `tracestate` are passed to the router. */
+  _meta?: Meta | undefined
 }
 
 async function call(
@@ -61,7 +61,7 @@ async function call(
     fetchRoute: async (route) =>
       route === null
         ? { problem: 'an id must be a segment of a path: not empty, "." or ".."', status: null }
-        : fetchRoute(route, signal, _meta?.traceparent),
+        : fetchRoute(route, signal, _meta),
   }
   try {
     const asOf = toTimestamp(parts.now())

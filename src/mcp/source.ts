@@ -15,12 +15,17 @@ export interface Caller {
   readonly remoteAddress?: string | null
 }
 
-/** `caller` with `trace`, if it is a W3C `traceparent`. */
-function traced(caller: Caller, trace: unknown): Caller {
-  const { success, data } = Traceparent.safeParse(trace)
+/** The metadata of a message. */
+export type Meta = Readonly<Record<string, unknown>>
+
+/** `caller` within the trace of `meta`, if that has a W3C `traceparent`. A `tracestate` belongs to its `traceparent`. */
+function traced(caller: Caller, { traceparent, tracestate }: Meta): Caller {
+  const { success, data } = Traceparent.safeParse(traceparent)
   if (!success) return caller
   const headers = new Headers(caller.headers)
-  headers.set(TRACE, data)
+  headers.set('traceparent', data)
+  headers.delete('tracestate')
+  if (typeof tracestate === 'string' && TRACE_STATE.test(tracestate)) headers.set('tracestate', tracestate)
   return { ...caller, headers }
 }
 
@@ -37,8 +42,8 @@ export type RouteResult =
     }
   | { readonly problem: string; readonly status: number | null; readonly code?: unknown; readonly value?: never }
 
-/** Reads a route for one caller, within `trace` if it is a W3C `traceparent`. Never rejects. */
-export type RouteFetcher = (route: string, signal: AbortSignal, trace?: unknown) => Promise<RouteResult>
+/** Reads a route for one caller, within the trace of `meta`. Never rejects. */
+export type RouteFetcher = (route: string, signal: AbortSignal, meta?: Meta) => Promise<RouteResult>
 
 /** Maximum concurrent reads, and maximum waiting ones. */
 interface Turns {
@@ -62,7 +67,9 @@ const OF_THE_CARRIER = /^(?:accept|connection|content-|expect|if-|keep-alive|mcp
 const CREDENTIALS = ['x-admin-key', 'authorization']
 /** Without it the caller could read another deployment than expected. */
 const EXPECTED = 'x-expected-deployment-id'
-const TRACE = 'traceparent'
+const TRACE = ['traceparent', 'tracestate']
+/** Printable characters, as many as every participant must forward (W3C Trace Context, 3.3.1.5). */
+const TRACE_STATE = /^[\x20-\x7e]{1,512}$/
 
 /** The router of this process. It sees the caller's own credentials and address. */
 export function routerSource({ prefix, fetch }: McpRouter): Source {
@@ -94,7 +101,7 @@ function isForeign({ headers, remoteAddress = null }: Caller): boolean {
 export function urlSource(url: string, key: string | null): Source {
   return (route, caller, signal) => {
     const headers = new Headers(key === null ? {} : { 'x-admin-key': key })
-    for (const name of key === null ? [...CREDENTIALS, EXPECTED, TRACE] : [EXPECTED, TRACE]) {
+    for (const name of key === null ? [...CREDENTIALS, EXPECTED, ...TRACE] : [EXPECTED, ...TRACE]) {
       const value = caller.headers.get(name)
       if (value !== null) headers.set(name, value)
     }
@@ -136,7 +143,7 @@ export function createRouteFetcher(
   const late = () => new Error(`no response within ${ms} ms`)
 
   return (caller: Caller): RouteFetcher =>
-    async (route, left, trace) => {
+    async (route, left, meta = {}) => {
       const { signal, clear } = limitTime({ ms, late, signal: left })
       let isMine = false
       let turn: ReturnType<typeof turns.acquire>
@@ -151,7 +158,7 @@ export function createRouteFetcher(
           }),
           signal,
         )
-        return await raceAbort(fetchResult(source, route, traced(caller, trace), signal), signal)
+        return await raceAbort(fetchResult(source, route, traced(caller, meta), signal), signal)
       } catch (error) {
         if (signal.aborted) return problem(`no response within ${ms / 1_000} s`)
         if (turn === undefined) return problem(TOO_MANY)

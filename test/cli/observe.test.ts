@@ -32,10 +32,13 @@ describe('the arguments of observe', () => {
       metrics: false,
       mcp: false,
       allowHosts: [],
+      cors: [],
       without: [],
       spill: undefined,
       legacy: undefined,
     })
+    const origins = ['https://ops.example.org', 'http://localhost:8080']
+    expect(read(...store, ...origins.flatMap((origin) => ['--cors', origin]))).toMatchObject({ cors: origins })
     expect(read(...store, '--without', 'delivery', '--without', 'rpc')).toMatchObject({ without: ['delivery', 'rpc'] })
     expect(read(...store, '--no-dashboard')).toMatchObject({ dashboard: false })
     for (const prefix of ['/dashboards', '/metrics', '/mcp/ops'])
@@ -70,6 +73,9 @@ describe('the arguments of observe', () => {
       ['observe', ...store, '--no-dashboard', '--trace-url', 'https://h/{trace_id}'],
       /--trace-url is for the dashboard/,
     ],
+    ...['*', 'ops.example.org', 'https://ops.example.org/', 'https://ops.example.org:443', ''].map(
+      (origin): [string[], RegExp] => [['observe', ...store, '--cors', origin], /^--cors must be an origin like https/],
+    ),
     [['observe', '--redis', 'redis://h'], /Missing required option --deployment/],
     [['observe', '--redis', 'redis://h', '--deployment', 'a:b'], /--deployment must be/],
     [['observe', '--redis', 'redis://h/abc', '--deployment', 'prod'], /--redis may only have a database number/],
@@ -189,6 +195,17 @@ describeRedis('relayscope observe', () => {
     })
     command.signal('SIGTERM')
     expect(await command.ended).toMatchObject({ code: 0, err: '' })
+  })
+
+  it('lets pages of the origins of --cors read the routes', async () => {
+    const origin = 'https://ops.example.org'
+    const command = observe([...at(server.port), '--cors', origin], { SERVICE_ADMIN_KEY: 'k-1' })
+    const url = await command.ready()
+    const allowed = async (headers: Record<string, string>, method = 'GET') =>
+      (await fetch(`${url}contexts`, { method, headers })).headers.get('access-control-allow-origin')
+    expect(await allowed({ origin, 'access-control-request-method': 'GET' }, 'OPTIONS')).toBe(origin)
+    expect(await allowed({ origin, 'x-admin-key': 'k-1' })).toBe(origin)
+    expect(await allowed({ origin: 'https://else.example.org', 'x-admin-key': 'k-1' })).toBeNull()
   })
 
   it('serves a dashboard, unless --no-dashboard is given', async () => {

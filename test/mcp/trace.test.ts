@@ -6,27 +6,37 @@ import { callMessage, message, serveRouter, subject } from './subject.js'
 describe('a tool call with _meta.traceparent', () => {
   const TRACE = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
   const OTHER = `${TRACE.slice(0, -2)}00`
-  const traces = async (given: unknown) => {
-    const seen: (string | null)[] = []
+  const traces = async (meta: object, sent: Record<string, string> = {}) => {
+    const seen: string[] = []
     const router = createSubject({
       requestId: ({ headers }) => {
-        seen.push(headers.get('traceparent'))
+        seen.push(`${headers.get('traceparent')} ${headers.get('tracestate')}`)
         return null
       },
       onAccess: () => {},
     })
     const called = callMessage('relay_overview')
-    const body = { ...called, params: { ...called.params, _meta: { traceparent: given } } }
+    const body = { ...called, params: { ...called.params, _meta: meta } }
     for (const source of [{ router }, { url: await serveRouter(router) }])
-      await (await subject(source)(message(body, { traceparent: OTHER }))).text()
+      await (await subject(source)(message(body, { traceparent: OTHER, ...sent }))).text()
     return [...new Set(seen)]
   }
 
   it('reaches the router as its header, instead of that of the HTTP request', async () => {
     // Authentication reads the router before the message is read.
-    expect(await traces(TRACE)).toEqual([OTHER, TRACE])
-    expect(await traces('00-bad')).toEqual([OTHER])
-    expect(await traces({ a: 1 })).toEqual([OTHER])
+    expect(await traces({ traceparent: TRACE })).toEqual([`${OTHER} null`, `${TRACE} null`])
+    expect(await traces({ traceparent: '00-bad' })).toEqual([`${OTHER} null`])
+    expect(await traces({ traceparent: { a: 1 } })).toEqual([`${OTHER} null`])
+  })
+
+  it('has its own tracestate, never that of another traceparent', async () => {
+    const sent = { tracestate: 'a=1' }
+    const ofTheRequest = `${OTHER} a=1`
+    for (const tracestate of ['b=2,c=3', 'b'.repeat(512)])
+      expect(await traces({ traceparent: TRACE, tracestate }, sent)).toEqual([ofTheRequest, `${TRACE} ${tracestate}`])
+    for (const tracestate of [undefined, '', 'b'.repeat(513), 'b=\n', 7])
+      expect(await traces({ traceparent: TRACE, tracestate }, sent)).toEqual([ofTheRequest, `${TRACE} null`])
+    expect(await traces({ tracestate: 'b=2' }, sent)).toEqual([ofTheRequest])
   })
 })
 
