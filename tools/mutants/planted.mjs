@@ -1,4 +1,4 @@
-/** Defects of deliveries, calls, shares, sessions and reservations: one changed line each. Each must fail one of its test files. */
+/** Defects of deliveries, calls, shares, sessions, reservations and leases: one changed line each. Each must fail one of its test files. */
 
 const STEPS = ['test/redis/delivery-steps.test.ts']
 const MEMORY = ['test/memory/delivery.test.ts']
@@ -115,5 +115,19 @@ export const PLANTED = [
     SESSIONS,
     '    if (!SESSION_MOVES[state].includes(session.state))\n',
     '    if (!SESSION_MOVES[state])\n',
+  ],
+  [
+    'a new row gets a lease',
+    'src/redis/store/tables.lua',
+    ['test/redis/browser-windows.test.ts'],
+    "write('SET', key, text)",
+    "redis.call('SET', key, text)",
+  ],
+  [
+    'leases are renewed',
+    'src/redis/store/store.ts',
+    ['test/redis/leases.test.ts'],
+    '      renewLeases(shard)\n',
+    '',
   ],
 ].map(([name, file, tests, find, replace]) => ({ name: `planted: ${name}`, file, find, replace, tests }))
