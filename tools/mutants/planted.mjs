@@ -123,11 +123,5 @@ export const PLANTED = [
     "write('SET', key, text)",
     "redis.call('SET', key, text)",
   ],
-  [
-    'leases are renewed',
-    'src/redis/store/store.ts',
-    ['test/redis/leases.test.ts'],
-    '      renewLeases(shard)\n',
-    '',
-  ],
+  ['leases are renewed', 'src/redis/store/store.ts', ['test/redis/leases.test.ts'], '      renewLeases(shard)\n', ''],
 ].map(([name, file, tests, find, replace]) => ({ name: `planted: ${name}`, file, find, replace, tests }))

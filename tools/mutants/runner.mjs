@@ -11,7 +11,9 @@ async function failureOf(tests) {
     await vitest.globTestSpecifications(tests),
   )
   for (const module of testModules) for (const failed of module.children.allTests('failed')) return failed.fullName
-  const errors = [...testModules.flatMap((module) => module.errors()), ...unhandledErrors]
+  // Those of suites are failures of their hooks.
+  const parts = testModules.flatMap((module) => [module, ...module.children.allSuites()])
+  const errors = [...parts.flatMap((part) => part.errors()), ...unhandledErrors]
   if (errors.length > 0) return `outside of a test: ${errors[0].message}`
   return testModules.some((module) => module.ok()) ? undefined : 'no test was run'
 }
