@@ -107,7 +107,10 @@ export interface BrowserWindowRegistryInspector extends UserIndex {
   /** Returns a retained window, or `null` if it is unknown. */
   getBrowserWindow(windowId: string, ctx: InspectionContext): Awaitable<BrowserWindowInput | null>
   /** Exact counts under `filter`, or `null` if no index covers it; the view then samples. */
-  countBrowserWindows?(filter: BrowserWindowFilter, ctx: InspectionContext): Awaitable<BrowserWindowCounts | null>
+  countBrowserWindows?(
+    filter: BrowserWindowFilter,
+    ctx: InspectionContext,
+  ): Awaitable<Partial<BrowserWindowCounts> | null>
 }
 
 /**

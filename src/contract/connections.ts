@@ -282,7 +282,7 @@ export interface RegistryInspector extends UserIndex {
    */
   currentInstances?(clients: readonly ClientOfUser[], ctx: InspectionContext): Awaitable<(string | null)[]>
   /** Exact counts under `filter`, or `null` if no index covers it; the view then samples. */
-  countConnections?(filter: ConnectionFilter, ctx: InspectionContext): Awaitable<ConnectionCounts | null>
+  countConnections?(filter: ConnectionFilter, ctx: InspectionContext): Awaitable<Partial<ConnectionCounts> | null>
   /**
    * Connects and ends of all retained connections, newest first. Advertised as the operation `connection_events`. They
    * can be derived from the connections: an event is known as long as its connection.

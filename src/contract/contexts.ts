@@ -118,7 +118,7 @@ export interface ContextRegistryInspector extends UserIndex {
   /** Returns a retained context, or `null` if it is unknown. */
   getContext(contextId: string, ctx: InspectionContext): Awaitable<ContextInput | null>
   /** Exact counts under `filter`, or `null` if no index covers it; the view then samples. */
-  countContexts?(filter: ContextFilter, ctx: InspectionContext): Awaitable<ContextCounts | null>
+  countContexts?(filter: ContextFilter, ctx: InspectionContext): Awaitable<Partial<ContextCounts> | null>
   /**
    * Exact counts of these windows (at most 500), in any order. `windows`, which the router always passes, are the same
    * windows with their users: a context counts only for a window of its own user, whichever client reported it, so that

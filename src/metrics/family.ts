@@ -172,7 +172,7 @@ export async function counted<Entry, F extends CountedFields<Entry>, Exact>(
   source: SourceName,
   fields: F,
   from: WalkedEntries<Entry> & {
-    exact(): Awaitable<(Indexed & { total: number }) | null | undefined>
+    exact(): Awaitable<(Indexed & { total?: number }) | null | undefined>
     /** Validates the counters of a source. */
     counts: { parse(value: unknown): Exact }
   },
@@ -182,7 +182,7 @@ export async function counted<Entry, F extends CountedFields<Entry>, Exact>(
   if (kept !== null && kept !== undefined)
     return {
       // A store may count by reading, and then no further than it may look.
-      value: { counts: from.counts.parse(kept), sampleSize: kept.truncated === true ? kept.total : null },
+      value: { counts: from.counts.parse(kept), sampleSize: kept.truncated === true ? (kept.total ?? null) : null },
       complete: kept.truncated !== true,
     }
   const { value, complete } = await readSample(source, from, scrape)

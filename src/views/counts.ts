@@ -38,7 +38,7 @@ import {
 
 const Count = z.int().min(0)
 const counts = {
-  total: Count.describe('The total.'),
+  total: Count.nullable().prefault(null).describe('The total.'),
   completeness: Completeness.describe('What this response may be missing.'),
   observed_at: Timestamp.describe('When this was counted.'),
 }
@@ -65,15 +65,17 @@ export function countsBy<Values extends z.ZodEnum>(values: Values) {
 function countOf<F extends Readonly<Record<string, z.ZodEnum>>>(fields: F) {
   const by = Object.entries(fields).map(([field, values]) => [
     `by_${field}`,
-    countsBy(values).describe(`The same counts by \`${field}\`, every value present.`),
+    countsBy(values).nullable().prefault(null).describe(`The same counts by \`${field}\`, every value present.`),
   ])
   return z
     .object({ ...counts, ...(Object.fromEntries(by) as CountShape<F>) })
-    .describe('Counts: exact if an index is kept, a sample if `completeness` says so.')
+    .describe(
+      'Counts: exact if an index is kept, a sample if `completeness` says so; `null` where the source does not know, as in a shared store to which none was ever reported.',
+    )
 }
 
 type CountShape<F extends Readonly<Record<string, z.ZodEnum>>> = {
-  [K in keyof F & string as `by_${K}`]: z.ZodObject<CountsShape<z.output<F[K]> & string>>
+  [K in keyof F & string as `by_${K}`]: z.ZodPrefault<z.ZodNullable<z.ZodObject<CountsShape<z.output<F[K]> & string>>>>
 }
 
 /** Response of `/connections/count`. */
@@ -84,6 +86,7 @@ export const ConnectionCount = countOf(CONNECTION_FAMILY.counted)
     ),
   })
   .describe('How many there are, under the filters.')
+export type ConnectionCount = z.infer<typeof ConnectionCount>
 /** Response of `/contexts/count`. */
 export const ContextCount = countOf(CONTEXT_FAMILY.counted)
 /** Response of `/browser-windows/count`. */
@@ -147,7 +150,7 @@ export async function countOfSilentNodes(
   for (const node_id of silent) {
     const of = { ...filter, node_id, status: 'connected' as const }
     const { by_status, completeness } = await countConnections(registry, of, view)
-    if (!completeness.complete) return null
+    if (!completeness.complete || !by_status) return null
     sum += by_status.connected
   }
   return sum
@@ -168,7 +171,7 @@ export const countConnections = (registry: RegistryInspector, filter: Connection
   )
 
 /** Counts by `fields`: the result of `exact`, otherwise of a walk over `list` within the bound. */
-export async function count<Entry, F extends CountedFields<Entry>, Exact extends { total: number } & Indexed>(
+export async function count<Entry, F extends CountedFields<Entry>, Exact extends Indexed>(
   source: SourceName,
   fields: F,
   from: {

@@ -1,4 +1,5 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
@@ -334,7 +335,9 @@ describe('relayscope record', () => {
     await first.ended
     expect(readFileSync(lock, 'utf8')).toBe(holder)
     const second = start()
-    await until('the lock', async () => readFileSync(lock, 'utf8') !== holder || undefined)
+    // Replaced in two steps: in between there is none.
+    const text = () => readFile(lock, 'utf8').catch(() => holder)
+    await until('the lock', async () => (await text()) !== holder || undefined)
     await second.said('recording')
     second.signal('SIGTERM')
     expect((await second.ended).code).toBe(0)

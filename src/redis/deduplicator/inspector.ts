@@ -85,10 +85,11 @@ export function createDeduplicatorInspector(
       const known = Math.max(...parts.map((part) => part.capacity ?? 0))
       const capacity = sum((part) => part.capacity ?? known)
       const ttl_ms = Math.max(...parts.map((part) => part.ttlMs ?? 0))
+      // Nothing was ever claimed, and this is no node that would.
+      if (capacity === 0) return {}
       return {
         entries: sum((part) => part.entries),
-        // Both are unknown before the first claim.
-        capacity: capacity || null,
+        capacity,
         ttl_ms: ttl_ms || null,
         accepted: sum((part) => part.counters[0] ?? 0),
         duplicates: sum((part) => part.counters[1] ?? 0),

@@ -1,6 +1,7 @@
 /** Reads the summary of a dispatcher: what is recorded, and which open commands are past their deadline. */
 import {
   type DeliverySummary,
+  type DeliverySummaryInput,
   LATENCY_SAMPLE,
   type LegacyReason,
   NO_LEGACY,
@@ -232,12 +233,18 @@ async function partOf(store: Store, shard: number, now: number, ctx: InspectionC
   }
 }
 
+/** Whether a dispatcher has ever run: each is listed as a node. Without one, nobody counts commands. */
+async function hasEverRun(store: Store, ctx: InspectionContext): Promise<boolean> {
+  const key = store.key(0, 'nodes', 'seq')
+  return listOf(await store.command(['MGET', key], key, ctx))[0] !== null
+}
+
 /** Returns the summary over all shards. */
 export async function readSummary(
   store: Store,
   legacy: LegacyStream | undefined,
   ctx: InspectionContext,
-): Promise<DeliverySummary> {
+): Promise<DeliverySummaryInput> {
   const shards = await allShards(store, ctx)
   const [now, legacyFields] = await Promise.all([store.time(ctx), readLegacy(store, legacy, ctx)])
   const parts = await Promise.all(shards.map((shard) => partOf(store, shard, now, ctx)))
@@ -252,11 +259,14 @@ export async function readSummary(
   const [oldest] = sample
   const openSince = parts.flatMap((part) => part.openSince)
   const ended = parts.flatMap((part) => part.ended).sort((a, b) => b.endedAt - a.endedAt)
+  const by_state = total(parts.map(({ byState }) => byState))
+  const about = { deployment_id: store.deploymentId, mode: 'shared_store', observed_at: toTimestamp(now) } as const
+  const isEmpty = by_state !== null && summed(Object.values(by_state)) === 0
+  if (isEmpty && !(await hasEverRun(store, ctx))) return { ...about, ...legacyFields }
   return {
-    deployment_id: store.deploymentId,
-    mode: 'shared_store',
+    ...about,
     tracked_commands: sum((part) => part.tracked),
-    by_state: total(parts.map(({ byState }) => byState)),
+    by_state,
     by_reason: total(parts.map(({ byReason }) => byReason)),
     waits_for: total(parts.map(({ waits }) => waits)),
     due_commands: isCounted ? sum(({ due }) => due ?? 0) : null,
@@ -267,6 +277,5 @@ export async function readSummary(
     oldest_open_age_ms: openSince.length === 0 ? null : Math.max(0, Math.round(now - Math.min(...openSince))),
     latency: latencyOf(ended.slice(0, LATENCY_SAMPLE).map(({ times }) => times)),
     ...legacyFields,
-    observed_at: toTimestamp(now),
   }
 }

@@ -52,8 +52,8 @@ export const presenceInspector = <R extends Presence, F extends CountedFields<R>
   list: (filter: Filter, page: PageQuery, ctx: InspectionContext) => readPage(store, table, filter, page, ctx),
   get: async (id: string, ctx: InspectionContext) => (await getRecord(store, table, id, ctx))?.record ?? null,
   async count(filter: Filter, ctx: InspectionContext) {
-    const { records, indexed } = await countAll(store, table, filter, ctx)
-    return { ...indexed, ...countBy<R, F>(table.counted, records) }
+    const found = await countAll(store, table, filter, ctx)
+    return found ? { ...found.indexed, ...countBy<R, F>(table.counted, found.records) } : {}
   },
   listUserIds: (page: Parameters<typeof listUserIds>[2], ctx: InspectionContext) =>
     listUserIds(store, table.name, page, ctx),

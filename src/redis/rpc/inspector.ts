@@ -16,7 +16,7 @@ import {
   PendingCall,
   type PendingCallFilter,
   type RpcInspector,
-  type RpcSummary,
+  type RpcSummaryInput,
 } from '../../contract/rpc.js'
 import { Refusal, type RefusalCode } from '../../refusal.js'
 import { readCurrentInstance } from '../connections/format.js'
@@ -247,7 +247,7 @@ function sinceOf(store: Store, shard: number, reply: StoreReply, ctx: Inspection
 /**
  * Returns the summary of all shards. @throws Refusal `unavailable` if a shard is down, because the sums would be wrong.
  */
-async function readCallSummary(store: Store, ctx: InspectionContext): Promise<RpcSummary> {
+async function readCallSummary(store: Store, ctx: InspectionContext): Promise<RpcSummaryInput> {
   const shards = await allShards(store, ctx)
   const now = await store.time(ctx)
   const parts = await Promise.all(shards.map((shard) => partOf(store, shard, now, ctx)))
@@ -257,8 +257,11 @@ async function readCallSummary(store: Store, ctx: InspectionContext): Promise<Rp
     parts.map(of).reduce((a, b) => (a === undefined || (b !== undefined && b < a) ? b : a), undefined)
   const startedAt = earliest((part) => part.startedAt)
   const since = earliest((part) => part.since)
+  const [pending, observed_at] = [sum((part) => part.pending), toTimestamp(now)]
+  // No call was ever opened: nothing may count them.
+  if (since === undefined && pending === 0) return { observed_at }
   return {
-    pending: sum((part) => part.pending),
+    pending,
     oldest_started_at: startedAt === undefined ? null : toTimestamp(startedAt),
     oldest_age_ms: startedAt === undefined ? null : Math.max(0, Math.round(now - startedAt)),
     overdue: sum((part) => part.overdue),
@@ -266,7 +269,7 @@ async function readCallSummary(store: Store, ctx: InspectionContext): Promise<Rp
       COUNTERS.map((name, i) => [name, sum(({ counted }) => counted[i] ?? 0)]),
     ) as CallCounters,
     counting_since: since === undefined ? null : toTimestamp(since),
-    observed_at: toTimestamp(now),
+    observed_at,
   }
 }
 

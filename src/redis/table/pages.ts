@@ -13,7 +13,7 @@ import {
 } from '../../contract/page.js'
 import { Refusal } from '../../refusal.js'
 import { shardOf } from '../store/keys.js'
-import { count, scored } from '../store/reply.js'
+import { count, listOf, scored } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { type Place, readIndex, readRows, type TableReader } from './rows.js'
 import { allShards, readShards, shareOut } from './shards.js'
@@ -325,13 +325,25 @@ function entryOf<R extends object, S extends object>(
 
 // Counts of records: exact within the scan limit; above it a sample that is marked as truncated.
 
-/** Reads the records that match `filter` in all reachable shards; `truncated` if there are more than the scan limit. */
+/** Whether a record was ever written to a table, in any shard; a shard that cannot be read may have had one. */
+async function wasEverWritten(store: Store, { name }: { name: string }, ctx: InspectionContext): Promise<boolean> {
+  const { answers, truncated } = await readShards(await allShards(store, ctx), ctx, async (shard) => {
+    const key = store.key(shard, name, 'seq')
+    return listOf(await store.command(['MGET', key], key, ctx))[0] !== null
+  })
+  return truncated || answers.includes(true)
+}
+
+/**
+ * Reads the records that match `filter` in all reachable shards; `truncated` if there are more than the scan limit. Returns
+ * `null` if no record was ever written: then their number is unknown, because no facility may report any.
+ */
 export async function countAll<R extends object, S extends object>(
   store: Store,
   table: TableReader<R, S>,
   filter: Filter,
   ctx: InspectionContext,
-): Promise<{ records: R[]; indexed: Indexed }> {
+): Promise<{ records: R[]; indexed: Indexed } | null> {
   const shards =
     typeof filter.user_id === 'string' ? [await store.shardOf(filter.user_id, ctx)] : await allShards(store, ctx)
   const now = await store.time(ctx)
@@ -366,5 +378,6 @@ export async function countAll<R extends object, S extends object>(
     },
   )
   const isTruncated = sized.truncated || read.truncated || isShort || all > bound
+  if (all === 0 && !isTruncated && !(await wasEverWritten(store, table, ctx))) return null
   return { records: read.answers.flat(), indexed: { examined, ...(isTruncated ? { truncated: true } : {}) } }
 }

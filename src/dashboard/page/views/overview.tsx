@@ -1,10 +1,11 @@
 /** The overview: what needs attention, the last hour of commands as a chart, and who is connected. */
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import type { ConnectionChurnAnswer, ConnectionCounts } from '../../../contract/connections.js'
+import type { ConnectionChurnAnswer } from '../../../contract/connections.js'
 import type { DeliveryCommandAnswer, DeliveryNodeAnswer } from '../../../contract/delivery.js'
 import type { DeliveryChurnAnswer, DeliverySummaryAnswer } from '../../../contract/delivery-summary.js'
 import type { RpcSummaryAnswer } from '../../../contract/rpc.js'
+import type { ConnectionCount } from '../../../views/counts.js'
 import { hrefOf, pathWithQuery } from '../address.js'
 import { isIndexKnown, NOT_SCOPABLE, offers } from '../answers.js'
 import { Churn, recentChurn } from '../charts/churn.js'
@@ -185,7 +186,7 @@ function Lost(): JSX.Element {
 }
 
 function Connections(): JSX.Element {
-  const counts = useAnswer<ConnectionCounts & { of_silent_nodes: number | null }>('/connections/count?status=connected')
+  const counts = useAnswer<ConnectionCount>('/connections/count?status=connected')
   const churn = useAnswer<ConnectionChurnAnswer>('/connections/churn')
   const recent = churn.value && !churn.isOld ? recentChurn(churn.value.items, churn.value.observed_at) : null
   return (
@@ -194,7 +195,7 @@ function Connections(): JSX.Element {
         {({ total, by_client_type, of_silent_nodes }) => (
           <>
             <p>
-              <b class="figure">{countOf(total)}</b> <Hint name="connected" />{' '}
+              <b class="figure">{total === null ? 'none ever reported' : countOf(total)}</b> <Hint name="connected" />{' '}
               {recent && (
                 <small class={recent.change < 0 ? 'bad' : ''}>
                   {recent.change > 0 && '+'}
@@ -220,10 +221,11 @@ function Connections(): JSX.Element {
               <p class="bad">{countOf(of_silent_nodes)} of them on silent nodes: they may be disconnected</p>
             )}
             <ul class="bars">
-              {Object.entries(by_client_type).map(([type, count]) => (
+              {Object.entries(by_client_type ?? {}).map(([type, count]) => (
                 <li key={type}>
                   <a href={hrefOf('/connections', { status: 'connected', client_type: type })}>{type}</a>
-                  <meter min={0} max={Math.max(1, total)} value={count} aria-label={type} /> <b>{countOf(count)}</b>
+                  <meter min={0} max={Math.max(1, total ?? 0)} value={count} aria-label={type} />{' '}
+                  <b>{countOf(count)}</b>
                 </li>
               ))}
             </ul>
