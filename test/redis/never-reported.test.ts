@@ -15,7 +15,7 @@ const ASKED = {
   '/delivery/summary': 'tracked_commands',
 }
 
-describeStores('numbers of families that nobody feeds', (_kind, place) => {
+describeStores('numbers of families that no host feeds', (_kind, place) => {
   it('are unknown before the first record, and 0 when the last one has gone', async () => {
     const clock = createClock()
     const store = { ...place(), now: clock.now }

@@ -233,7 +233,7 @@ async function partOf(store: Store, shard: number, now: number, ctx: InspectionC
   }
 }
 
-/** Whether a dispatcher has ever run: each is listed as a node. Without one, nobody counts commands. */
+/** Whether a dispatcher has ever run: each is listed as a node. Without one, commands are not counted. */
 async function hasEverRun(store: Store, ctx: InspectionContext): Promise<boolean> {
   const key = store.key(0, 'nodes', 'seq')
   return listOf(await store.command(['MGET', key], key, ctx))[0] !== null
