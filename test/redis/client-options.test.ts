@@ -10,6 +10,7 @@ import type { RedisClient } from '../../src/redis/store/client.js'
 import { createClock } from '../contract/clock.js'
 import { collect, dataOf, event } from '../contract/event-bus.js'
 import { get } from './router.js'
+import { startSentinel } from './sentinel.js'
 import { describeRedis, ready, type Server, startCluster, startServer } from './server.js'
 import { soon } from './wait-for.js'
 import { createIds, live } from './world.js'
@@ -213,6 +214,7 @@ describeRedis('a client with options', () => {
     })
 
     it.each<[name: string, options: object]>([
+      ['RESP 3', { RESP: 3 }],
       ['RESP 2 and useReplicas', { RESP: 2, useReplicas: true }],
       ['minimizeConnections', { minimizeConnections: true }],
       ['commandOptions.typeMapping', { RESP: 3, commandOptions: { typeMapping } }],
@@ -220,6 +222,12 @@ describeRedis('a client with options', () => {
     ])('gets the same answers from a Cluster with %s', async (_, options) => {
       await expectPlain(await clusterOfNodeRedis(options), 'cluster')
     })
+  })
+
+  it('gets the same answers from a Cluster of redis 5, which does not say whether it is ready', async () => {
+    const client = await clusterOfNodeRedis()
+    Object.defineProperty(client, 'isReady', { value: undefined })
+    await expectPlain(client, 'cluster')
   })
 
   describe('of ioredis', () => {
@@ -235,6 +243,9 @@ describeRedis('a client with options', () => {
       ['protocol 3 and replyMapping', { protocol: 3, replyMapping: 'resp3' } as object],
       ['enableOfflineQueue off and enableReadyCheck off', { enableOfflineQueue: false, enableReadyCheck: false }],
       ['lazyConnect', { lazyConnect: true }],
+      // Scripts that the store does not know yet are errors too.
+      ['reconnectOnError', { reconnectOnError: () => true }],
+      ['reconnectOnError, which sends the command again', { reconnectOnError: () => 2 }],
       ['db and all that changes no reply', { db: 2, ...QUIET_IOREDIS }],
     ])('gets the same answers with %s', async (_, options) => {
       await expectPlain(await ofIoRedis(options), 'single')
@@ -255,6 +266,43 @@ describeRedis('a client with options', () => {
       await expectPlain(await clusterOfIoRedis(options), 'cluster')
     })
 
+    it('gets the same answers from a Cluster with natMap, dnsLookup and clusterRetryStrategy', async () => {
+      const looked = new Set<string>()
+      const client = new IoCluster([{ host: 'cluster.test', port: ports()[0] }] as never, {
+        natMap: (key) => ({ host: 'localhost', port: Number(key.split(':').at(-1)) }),
+        dnsLookup(host, found) {
+          looked.add(host)
+          found(null, '127.0.0.1')
+        },
+        clusterRetryStrategy: () => 50,
+      })
+      ends.push(() => client.disconnect())
+      await ready(client)
+      await expectPlain(client, 'cluster')
+      expect([...looked]).toContain('cluster.test')
+      expect(client.nodes().map(({ options: { host } }) => host)).toEqual(Array(3).fill('localhost'))
+    })
+
+    it.each<[name: string, options: (port: number) => RedisOptions]>([
+      ['sentinels', () => ({})],
+      ['sentinels and role', () => ({ role: 'master', sentinelRetryStrategy: () => 50 })],
+      [
+        'sentinels, natMap and failoverDetector',
+        (port) => ({ natMap: { [`127.0.0.1:${port}`]: { host: 'localhost', port } }, failoverDetector: true }),
+      ],
+    ])('gets the same answers with %s', async (_, options) => {
+      const sentinel = await startSentinel('main', server.port)
+      onTestFinished(() => sentinel.stop())
+      const client = new Redis({
+        sentinels: [{ host: '127.0.0.1', port: sentinel.port }],
+        name: 'main',
+        ...options(server.port),
+      })
+      onTestFinished(() => client.disconnect())
+      await ready(client)
+      await expectPlain(client, 'single')
+    })
+
     it('gets the same answers whatever transformers the application has set for commands of ioredis', async () => {
       const names = ['evalsha', 'mget', 'eval_ro', 'fcall']
       const { reply, argument } = (Command as unknown as { _transformer: Record<string, Record<string, unknown>> })
@@ -271,6 +319,47 @@ describeRedis('a client with options', () => {
           delete argument[name]
         }
       }
+    })
+  })
+
+  describe('of a user with a password', () => {
+    const [username, password] = ['app', 'hush']
+    beforeAll(() => server.cli('ACL', 'SETUSER', username, 'on', `>${password}`, '~*', '&*', '+@all'))
+    const at = (port: number) => `redis://${username}:${password}@127.0.0.1:${port}`
+    const isApp = async (whoAmI: Promise<unknown>) => expect(String(await whoAmI)).toBe(username)
+
+    it.each<[name: string, options: () => object]>([
+      ['username and password', () => ({ username, password })],
+      ['url', () => ({ url: at(server.port) })],
+      [
+        'credentialsProvider, asynchronous',
+        () => ({
+          credentialsProvider: {
+            type: 'async-credentials-provider',
+            credentials: async () => ({ username, password }),
+          },
+        }),
+      ],
+      [
+        'credentialsProvider, streaming',
+        () => ({
+          credentialsProvider: {
+            type: 'streaming-credentials-provider',
+            subscribe: async () => [{ username, password }, { dispose() {} }],
+            onReAuthenticationError() {},
+          },
+        }),
+      ],
+    ])('gets the same answers with %s of node-redis', async (_, options) => {
+      const client = await ofNodeRedis(options())
+      await isApp(client.sendCommand(['ACL', 'WHOAMI']))
+      await expectPlain(client, 'single')
+    })
+
+    it('gets the same answers with username and password of ioredis', async () => {
+      const client = await ofIoRedis({ username, password })
+      await isApp(client.call('ACL', 'WHOAMI'))
+      await expectPlain(client, 'single')
     })
   })
 

@@ -133,7 +133,8 @@ function createPort(client: RedisClient): Port {
   // Commands wait here rather than in the client's own queue, so that a timed-out command is never sent.
   function ready(): undefined | null | Promise<void> {
     if (kind === 'node-redis' || kind === 'node-redis-cluster') {
-      if (loose.isReady) return undefined
+      // A Cluster of `redis` 5 does not say whether it is ready: it has masters once it knows its slots.
+      if (loose.isReady ?? loose.masters.length > 0) return undefined
       if (!loose.isOpen) return null
     } else {
       if (loose.status === 'ready') return undefined
