@@ -22,8 +22,8 @@ export default {
   exclude: ['duplicates', 'types'],
   // Paths of the live host's server, imported by its pages.
   ignoreUnresolved: ['/ask.mjs', '/relay-client.mjs', '/relayscope-browser.mjs'],
-  // Programs of the machine that benchmarks measure, or compile, what they are held against with; and scrapers of a test.
-  ignoreBinaries: ['redis-server', 'redis-cli', 'valgrind', 'gcc', 'nginx', 'prometheus', 'promtool'],
+  // Programs of the machine that benchmarks measure, or compile, what they are held against with; and what tests use.
+  ignoreBinaries: ['redis-server', 'redis-cli', 'valgrind', 'gcc', 'nginx', 'prometheus', 'promtool', 'openssl'],
   // Called by tools/test-all.mjs as programs; Stryker is fetched by npx; Nest is what a reader of its example has installed.
   ignoreDependencies: [
     '@nestjs/common',
