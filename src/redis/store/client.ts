@@ -18,7 +18,7 @@ export interface NodeRedisClient {
   readonly isOpen: boolean
 }
 
-/** A `Redis` or `Cluster` of ioredis 5 or 6. */
+/** A `Redis` of ioredis 5.3 or newer, or a `Cluster` of 5.11 or newer. */
 export interface IoRedisClient {
   call(...args: never[]): Promise<unknown>
   duplicate(...args: never[]): unknown
