@@ -66,6 +66,7 @@ export interface Config {
   dedupTtlMs: number
   heartbeatTimeoutMs: number
   slowTailMs: number
+  callsPerViewer: number
   /** Whether the store runs functions. */
   hasFunctions: boolean
   /** Whether the run continues until everything must have expired. */
@@ -93,6 +94,7 @@ export function configOf(seed: number, store: StoreKind, over: Partial<Config> =
     dedupTtlMs: 20_000,
     heartbeatTimeoutMs: 15_000,
     slowTailMs: dice.pick([30, 200, 700]),
+    callsPerViewer: 2,
     hasFunctions: createDice(seed, 'functions').chance(0.75),
     forgets: store !== 'memory' && seed % 3 === 0,
     ...over,

@@ -4,6 +4,7 @@ import { actAsHosts } from './actors/commands.js'
 import { actAsDeath, DEATH_MS } from './actors/death.js'
 import { actAsFate } from './actors/faults.js'
 import { actAroundSites } from './actors/messages.js'
+import { actRarely } from './actors/rare.js'
 import { type Ask, actAsOperator, readAll } from './actors/readers.js'
 import type { Load } from './bundle.js'
 import type { Config } from './config.js'
@@ -42,6 +43,7 @@ const beginHistory = (config: Config): History => ({
   probes: [],
   reading: null,
   hasFinished: false,
+  calmFrom: config.faults.length > 0 ? Number.POSITIVE_INFINITY : 0,
   quietAt: 0,
   left: null,
   violations: [],
@@ -205,7 +207,9 @@ export async function runHistory(config: Config, load: Load, store: Store | null
     await world.run(world.now + DEATH_MS)
     for (const node of stage.nodes) if (node.life.isDead) stage.start(node)
   }
+  if (history.hasFinished) history.calmFrom = Math.min(history.calmFrom, world.now)
   probe(stage)
+  actRarely(stage)
   await world.run(world.now + SETTLE_MS)
   history.quietAt = world.now
 

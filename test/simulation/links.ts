@@ -18,6 +18,9 @@ interface Sent {
   arrival: Happening | null
 }
 
+/** Why a link breaks whose last command arrives much later. */
+const LINGERS = 'a command lingers'
+
 const broken = () => new Error('Socket closed unexpectedly')
 
 /** Waits until the store answers at all, then runs `back`. */
@@ -67,7 +70,9 @@ class CommandLink extends EventEmitter implements Link {
     if (sent.writes++ > 0) world.count('sent again')
     this.underWay.push(sent)
     this.lastArrival = Math.max(this.lastArrival, world.now + world.latency(), this.stalledUntil)
-    this.arriveAt(this.lastArrival, sent, connection)
+    const ms = world.lingerOf(this.node, sent.args)
+    this.arriveAt(ms === null ? this.lastArrival : world.now + ms, sent, connection)
+    if (ms !== null) this.cut(LINGERS, world.network.between(1, 30))
   }
 
   private arriveAt(at: number, sent: Sent, connection: number): void {
@@ -103,7 +108,7 @@ class CommandLink extends EventEmitter implements Link {
     const arriving =
       why === 'the store restarts'
         ? 0
-        : world.network.chance(0.5)
+        : why === LINGERS || world.network.chance(0.5)
           ? underWay.length
           : world.network.int(underWay.length + 1)
     for (const { arrival } of underWay.slice(arriving)) if (arrival) arrival.isLive = false

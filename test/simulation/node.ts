@@ -1,6 +1,6 @@
 /** A node: one instance of the library whose platform is the world's. */
 import { createHash } from 'node:crypto'
-import type { Library, Load } from './bundle.js'
+import type { Library } from './bundle.js'
 import { EPOCH } from './store.js'
 import { DIED, type Happening, type Link, Priority, type World } from './world.js'
 
@@ -63,7 +63,7 @@ export class SimulatedNode {
   constructor(
     readonly name: string,
     readonly world: World,
-    load: Load,
+    load: (platform: SimulatedPlatform) => Library,
   ) {
     this.library = load(this.createPlatform())
   }

@@ -126,6 +126,8 @@ export interface History {
   reading: Reading | null
   /** Whether every actor came to its end. */
   hasFinished: boolean
+  /** From when on nothing goes wrong. */
+  calmFrom: number
   /** When everything was over. */
   quietAt: number
   /** Keys that are left in the store when everything should be forgotten, with type and size. */

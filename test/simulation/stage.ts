@@ -51,7 +51,9 @@ export class Stage {
   ) {
     const { config, userIds } = history
     this.nodes = Array.from({ length: config.nodes }, (_, i) => new SimulatedNode('ABC'[i] as string, world, load))
-    this.observer = new SimulatedNode('observer', world, load)
+    // In memory it looks from within the node's process.
+    const own = this.isMemory ? () => (this.nodes[0] as SimulatedNode).library : load
+    this.observer = new SimulatedNode('observer', world, own)
     world.nodes = [...this.nodes, this.observer]
     this.clients = userIds.flatMap((user_id) =>
       Array.from({ length: config.clientsPerUser }, (_, i) => ({
@@ -147,6 +149,7 @@ export class Stage {
       return user_id ? { user_id } : null
     }
     const { sites, sessions, subscriptions, bus, ingest } = facilities
+    const approvals = this.dice(`approvals of ${node.name} ${life.number}`)
     const relay = library.createCooperativeSiteRouter({
       sites,
       sessions,
@@ -158,6 +161,11 @@ export class Stage {
       policy: library.createSessionPolicy({ sessions }),
       authenticateHost: authenticate,
       authenticateViewer: authenticate,
+      callsPerViewer: config.callsPerViewer,
+      approve: async () => {
+        await world.sleep(approvals.between(0, 100))
+        return approvals.chance(0.95)
+      },
       onError,
     })
     this.running.set(life, { facilities, relay, connector, idempotency })

@@ -65,6 +65,9 @@ export class World {
   hasFunctions = true
   /** Which command of a node loses its reply next. */
   loseReply: (node: SimulatedNode) => boolean = () => false
+  /** The command that lingers next. */
+  private lingering: { node: SimulatedNode; ms: number; isIt(args: readonly string[]): boolean; done(): void } | null =
+    null
   /** The longest latency of a packet, in ms; few take that long. */
   slowTail = 200
   readonly trace: string[] = []
@@ -204,6 +207,26 @@ export class World {
   randomUUID(): string {
     const hex = Array.from({ length: 32 }, () => this.ids.int(16).toString(16)).join('')
     return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20)}`
+  }
+
+  /**
+   * The next command of a node that `isIt` lingers for `ms` in a connection that has gone, while the node continues
+   * over another one. Resolves when the connection breaks.
+   */
+  lingers(node: SimulatedNode, ms: number, isIt: (args: readonly string[]) => boolean): Promise<void> {
+    return new Promise((done) => {
+      this.lingering = { node, ms, isIt, done }
+    })
+  }
+
+  /** How long a command lingers, `null` where it does not. */
+  lingerOf(node: SimulatedNode, args: readonly string[]): number | null {
+    const lingering = this.lingering
+    if (lingering?.node !== node || !lingering.isIt(args)) return null
+    this.lingering = null
+    this.count('lingers')
+    lingering.done()
+    return lingering.ms
   }
 
   // --- The store

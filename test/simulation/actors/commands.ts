@@ -49,6 +49,38 @@ async function dispatchOne(stage: Stage, dice: Dice, command_id: string): Promis
   if (dice.chance(0.1)) later(stage, dice.between(0, 3_000), () => settleFromOutside(stage, dice, client, command_id))
 }
 
+/** A dispatch that no client waits for, in a scope that is its own: it must leave no reservation behind. */
+export async function dispatchInVain(stage: Stage, dice: Dice): Promise<void> {
+  const node = stage.anyNode(dice)
+  if (!node) return
+  const command_id = stage.unique('vain-')
+  const input = {
+    user_id: dice.pick(stage.history.userIds),
+    client_id: 'absent',
+    command_id,
+    action: 'sync',
+    scope_id: command_id,
+    deadline_ms: 60_000,
+    require_waiter: true,
+  }
+  await stage.call(node, 'dispatch', { ...input, max: stage.config.maxAttempts }, ({ dispatcher }) =>
+    dispatcher.dispatch(input),
+  )
+}
+
+/** Two commands of one id at the same moment, with one reservation: the other one is refused, and the first stays. */
+async function dispatchTwins(stage: Stage, dice: Dice, command_id: string): Promise<void> {
+  const { user_id, client_id } = dice.pick(stage.clients)
+  const own = { user_id, client_id, command_id, scope_id: 'pool', deadline_ms: dice.pick([1_500, 6_000]) }
+  const twins = ['sync', 'copy'].map((action) => {
+    const node = stage.anyNode(dice)
+    const input = { ...own, action, payload: { of: command_id } }
+    const details = { ...input, max: stage.config.maxAttempts }
+    return node && stage.call(node, 'dispatch', details, ({ dispatcher }) => dispatcher.dispatch(input))
+  })
+  await Promise.all(twins)
+}
+
 async function callOne(stage: Stage, dice: Dice): Promise<void> {
   const { world } = stage
   const node = stage.anyNode(dice)
@@ -150,6 +182,8 @@ export function actAsHosts(stage: Stage, endsAt: number): void {
       }
     })
   for (const k of [0, 1]) repeat(`dispatch ${k}`, 20, 1_200, (dice) => dispatchOne(stage, dice, stage.unique(`k${k}-`)))
+  repeat('in vain', 200, 3_000, (dice) => dispatchInVain(stage, dice))
+  repeat('twins', 400, 5_000, (dice) => dispatchTwins(stage, dice, stage.unique('twin-')))
   repeat('calls', 50, 1_500, (dice) => callOne(stage, dice))
   repeat('deduplicator', 100, 1_500, (dice) => claimOne(stage, dice))
   repeat('idempotency', 200, 2_000, (dice) => claimKey(stage, dice))

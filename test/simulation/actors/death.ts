@@ -8,7 +8,7 @@ export const DEATH_MS = 14_000
 const PLANS = ['hangs', 'resolves', 'rejects'] as const
 
 /** Attaches a new instance of a client to a node. */
-async function arrive(stage: Stage, node: SimulatedNode, instance: Any, deliver: (command: Any) => Any) {
+export async function arrive(stage: Stage, node: SimulatedNode, instance: Any, deliver: (command: Any) => Any) {
   const { world, history } = stage
   await stage.call(node, 'connect', instance, ({ connections }) =>
     connections.connect({ ...instance, client_type: 'console' }),

@@ -1,6 +1,8 @@
 /** Applications that publish events, and all who listen: subscribers of the bus, and viewers over the relay's routes. */
+
+import type { SimulatedNode } from '../node.js'
 import type { Dice } from '../random.js'
-import { type Any, type Heard, notesOf, siteOf, topicOf, type Viewer } from '../record.js'
+import { type Any, type Heard, notesOf, type Operation, siteOf, topicOf, type Viewer } from '../record.js'
 import type { Stage } from '../stage.js'
 import { DIED } from '../world.js'
 
@@ -198,29 +200,62 @@ async function useSession(stage: Stage, dice: Dice): Promise<void> {
   if (verb === 'close' && operation.state === 'ok') stage.sessions.delete(session_id)
 }
 
+/** One call of an action, which the viewer may leave before it is answered. */
+function invokeOnce(
+  stage: Stage,
+  node: SimulatedNode,
+  { id, owner }: { id: string; owner: string },
+  {
+    key,
+    n,
+    timeout_ms,
+    leftAfterMs,
+  }: { key: string | null; n: string; timeout_ms: number; leftAfterMs: number | false },
+): Promise<Operation> {
+  const viewer = new AbortController()
+  if (leftAfterMs !== false) void stage.world.sleep(leftAfterMs).then(() => viewer.abort())
+  const headers = { 'x-user': owner, 'content-type': 'application/json', ...(key && { 'idempotency-key': key }) }
+  const body = JSON.stringify({ parameters: { n }, timeout_ms })
+  const details = { session_id: id, owner, key, n, isLeft: leftAfterMs !== false }
+  return stage.call(node, 'invoke', details, async (_, { relay }) => {
+    const url = `http://relay/sessions/${id}/actions/work`
+    const response = await relay(new Request(url, { method: 'POST', headers, body, signal: viewer.signal }))
+    return { status: response.status, body: await response.json() }
+  })
+}
+
 async function invoke(stage: Stage, dice: Dice): Promise<void> {
   const { world } = stage
   const session = stage.sessions.size > 0 ? dice.pick([...stage.sessions.values()]) : null
   if (!session) return
   const key = dice.chance(0.7) ? stage.unique('key-') : null
   const n = stage.unique('p-')
-  const body = JSON.stringify({ parameters: { n }, timeout_ms: dice.pick([800, 3_000]) })
+  const timeout_ms = dice.pick([800, 3_000])
   const times = key ? 1 + dice.int(3) : 1
   for (let i = 0; i < times; i++) {
     const node = stage.anyNode(dice)
     if (!node) return
-    const headers = {
-      'x-user': session.owner,
-      'content-type': 'application/json',
-      ...(key ? { 'idempotency-key': key } : {}),
-    }
-    const sending = stage.call(node, 'invoke', { session_id: session.id, key, n }, async (_, { relay }) => {
-      const url = `http://relay/sessions/${session.id}/actions/work`
-      const response = await relay(new Request(url, { method: 'POST', headers, body }))
-      return { status: response.status, body: await response.json() }
+    const isLeft = dice.chance(0.25)
+    const sending = invokeOnce(stage, node, session, {
+      key,
+      n,
+      timeout_ms,
+      leftAfterMs: isLeft && dice.between(0, 400),
     })
-    if (dice.chance(0.6)) await sending
+    if (isLeft || dice.chance(0.6)) await sending
     await world.sleep(dice.between(0, 600))
+  }
+}
+
+/** More calls at once than a viewer may have, and some of them later. */
+async function invokeMany(stage: Stage, dice: Dice): Promise<void> {
+  const session = stage.sessions.size > 0 ? dice.pick([...stage.sessions.values()]) : null
+  const node = stage.anyNode(dice)
+  if (!session || !node) return
+  const { callsPerViewer } = stage.config
+  for (let i = 0; i < 2 * callsPerViewer + 2; i++) {
+    void invokeOnce(stage, node, session, { key: null, n: stage.unique('p-'), timeout_ms: 800, leftAfterMs: false })
+    await stage.world.sleep(i < callsPerViewer ? 1 : dice.between(1, 80))
   }
 }
 
@@ -243,6 +278,7 @@ export function actAroundSites(stage: Stage, endsAt: number): void {
         else await sending
       }
     })
+  repeat('invoke many', 1_500, 8_000, (dice) => invokeMany(stage, dice))
   repeat('subscribers', 50, 2_500, (dice) => listen(stage, dice, endsAt))
   repeat('sessions', 50, 1_200, (dice) => useSession(stage, dice))
   for (const k of [0, 1]) {

@@ -172,7 +172,7 @@ function judgeRefusals(facts: Facts, commands: readonly Command[]): void {
           d !== one &&
           d.scope_id === scope &&
           mayRun(d) &&
-          d.call < one.ret &&
+          (d.call < one.ret || d.i < one.i) &&
           d.call + d.deadline_ms + 5_000 > one.call,
       )
     }).length
@@ -187,7 +187,11 @@ function judgeRefusals(facts: Facts, commands: readonly Command[]): void {
   }
 }
 
-function judgeSummaries({ history, violate, isLossy, hasClockSteps }: Facts, reading: Reading): void {
+function judgeSummaries(facts: Facts, reading: Reading): void {
+  const { history, violate, isLossy, hasClockSteps } = facts
+  // A release that fails leaves the reservation until its deadline.
+  const mayBeLeft = (scope: string) =>
+    facts.all('dispatch').some((one) => one.scope_id === scope && one.deadline_ms > 10_000 && !facts.isCalm(one))
   const { summary, tenants, rpc, nodes } = reading
   for (const { path, status } of [summary, tenants, rpc, nodes])
     if (status !== 200) violate('diagnostics_unavailable', `${path} ${status} in a calm world`)
@@ -197,12 +201,26 @@ function judgeSummaries({ history, violate, isLossy, hasClockSteps }: Facts, rea
   if (counters.opened !== ended + pending) violate('rpc_sum', JSON.stringify(rpc.body))
   if (hasClockSteps) return
   if (summary.body.tracked_commands !== 0) violate('left_tracked', `${summary.body.tracked_commands}`)
-  for (const tenant of tenants.body.items ?? []) violate('left_reserved', JSON.stringify(tenant))
+  for (const tenant of tenants.body.items ?? [])
+    if (!mayBeLeft(tenant.scope_id)) violate('left_reserved', JSON.stringify(tenant))
   if (pending > 0) violate('rpc_left', JSON.stringify(rpc.body))
   for (const node of nodes.body.items ?? []) {
     const isLiving = history.lives.some(({ life, node: name }) => name === node.node_id && !life.isDead)
     const isSaidLiving = node.stale === false && node.reconciliation_loop_alive === true
     if (isLiving && !isSaidLiving) violate('node_said_dead', JSON.stringify({ ...node, counters: undefined }))
+  }
+}
+
+/** A command that requires its client to be attached is admitted only while it may be. */
+function judgeWaiters(facts: Facts): void {
+  for (const one of facts.all('dispatch').filter(isAdmitted)) {
+    if (!one.require_waiter || !facts.isCalm(one)) continue
+    const moves = facts
+      .all('attach', 'detach')
+      .filter((other) => commandOf(other) === commandOf({ ...one, command_id: undefined }))
+    const last = moves.filter(({ call }) => call < one.ret).at(-1)
+    if (!last || (last.what === 'detach' && last.ret + 1_500 < one.call))
+      facts.violate('admitted_unwaited', `${one.command_id} at ${round(one.call)}`)
   }
 }
 
@@ -234,5 +252,6 @@ export function judgeDelivery(facts: Facts, reading: Reading): void {
   if (!facts.hasClockSteps) judgeCapacity(facts, commands)
   if (!facts.hasClockSteps && !facts.isLossy) judgeRefusals(facts, commands)
   judgeSummaries(facts, reading)
+  judgeWaiters(facts)
   judgeProbes(facts)
 }

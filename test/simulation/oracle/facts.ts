@@ -97,6 +97,11 @@ export class Facts {
     return [...groups].filter(([, own]) => own.every((one) => this.isCertain(one)))
   }
 
+  /** Whether nothing goes wrong during the operation, and long before it. */
+  isCalm({ call }: Operation): boolean {
+    return call >= this.history.calmFrom
+  }
+
   connectsOf(one: { user_id?: string; client_id?: string }): Operation[] {
     return this.connects.get(clientOf(one)) ?? []
   }

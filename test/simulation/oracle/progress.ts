@@ -22,9 +22,23 @@ function isServed(facts: Facts, held: Handover, from: number, to: number): boole
   return running.length <= RUNNING_MAX
 }
 
+/** What was given back counts as no attempt, and reaches the client where it attaches next. */
+function judgeGivenBack(facts: Facts): void {
+  const { history, violate } = facts
+  const handovers = groupBy(history.handovers, commandOf)
+  for (const one of facts.all('dispatch')) {
+    if (!one.mustArrive || !facts.isCalm(one) || one.value?.admission.state !== 'admitted') continue
+    const attempts = handovers.get(commandOf(one))?.map(({ attempt }) => attempt) ?? []
+    if (attempts.length === 0) violate('not_attempted_again', `command ${one.command_id}, which was given back`)
+    else if (attempts[0] !== 1) violate('give_back_counted', `command ${one.command_id}: attempts ${attempts}`)
+  }
+}
+
 export function judgeProgress(facts: Facts): void {
   const { history, violate, isLossy, hasClockSteps } = facts
-  if (isLossy || hasClockSteps || history.wasFull) return
+  if (hasClockSteps) return
+  judgeGivenBack(facts)
+  if (isLossy || history.wasFull) return
   const words = groupBy(facts.all('acknowledge', 'settle', 'cancel'), commandOf)
   const dispatches = groupBy(facts.all('dispatch'), commandOf)
   for (const [key, handovers] of groupBy(history.handovers, commandOf)) {
