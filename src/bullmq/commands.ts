@@ -355,7 +355,18 @@ export async function readStatus(
   const record = await readJob(link.name, found.job, found.state, queues.identify, ctx)
   if (record instanceof BadRecord) return null
   const { user_id, client_id } = addressOf(record)
-  return user_id === key.user_id && client_id === key.client_id ? record : null
+  if (user_id !== key.user_id || client_id !== key.client_id) return null
+  const children = found.state === 'waiting' ? await link.call(() => childrenOf(found.job), ctx) : []
+  return children.length === 0 ? record : { ...record, metadata: { waits_for_children: children } }
+}
+
+/** Most children of a job that are named: their keys fit into its metadata. */
+const CHILDREN_SHOWN = 10
+
+/** The children that a job waits for, as `queue:job`. */
+async function childrenOf(job: BullmqQueueJob): Promise<string[]> {
+  const { unprocessed = [] } = (await job.getDependencies?.({ unprocessed: { count: CHILDREN_SHOWN } })) ?? {}
+  return unprocessed.slice(0, CHILDREN_SHOWN).map((key) => key.split(':').slice(1).join(':').slice(0, 256))
 }
 
 /**

@@ -18,6 +18,8 @@ export interface BullmqQueueJob {
   readonly processedBy?: string | undefined
   readonly failedReason?: string | undefined
   isActive(): Promise<boolean>
+  /** Keys of the children that have not ended; absent in the first versions of BullMQ 5. */
+  getDependencies?(bounds: { unprocessed: { count: number } }): Promise<{ unprocessed?: readonly string[] | undefined }>
 }
 
 /** The states that both versions of BullMQ list. */

@@ -118,6 +118,7 @@ export async function readSummary(
     // Of each state only some are looked at.
     oldest_open_age_ms: null,
     latency: null,
+    metadata: { jobs: Object.fromEntries(STATES.map((state) => [state, sum(({ jobs }) => jobs[state] ?? 0)])) },
     ...NO_LEGACY,
     observed_at: toTimestamp(at),
   }

@@ -3,7 +3,8 @@ import * as z from 'zod'
 import { answerOf, OmittedFields } from './answer.js'
 import { CHURN_MINUTES } from './connections.js'
 import { filterBy, NAMES, Timestamp, toReason } from './ids.js'
-import { COUNTER_NAMES } from './limits.js'
+import { HostMetadata } from './json.js'
+import { COUNTER_NAMES, METADATA_BYTES } from './limits.js'
 
 // States, outcomes, reasons and counters of delivery.
 
@@ -278,6 +279,9 @@ export const DeliverySummary = z
     legacy_stream_lag: Count.nullable().describe('Entries never delivered to its group; `null` if not known.'),
     legacy_reason: LegacyReason.nullable().describe(
       'Why a legacy number is `null`; `null` when all three are known. `not_configured`: no legacy stream is configured. `stream_missing`, `group_missing`: it does not exist. `lag_unknown`: the store cannot compute the lag, because entries were deleted or the group started in the middle. `unreadable`: the read was denied or failed.',
+    ),
+    metadata: HostMetadata.optional().describe(
+      `Host-supplied metadata of the whole, at most ${METADATA_BYTES} bytes, such as counts by states that are not those of \`by_state\`.`,
     ),
     observed_at: Timestamp.describe('When this was read.'),
   })

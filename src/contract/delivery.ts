@@ -182,6 +182,9 @@ export const DeliveryStatus = z
     recovery: Recovery.describe('Further attempts, and why they were scheduled.'),
     terminal: Terminal.nullable().describe('How it ended; `null` while no end is recorded.'),
     overdue: z.boolean().describe('Whether its deadline has passed without a recorded end.'),
+    metadata: HostMetadata.optional().describe(
+      `Host-supplied metadata of the command, at most ${METADATA_BYTES} bytes, such as what it waits for in a queue.`,
+    ),
     ...TRACE_FIELDS,
   })
   .describe('The evidence about one command. No single field proves that an external effect happened.')

@@ -47,7 +47,12 @@ async function expectTruth(router: Router, queues: Queue[]): Promise<DeliveryCom
       expect([job.id, at, overdue, action]).toEqual([job.id, state, false, job.name])
       expect(['unknown', 'delivery', null]).toContain(waits_for)
       const answer = await get(router, statusPath(job.queueName, job.id as string))
-      expect([answer.status, answer.body]).toEqual([200, { ...evidence, overdue: false }])
+      const { metadata, ...told } = answer.body
+      expect([answer.status, { ...told, metadata: null }]).toEqual([200, { ...evidence, overdue: false }])
+      const children = (await job.getDependencies({ unprocessed: {} })).unprocessed ?? []
+      expect(metadata).toEqual(
+        children.length === 0 ? null : { waits_for_children: children.map((key) => key.slice(5)) },
+      )
       expect(evidence.attempts.count).toBe(job.attemptsStarted)
       expect(evidence.admission.at).toBe(new Date(job.timestamp).toISOString())
       expect(evidence.terminal?.at).toBe(job.finishedOn && new Date(job.finishedOn).toISOString())
@@ -209,6 +214,9 @@ describeBullmq('relayscope/bullmq', (bullmq) => {
     expect(await reports.getJobCounts('waiting-children')).toEqual({ 'waiting-children': 1 })
     const family = await expectTruth(router, queues)
     expect(family.find(({ command_id }) => command_id === 'reports:parent')?.state).toBe('waiting')
+    const { body: parent } = await get(router, statusPath('reports', 'parent'))
+    expect(parent.metadata).toEqual({ waits_for_children: ['emails:child'] })
+    expect((await get(router, '/delivery/summary')).body.metadata.jobs).toMatchObject({ 'waiting-children': 1 })
 
     // They are removed.
     await emails.remove('lethal')

@@ -52,7 +52,7 @@ interface OpenCounts {
 
 /** Counts the unfinished commands of all nodes by state; `null` if they could not be counted. */
 async function readOpenCounts(store: Store, ctx: InspectionContext): Promise<OpenCounts | null> {
-  const { by_state, observed_at } = await readSummary(store, undefined, ctx)
+  const { by_state, observed_at } = await readSummary(store, undefined, true, ctx)
   if (!by_state || !observed_at) return null
   const { waiting, attempted, acknowledged } = by_state
   return { at: Date.parse(observed_at), counts: { waiting, attempted, acknowledged } }

@@ -197,7 +197,7 @@ export function commandDispatcherOn(
   })
   const heartbeat = createHeartbeat(store, nodeId, state)
   const churn = createChurnWriter(store, nodeId)
-  const inspector = createDeliveryInspector(store, legacy)
+  const inspector = createDeliveryInspector(store, legacy, true)
   const parts = { ...bounds, store, delivery, mailboxes, connections, isClosed: () => loop.closed }
   loop.start()
 

@@ -251,9 +251,13 @@ const STATUS = defineReadScript(
 )
 
 /** @param legacy An older command stream to include in the summary. */
-export function createDeliveryInspector(store: Store, legacy: LegacyStream | undefined = undefined): DeliveryInspector {
+export function createDeliveryInspector(
+  store: Store,
+  legacy: LegacyStream | undefined = undefined,
+  isOfNode = false,
+): DeliveryInspector {
   return {
-    summary: (ctx) => readSummary(store, legacy, ctx),
+    summary: (ctx) => readSummary(store, legacy, isOfNode, ctx),
 
     listNodes: (page, ctx) => readPage(store, NODES, {}, page, ctx),
 

@@ -243,6 +243,7 @@ async function hasEverRun(store: Store, ctx: InspectionContext): Promise<boolean
 export async function readSummary(
   store: Store,
   legacy: LegacyStream | undefined,
+  isOfNode: boolean,
   ctx: InspectionContext,
 ): Promise<DeliverySummaryInput> {
   const shards = await allShards(store, ctx)
@@ -262,7 +263,7 @@ export async function readSummary(
   const by_state = total(parts.map(({ byState }) => byState))
   const about = { deployment_id: store.deploymentId, mode: 'shared_store', observed_at: toTimestamp(now) } as const
   const isEmpty = by_state !== null && summed(Object.values(by_state)) === 0
-  if (isEmpty && !(await hasEverRun(store, ctx))) return { ...about, ...legacyFields }
+  if (isEmpty && !isOfNode && !(await hasEverRun(store, ctx))) return { ...about, ...legacyFields }
   return {
     ...about,
     tracked_commands: sum((part) => part.tracked),

@@ -101,7 +101,7 @@ function Nodes({ status, axis }: { status: DeliveryStatusAnswer; axis: Axis }): 
     return (
       <Lane name="node">
         <span class="dim">
-          {partsOf(status).attempts.count === null ? 'unknown' : 'no attempt: no node has claimed it for a connection'}
+          {partsOf(status).attempts.count === null ? 'unknown' : 'no attempt: no node has claimed it'}
         </span>
       </Lane>
     )

@@ -70,21 +70,21 @@ function attemptsIn(status: DeliveryStatusAnswer, { proven, notProven, unknowns 
     return
   }
   if (count === 0) {
-    if (terminal) proven.push({ text: 'No attempt was made: no node claimed it for a connection.', field })
+    if (terminal) proven.push({ text: 'No attempt was made: no node claimed it.', field })
     return
   }
   const times = `${count} attempt${count === 1 ? '' : 's'}`
   proven.push(
     confirmed !== null && confirmed > 0
-      ? { text: `The write to a connection succeeded ${confirmed} of ${count} times.`, at: last_at, field }
+      ? { text: `It was handed over in ${confirmed} of ${count} attempts.`, at: last_at, field }
       : {
-          text: `A node claimed it for a connection: ${times}, ${confirmed === null ? 'delivery unknown' : 'no delivery confirmed'}.`,
+          text: `A node claimed it: ${times}, ${confirmed === null ? 'delivery unknown' : 'no delivery confirmed'}.`,
           at: last_at,
           field,
         },
   )
   if (acknowledgement.state !== 'none') return
-  notProven.push({ text: 'That it arrived: bytes may remain in a buffer of a disconnected client.', field })
+  notProven.push({ text: 'That it arrived: what was handed over can be lost on the way.', field })
   if (count > 1) unknowns.push({ text: 'How often the client received it: it may have seen it more than once.', field })
 }
 

@@ -12,7 +12,7 @@ import { Churn, recentChurn } from '../charts/churn.js'
 import { ENDS, OPEN_STATES, River } from '../charts/river.js'
 import { useAnswer, useLook } from '../hooks.js'
 import { Card } from '../parts/card.js'
-import { Field, Id } from '../parts/field.js'
+import { Field, Fields, Id } from '../parts/field.js'
 import { Excerpt, type Listed } from '../parts/list.js'
 import { Absent } from '../parts/state.js'
 import { Text, Unknown } from '../parts/text.js'
@@ -83,10 +83,11 @@ function Reasons({ by_reason }: DeliverySummaryAnswer): JSX.Element {
 }
 
 const Numbers = ({ value }: { value: DeliverySummaryAnswer }): JSX.Element => {
-  const { by_state, oldest_open_age_ms, latency, legacy_reason } = value
+  const { by_state, oldest_open_age_ms, latency, legacy_reason, metadata } = value
   return (
     <>
-      <div class="flow">
+      {by_state === null && metadata && <Fields record={metadata} />}
+      <div class="flow" hidden={by_state === null && metadata !== null}>
         {OPEN_STATES.map((state) => (
           <Stand key={state} state={state} count={by_state?.[state]} />
         ))}
