@@ -66,7 +66,7 @@ const LINK_WORDS: Record<
   handed_over: {
     true: [
       'A connection accepted the command at least once.',
-      'It does not mean that the client received it: what was handed over can be lost on the way.',
+      'It does not mean that the client received it: what was sent can be lost on the way.',
     ],
     false: ['No connection has accepted the command.', 'It does not mean that no attempt was made: see its attempts.'],
     null: [

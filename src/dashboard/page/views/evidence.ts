@@ -76,7 +76,7 @@ function attemptsIn(status: DeliveryStatusAnswer, { proven, notProven, unknowns 
   const times = `${count} attempt${count === 1 ? '' : 's'}`
   proven.push(
     confirmed !== null && confirmed > 0
-      ? { text: `It was handed over in ${confirmed} of ${count} attempts.`, at: last_at, field }
+      ? { text: `Delivery succeeded in ${confirmed} of ${count} attempts.`, at: last_at, field }
       : {
           text: `A node claimed it: ${times}, ${confirmed === null ? 'delivery unknown' : 'no delivery confirmed'}.`,
           at: last_at,
@@ -84,7 +84,7 @@ function attemptsIn(status: DeliveryStatusAnswer, { proven, notProven, unknowns 
         },
   )
   if (acknowledgement.state !== 'none') return
-  notProven.push({ text: 'That it arrived: what was handed over can be lost on the way.', field })
+  notProven.push({ text: 'That it arrived: what was sent can be lost on the way.', field })
   if (count > 1) unknowns.push({ text: 'How often the client received it: it may have seen it more than once.', field })
 }
 
