@@ -40,6 +40,9 @@ export const SourceList = z
 /** How long one source may take, where half of the request's deadline is not less. */
 const SOURCE_MS = 1_000
 
+/** The magnitude of a duration: none below 100 ms, where it differs each time. */
+const slownessOf = (ms: number) => (ms < 100 ? 0 : Math.round(Math.log2(ms)))
+
 const late = () => new ProblemError('inspector_timeout')
 
 /** `work`'s time, and why it failed if it did. */
@@ -94,7 +97,8 @@ function probe<Name extends FamilyName>(name: Name, inspector: Present[Name], vi
 export const SOURCE_ROUTES = routeSection('sources', 'The sources of all answers.', [
   diagnosticsRoute({
     path: '/sources',
-    compared: ({ duration_ms, ...source }: SourceRow) => source,
+    // A page that keeps its answer shows these durations as those of now.
+    compared: ({ duration_ms, ...source }: SourceRow) => ({ ...source, slowness: slownessOf(duration_ms) }),
     operationId: 'listSources',
     summary: 'Whether each source answers now, and how fast',
     needs: SourceName.options,

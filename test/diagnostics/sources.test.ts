@@ -100,4 +100,21 @@ describe('/sources', () => {
     const { body } = await get(router, '/sources')
     expect(body.items).toEqual([rowOf('context_registry', 'inspector_unavailable')])
   })
+
+  it('is another answer where a source has become much slower, and not for a few ms', async () => {
+    const { contextRegistry } = createFakeInspectors({ contexts: [context()] })
+    let [now, ms] = [1_000_000, 5]
+    const ping = () => {
+      now += ms
+    }
+    const inspectors = { contextRegistry: { ...contextRegistry, ping } } as ReturnType<typeof createFakeInspectors>
+    const router = createSubject({ inspectors, now: () => now })
+    const ask = (etag = '') => get(router, '/sources', { headers: { 'if-none-match': etag } })
+    const etag = (await ask()).headers.get('etag') as string
+    ms = 60
+    expect((await ask(etag)).status).toBe(304)
+    ms = 900
+    const { status, body } = await ask(etag)
+    expect([status, body.items[0].duration_ms]).toEqual([200, 900])
+  })
 })
