@@ -11,7 +11,10 @@ import type { SimulatedPlatform } from './node.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
+// No node lives long enough that its schemas are worth a compilation.
 const ENTRY = `
+import { config } from 'zod'
+config({ jitless: true })
 export * from './src/redis/index.ts'
 export * from './src/memory/index.ts'
 export { createDiagnosticsRouter, noopAuth, Refusal } from './src/index.ts'
