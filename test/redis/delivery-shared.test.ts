@@ -95,7 +95,7 @@ describeStores('two nodes of a dispatcher in Redis', (kind, place) => {
   })
 
   it('hold one reservation for each command in its scope, in any shard, and release it at the end', async () => {
-    const { where, a, b } = pair({ capacity: 2 })
+    const { where, a, b } = pair({ capacity: 2, shards: 5 })
     const { client, deploymentId } = where
     const observer = redisComposition({ client, deploymentId }).inspectors.delivery
     const tenants = () => walk((page) => observer?.listTenants(page, ASK) ?? Promise.reject(new Error('none')))
@@ -124,12 +124,15 @@ describeStores('two nodes of a dispatcher in Redis', (kind, place) => {
   })
 
   it('reserve nothing for a command that is refused for another reason', async () => {
-    const { where, a } = pair()
+    const { where, a } = pair({ shards: 5 })
+    const { client, deploymentId } = where
     for (const scope_id of ['red', 'green', 'blue', 'black', 'white'])
       expect((await a.dispatch(command(scope_id, { scope_id, require_waiter: true }))).terminal).toMatchObject({
         reason: 'no_waiter',
       })
-    expect((await redisComposition(where).inspectors.delivery?.listTenants(FIRST, ASK))?.items).toEqual([])
+    expect(
+      (await redisComposition({ client, deploymentId }).inspectors.delivery?.listTenants(FIRST, ASK))?.items,
+    ).toEqual([])
   })
 
   it('fence by the registry that all nodes share', async () => {
