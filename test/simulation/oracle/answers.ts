@@ -181,8 +181,9 @@ function judgeConnections({ path, query, body, from, to, history, by, violate }:
     if (!isGone) most++
   }
   const isCount = path === '/connections/count'
+  // `null` where no connection was ever written: then there is none.
   const total = isCount
-    ? body.by_status.connected
+    ? (body.by_status?.connected ?? 0)
     : body.items.filter(({ status }: Any) => status === 'connected').length
   const isWhole = isCount ? body.completeness.complete : !body.has_more
   if (isWhole && total < least) violate('connected_too_few', `${path}?${query} ${total} < ${least}`)

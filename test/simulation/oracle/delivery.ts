@@ -197,8 +197,9 @@ function judgeSummaries(facts: Facts, reading: Reading): void {
     if (status !== 200) violate('diagnostics_unavailable', `${path} ${status} in a calm world`)
   if (summary.status !== 200 || isLossy) return
   const { counters, pending } = rpc.body
-  const ended = counters.succeeded + counters.failed + counters.timed_out + counters.cancelled
-  if (counters.opened !== ended + pending) violate('rpc_sum', JSON.stringify(rpc.body))
+  // `null` where no call was ever written.
+  const ended = counters && counters.succeeded + counters.failed + counters.timed_out + counters.cancelled
+  if (counters && counters.opened !== ended + pending) violate('rpc_sum', JSON.stringify(rpc.body))
   if (hasClockSteps) return
   if (summary.body.tracked_commands !== 0) violate('left_tracked', `${summary.body.tracked_commands}`)
   for (const tenant of tenants.body.items ?? [])
