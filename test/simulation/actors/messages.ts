@@ -247,7 +247,7 @@ async function invoke(stage: Stage, dice: Dice): Promise<void> {
   }
 }
 
-/** More calls at once than a viewer may have, and some of them later. */
+/** More calls at once than a viewer may have, and further ones as they end. */
 async function invokeMany(stage: Stage, dice: Dice): Promise<void> {
   const session = stage.sessions.size > 0 ? dice.pick([...stage.sessions.values()]) : null
   const node = stage.anyNode(dice)
