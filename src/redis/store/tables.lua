@@ -70,6 +70,8 @@ end
 local function put(t, id, was, state, body, leaves)
   state.seq = was and was.seq or arrive(t)
   if was then
+    -- First, because a full store accepts what needs memory once a script has written.
+    redis.call('PEXPIREAT', K(t, 'row', id), lease_end())
     for i = 1, #was.ix do
       local name, value = was.ix[i][1], was.ix[i][2]
       if not (state.ix[i] and state.ix[i][1] == name and state.ix[i][2] == value) then redis.call('ZREM', K(t, name, value), id) end
