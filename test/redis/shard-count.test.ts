@@ -13,7 +13,7 @@ import { soon } from './wait-for.js'
 const WRITE = defineScript(
   'test.write',
   { args: [], answer: (reply) => reply },
-  `redis.call('SET', K('made'), '1') return 1`,
+  `write('SET', K('made'), '1') return 1`,
 )
 
 const TAKEN =
@@ -195,7 +195,7 @@ describeStores('the number of shards', (_kind, place, servers) => {
     await idle.dispatcher.reconcile()
     const other = createStore({ ...where, shards: 8 })
     for (let shard = 0; shard < 5; shard++)
-      await other.command(['SET', other.key(shard, 'shards'), '8'], other.key(shard))
+      await other.command(['SET', other.key(shard, 'shards'), '8', 'KEEPTTL'], other.key(shard))
     await soon(() => expect(told.map(String)).toContain(TAKEN))
     expect(await other.shards()).toBe(8)
   })
