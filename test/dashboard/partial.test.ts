@@ -149,7 +149,7 @@ inChromium('the dashboard over required fields alone', (open) => {
   it('shows neither a value, a time nor a zero for what is unknown', async () => {
     for (const [i, { text, attributes, times, marks }] of (await read({}, ADDRESSES)).entries()) {
       const wrong = [text, ...attributes].filter((one) => /undefined|NaN|null|Invalid|\[object/.test(one))
-      const zeros = text.replaceAll(ZEROS, '').match(/.*(?<![\w:.])0(?![\w:.]).*/g) ?? []
+      const zeros = text.replaceAll(ZEROS, '').match(/.*(?<![\w:.])0(?![\w:.]| h ago).*/g) ?? []
       expect([ADDRESSES[i], wrong, zeros, times, marks]).toEqual([ADDRESSES[i], [], [], [], []])
     }
   })
