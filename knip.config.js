@@ -15,6 +15,7 @@ export default {
     'test/adapters/hosts/*.ts',
     'test/plugs/inferred-types.ts',
     'test/simulation/simulate.ts',
+    'test/end-to-end/acknowledgements/*.mjs',
     'test/campaign/{fuzz.mjs,fuzz-run.ts,faults.mjs,faults-run.ts,faults-node.ts}',
   ],
   project: ['src/**/*.{ts,tsx}', 'test/**/*.{ts,mjs}', 'examples/**/*.mjs', 'tools/*.{ts,mjs}', 'bench/**/*.{ts,mjs}'],
@@ -28,6 +29,7 @@ export default {
   ignoreDependencies: [
     '@nestjs/common',
     '@nestjs/core',
+    '@nestjs/websockets',
     '@arethetypeswrong/cli',
     '@redocly/cli',
     'publint',

@@ -7,13 +7,17 @@ import { viteLua } from './tools/lua.mjs'
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
 
-/** What `npm run search` runs: histories and requests by chance, by hand and before a release. */
-const SEARCH = ['test/campaign/{faults,fuzz}.test.ts']
+/** What `npm run search` runs, by hand and before a release: requests by chance, planted defects, every option of a store's client. */
+const SEARCH = [
+  'test/campaign/{faults,fuzz}.test.ts',
+  'test/redis/client-options.test.ts',
+  'test/simulation/defects.test.ts',
+]
 
 /**
  * What `npm test` leaves to `npm run test:all`: tests that need the built package, another runtime or a browser, and those
- * that let stores fail, let time pass, compare all of two stores, fill a store, or try every option of its clients.
- * Everything else imports `src`.
+ * that let stores fail, let time pass, compare all of two stores, fill a store, or repeat one
+ * request for each route, field or cut. Everything else imports `src`.
  */
 const FULL = [
   'test/adapters/battery-runtimes.test.ts',
@@ -21,35 +25,42 @@ const FULL = [
   'test/cli/{get,incident,observe,status}.test.ts',
   'test/control-server/{documented,server,web-page}.test.ts',
   'test/dashboard/**/*.test.ts',
-  'test/diagnostics/{openapi-tools,scope,table}.test.ts',
-  'test/end-to-end/{cooperative,examples,feeding,incident,live-host*,published}.test.ts',
-  'test/mcp/{honest,load,stdio,tools-stdio}.test.ts',
-  'test/metrics/{bridge,prometheus}.test.ts',
+  'test/diagnostics/{garbage,openapi*,partial-records,paths,scope,table,tags,too-large}.test.ts',
+  'test/end-to-end/{acknowledgements,cooperative,examples,feeding,incident,live-host*,published}.test.ts',
+  'test/incident/{capture,diff,missing,recorder}.test.ts',
+  'test/mcp/{access,honest,load,stdio,tools-stdio,trace}.test.ts',
+  'test/memory/{delivery-model,versions}.test.ts',
+  'test/metrics/prometheus.test.ts',
   'test/package/**/*.test.ts',
   'test/plugs/{bullmq*,examples,outage,playwright}.test.ts',
-  'test/redis/{beyond-bounds*,client-options,delivery-faults,delivery-replies,endings,failover,faults,fence,findings,full-store}.test.ts',
-  'test/redis/{history-late,hostile*,listener*,large-stores,local-topic,lossy,lost-shard,merged,node-death,observer-example}.test.ts',
-  'test/redis/{one-truth,resend,reshard,route-replies,rpc-late,scope,second-arrival,shard-count,silent-link}.test.ts',
-  'test/redis/{spill-late,subscriber-link,subscriptions-late,writes-again}.test.ts',
+  'test/probes/kubernetes.test.ts',
+  'test/redis/{ages,beyond-bounds*,commands,delivery-{faults,replies}}.test.ts',
+  'test/redis/{endings,expired-entries,failover,faults,fence,findings,full-store}.test.ts',
+  'test/redis/{history-late,hostile*,listener*,large-stores,local-topic,lossy,lost-shard}.test.ts',
+  'test/redis/{merged,node-death,observer*,one-truth,order,resend,reshard,route-replies,rpc-late}.test.ts',
+  'test/redis/{scope,second-arrival,shard-count,silent-link,spill-late,store-commands,subscriber-link}.test.ts',
+  'test/redis/{subscriptions-late,writes-again}.test.ts',
   'test/repository/{generated,openapi-host}.test.ts',
-  'test/simulation/{defects,seeds}.test.ts',
+  'test/simulation/seeds.test.ts',
   'test/testing/contracts.test.ts',
-  'test/views/large-worlds.test.ts',
+  'test/views/{counts,large-worlds}.test.ts',
 ]
 
 /** Bounds of the library that end what takes long: in a test, a busy machine must not reach them. Tests of a bound set it. */
 const BOUNDS: readonly [file: string, bound: string, patient: string][] = [
   ['redis/store/store.ts', 'commandTimeoutMs: timer(2_000)', 'commandTimeoutMs: timer(60_000)'],
-  ['diagnostics/options.ts', 'deadlineMs: timer(5_000)', 'deadlineMs: timer(90_000)'],
-  ['diagnostics/sources.ts', 'const SOURCE_MS = 1_000', 'const SOURCE_MS = 5_000'],
-  ['views/findings/detector.ts', 'const SOURCE_MS = 1_000', 'const SOURCE_MS = 5_000'],
-  ['views/findings/list.ts', 'const FIRST_SCAN_MS = 1_500', 'const FIRST_SCAN_MS = 15_000'],
-  ['views/counts.ts', 'const NODES_MS = 1_000', 'const NODES_MS = 5_000'],
+  ['redis/store/warnings.ts', 'const WARNINGS_MS = 900', 'const WARNINGS_MS = 4_500'],
+  ['internal/diagnostics/options.ts', 'deadlineMs: timer(5_000)', 'deadlineMs: timer(90_000)'],
+  ['internal/diagnostics/sources.ts', 'const SOURCE_MS = 1_000', 'const SOURCE_MS = 5_000'],
+  ['internal/views/findings/detector.ts', 'const SOURCE_MS = 1_000', 'const SOURCE_MS = 5_000'],
+  ['internal/views/findings/list.ts', 'const FIRST_SCAN_MS = 1_500', 'const FIRST_SCAN_MS = 15_000'],
+  ['internal/views/counts.ts', 'const NODES_MS = 1_000', 'const NODES_MS = 5_000'],
   ['metrics/options.ts', 'deadlineMs: timer(1_000)', 'deadlineMs: timer(60_000)'],
-  ['contract/history.ts', 'spillMs: timer(2_000)', 'spillMs: timer(60_000)'],
-  ['contract/history.ts', 'hydrationMs: timer(2_000)', 'hydrationMs: timer(60_000)'],
+  ['internal/contract/history.ts', 'spillMs: timer(2_000)', 'spillMs: timer(60_000)'],
+  ['internal/contract/history.ts', 'hydrationMs: timer(2_000)', 'hydrationMs: timer(60_000)'],
   ['bullmq/queue.ts', 'TIMEOUT_MS = 2_000', 'TIMEOUT_MS = 60_000'],
-  ['incident/capture.ts', 'REQUEST_MS = 10_000', 'REQUEST_MS = 120_000'],
+  ['publisher/application-link.ts', 'const REPLY_MS = 10_000', 'const REPLY_MS = 300_000'],
+  ['incident/source.ts', 'REQUEST_MS = 10_000', 'REQUEST_MS = 120_000'],
 ]
 const vitePatience: Plugin = {
   name: 'patience',
@@ -109,9 +120,9 @@ const settings = {
   // What runs at once within a file says so, and bounds itself.
   maxConcurrency: 200,
   // No test asserts a time; these only end what hangs, on a machine that may be shared by many.
-  testTimeout: 120_000,
-  hookTimeout: 120_000,
-  expect: { poll: { timeout: 60_000, interval: 20 } },
+  testTimeout: 600_000,
+  hookTimeout: 600_000,
+  expect: { poll: { timeout: 300_000, interval: 20 } },
 } satisfies TestUserConfig
 
 /** What takes half a minute alone may take many on a busy machine. */

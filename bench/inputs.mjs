@@ -1,6 +1,7 @@
-// What the check of inputs costs: calls of the memory facilities as they are, against the same source with a check that
-// ignores unknown fields, and with none at all. All run in one process, interleaved; the goal is for refusing unknown fields
-// by name. The callers pass every field that has a default.
+// What the check of inputs and the tracing channels cost: calls of the memory facilities as they are, against the same source
+// with a check that ignores unknown fields, with none at all, and without channels. All run in one process, interleaved; the
+// goals are for refusing unknown fields by name, and for channels without a subscriber. The callers pass every field that has
+// a default.
 // Run: node bench/inputs.mjs
 import { readFile, rm } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
@@ -13,12 +14,13 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const ROUNDS = 60
 const CALLS = 1_000
 const GOAL = 1.05
+const UNTRACED_GOAL = 1.02
 
-/** Bundles `src/contract/options.ts` as `change` makes it. */
-const inputs = (change) => ({
-  name: 'inputs',
+/** Bundles a module of `src/internal/contract` as `change` makes it. */
+const changed = (module, change) => ({
+  name: module,
   setup({ onLoad }) {
-    onLoad({ filter: /src\/contract\/options\.ts$/ }, async ({ path }) => {
+    onLoad({ filter: new RegExp(`src/internal/contract/${module}\\.ts$`) }, async ({ path }) => {
       const before = await readFile(path, 'utf8')
       const contents = change(before)
       if (before === contents) throw new Error(`${path} has changed: adapt this benchmark`)
@@ -30,13 +32,20 @@ const inputs = (change) => ({
 const VARIANTS = {
   strict: [],
   loose: [
-    inputs((text) =>
+    changed('options', (text) =>
       text
         .replace(/z\.strictObject\(shape, \{[\s\S]*?\n {2}\}\)/, 'z.object(shape)')
         .replace('schema.safeParse(withoutIdentity(schema, value))', 'schema.safeParse(value)'),
     ),
   ],
-  none: [inputs((text) => text.replace(/(export function parseInput<[^\n]*\n)/, '$1  return value as never\n'))],
+  none: [
+    changed('options', (text) => text.replace(/(export function parseInput<[^\n]*\n)/, '$1  return value as never\n')),
+  ],
+  untraced: [
+    changed('channels', (text) =>
+      text.replace(/(export function publish(?:Commands|Calls)<.*\((\w+): T\): T \{\n)/g, '$1  return $2\n'),
+    ),
+  ],
 }
 
 async function load(name, plugins) {
@@ -135,6 +144,18 @@ for (const [what, call] of Object.entries(CALLS_OF)) {
       better: 'lower',
     },
     { what: `${what}: with its check, against none`, goal: null, found: against('none'), unit: '×', better: 'lower' },
+    // Only calls that have a channel.
+    ...(what.startsWith('dispatcher')
+      ? [
+          {
+            what: `${what}: with channels that have no subscriber, against none`,
+            goal: UNTRACED_GOAL,
+            found: against('untraced'),
+            unit: '×',
+            better: 'lower',
+          },
+        ]
+      : []),
   ])
 }
 await Promise.all(Object.values(worlds).map(({ close }) => close()))

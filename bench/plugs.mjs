@@ -4,6 +4,8 @@
  */
 const PARTS = {
   bullmq: () => import('./plugs/bullmq.mjs'),
+  calls: () => import('./plugs/calls.mjs'),
+  clients: () => import('./plugs/clients.mjs'),
   'socket-io': () => import('./plugs/socket-io.mjs'),
 }
 

@@ -88,7 +88,7 @@ export function benchmarksDocument(results) {
 
 What did the benchmarks find, and on which machine? \`npm run bench -- --write\` measures again and regenerates this page;
 \`npm run bench -- --write --runs 3 delivery\` measures the benchmarks with that name three times and keeps the other rows.
-What the figures are for: [performance](performance.md), [scaling](scaling.md).
+What the figures are for: [scaling and performance](scaling.md).
 
 A ratio (×) is to a peer that took turns with it in the same run. Absolute figures hold for the machine of their row. The
 range is over runs. A goal that is not met is marked. Each benchmark checks its answers before or while it measures; with a

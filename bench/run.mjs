@@ -26,7 +26,9 @@ const BENCHES = [
   { name: 'bus', node: ['--expose-gc'], seconds: 60 },
   { name: 'sse', args: ['relayscope'], long: [], needs: ['gcc'], seconds: 150 },
   { name: 'storm', seconds: 180 },
+  { name: 'start', seconds: 120 },
   { name: 'unasked', seconds: 60 },
+  { name: 'flight-recorder', needs: ['redis-server'], seconds: 240 },
   { name: 'memory-pages', node: ['--expose-gc'], args: ['1000', '100000'], long: [], seconds: 40 },
   { name: 'questions', node: ['--expose-gc'], args: ['1000', '10000'], long: [], seconds: 240 },
   {

@@ -1,6 +1,6 @@
 /**
  * Store instructions per command, which are the same however busy the machine is: admitted, and from there to its
- * recorded end, compared with BullMQ's `add` and a job's whole life, 25 at once and one alone (docs/performance.md).
+ * recorded end, compared with BullMQ's `add` and a job's whole life, 25 at once and one alone (docs/scaling.md).
  * Each is the difference of two runs under callgrind, so that the server's start is not counted. Build first; needs
  * redis-server and valgrind. Run with `node bench/store-instructions.mjs [commands]`.
  */

@@ -20,11 +20,9 @@ const GOAL = 1.05
 const ROUNDS = values.redis ? 30 : 50
 const TIMES = values.redis ? 200 : 1_000
 const TRACE = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
-const CHANNELS = [
-  ...['dispatch', 'deliver', 'acknowledge', 'settle', 'cancel'].map((what) => `relayscope:command:${what}`),
-  'relayscope:call:open',
-  'relayscope:call:end',
-]
+const CHANNELS = ['dispatch', 'deliver', 'acknowledge', 'settle', 'call'].map(
+  (what) => `tracing:relayscope:${what}:asyncEnd`,
+)
 const CLIENTS = 50
 
 const redis = values.redis ? await startRedis() : undefined
@@ -119,7 +117,7 @@ await subscribed(async () => {
   await command()
   await call()
 })
-check('a subscriber receives every step of a command and a call', received, 6, 6)
+check('a subscriber receives every step of a command and a call', received, 5, 5)
 const again = () => command()
 await compare('a command with subscribers, against one without', null, again, command, subscribed)
 await close()

@@ -9,8 +9,8 @@ const startSpan = (name, { trace }) => spans.push({ name, trace })
 // #region subscribe
 import { subscribe } from 'node:diagnostics_channel'
 
-subscribe('relayscope:call:open', (call) => startSpan(call.action, { trace: call.trace }))
-subscribe('relayscope:command:deliver', ({ command_id, attempt, error }) => {
+subscribe('tracing:relayscope:call:start', (call) => startSpan(call.action, { trace: call.trace }))
+subscribe('tracing:relayscope:deliver:asyncEnd', ({ command_id, attempt, error }) => {
   if (error !== undefined) console.warn(`attempt ${attempt} of command ${command_id} failed`, error)
 })
 // #endregion

@@ -3,12 +3,15 @@
 // #region readme
 import { createDiagnosticsRouter, resolveAdminAuth } from 'relayscope'
 import { createDashboard } from 'relayscope/dashboard'
+import { createFlightRecorder } from 'relayscope/incident'
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
 import { startNodeServer } from 'relayscope/node'
 
 const { connections } = createMemoryFacilities() // your relay writes to these
 const auth = resolveAdminAuth({ strict: true, host: '127.0.0.1' }) // without a key: this machine only
-const router = createDiagnosticsRouter({ ...memoryComposition({ connections }), auth, prefix: '/diagnostics' })
+const relay = memoryComposition({ connections })
+const recorder = createFlightRecorder(relay) // the last hour
+const router = createDiagnosticsRouter({ ...relay, recorder, auth, prefix: '/diagnostics' })
 const dashboard = createDashboard({ api: '/diagnostics', prefix: '/dashboard' })
 const { url } = await startNodeServer(
   (request, info) => (dashboard.owns(new URL(request.url).pathname) ? dashboard : router)(request, info),

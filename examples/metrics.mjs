@@ -1,4 +1,4 @@
-/** Numbers for a scraper, and the same for the meter of a host that has one. `node examples/metrics.mjs [port]` */
+/** Numbers for a scraper. `node examples/metrics.mjs [port]` */
 
 // #region mount
 import { bearerAuth } from 'relayscope'
@@ -16,33 +16,3 @@ const metrics = createMetrics({
 const server = await startNodeServer(metrics, { host: '127.0.0.1', port: Number(process.env.PORT ?? 0) })
 console.log(`scrape ${server.url}/metrics`)
 // #endregion
-
-/** Tells `meter`, which a host has of `@opentelemetry/api`, what the metrics collect. */
-export function bridge(metrics, meter) {
-  // #region bridge
-  const instruments = new Map(
-    // A meter has no instrument for a histogram that was counted elsewhere.
-    metrics.families
-      .filter(({ type }) => type !== 'histogram')
-      .map(({ name, type, unit, help }) => {
-        const options = { description: help, ...(unit === 'seconds' ? { unit: 's' } : {}) }
-        const made =
-          type === 'counter' ? meter.createObservableCounter(name, options) : meter.createObservableGauge(name, options)
-        return [name, made]
-      }),
-  )
-  meter.addBatchObservableCallback(
-    async (result) => {
-      const { families } = await metrics.collect()
-      for (const { name, samples } of families)
-        for (const { value, labels } of samples) {
-          const instrument = instruments.get(name)
-          if (instrument) result.observe(instrument, value, labels)
-        }
-    },
-    [...instruments.values()],
-  )
-  // #endregion
-}
-
-export { server }

@@ -1,4 +1,4 @@
-/** relayscope in small: one family, one route, one kind of evidence. docs/mini-relayscope.md explains it, part by part. */
+/** relayscope in small: one family, one route, one kind of evidence. docs/architecture.md says where its parts are in the real code. */
 import * as z from 'zod'
 
 // #region contract
@@ -113,7 +113,7 @@ const Query = z.strictObject({
 export const ROUTES = [
   {
     path: '/commands',
-    needs: 'commands',
+    requires: 'commands',
     schema: Page,
     read: ({ commands }, { client_id, limit, cursor }, ctx) => commands.list({ client_id }, { limit, cursor }, ctx),
   },
@@ -129,7 +129,7 @@ export function createRouter({ inspectors, key, prefix = '', budget = 500, onErr
     const route = ROUTES.find(({ path }) => prefix + path === pathname)
     if (!route) throw new Refusal('not_found')
     if (request.method !== 'GET') throw new Refusal('method_not_allowed')
-    if (!inspectors[route.needs]) throw new Refusal('not_deployed')
+    if (!inspectors[route.requires]) throw new Refusal('not_deployed')
     const query = Query.safeParse(Object.fromEntries(searchParams))
     if (!query.success) throw new Refusal('invalid_query')
     // Through the schema, so that a field that it does not have never leaves.

@@ -1,11 +1,12 @@
 /** The face of `relayscope`: the diagnostics router, authentication, and all types. Schemas: `relayscope/schemas`. */
-export { createIngest, siteStream } from './contract/ingest.js'
-export type { AccessQuestion, Authorize } from './diagnostics/authorization.js'
-export type { AccessRecord, ErrorPlace, Hooks } from './diagnostics/hooks.js'
-export { type OpenApiOptions, openApiDocument } from './diagnostics/openapi.js'
-export type { DiagnosticsRouterOptions } from './diagnostics/options.js'
-export { createDiagnosticsRouter, type DiagnosticsRouter } from './diagnostics/router.js'
-export type { NamedKeys } from './http/auth.js'
+export { createIngest, siteStream } from './internal/contract/ingest.js'
+export type { AccessQuestion, Authorize } from './internal/diagnostics/authorization.js'
+export type { AccessRecord, ErrorPlace, Hooks } from './internal/diagnostics/hooks.js'
+export type { PastAnswers, PastComposition } from './internal/diagnostics/instants.js'
+export { type OpenApiOptions, openApiDocument } from './internal/diagnostics/openapi.js'
+export type { DiagnosticsRouterOptions } from './internal/diagnostics/options.js'
+export { createDiagnosticsRouter, type DiagnosticsRouter } from './internal/diagnostics/router.js'
+export type { NamedKeys } from './internal/http/auth.js'
 export {
   type AdminAuth,
   AdminKeyRequiredError,
@@ -16,10 +17,10 @@ export {
   type RequestSource,
   type ResolveAdminAuthOptions,
   resolveAdminAuth,
-} from './http/auth.js'
-export type { Mountable } from './http/engine.js'
-export type { Chunks, HttpReply, TextReply } from './http/respond.js'
-export { Refusal, type RefusalCode, type RefusalOptions, type WriteOutcome, wasNotRun } from './refusal.js'
+} from './internal/http/auth.js'
+export type { Mountable } from './internal/http/engine.js'
+export type { Chunks, HttpReply, TextReply } from './internal/http/respond.js'
+export { Refusal, type RefusalCode, type RefusalOptions, type WriteOutcome, wasNotRun } from './internal/refusal.js'
+export { scopeInspectors } from './internal/views/scope/inspectors.js'
+export type { UserScope } from './internal/views/scope/seen.js'
 export type * from './schemas.js'
-export { scopeInspectors } from './views/scope/inspectors.js'
-export type { UserScope } from './views/scope/seen.js'

@@ -1,6 +1,6 @@
 /** Checks of every OpenAPI document: names, descriptions and examples, each with what to do if one is missing. */
 import { expect } from 'vitest'
-import { PROBLEMS, Problem, type ProblemCode } from '../src/http/problem.js'
+import { PROBLEMS, Problem, type ProblemCode } from '../src/internal/http/problem.js'
 
 // biome-ignore lint/suspicious/noExplicitAny: a document is read by the assertions, place by place
 type Loose = any
@@ -49,7 +49,7 @@ export function undescribed(document: Loose): string[] {
       .filter(({ $ref, description }) => !$ref && !description)
       .map((parameter) =>
         parameter.in === 'path'
-          ? `${name} {${parameter.name}}: give the id a line in NAMES of src/contract/ids.ts`
+          ? `${name} {${parameter.name}}: give the id a line in NAMES of src/internal/contract/ids.ts`
           : `${name} ?${parameter.name}: give the field of the query a .describe('…')`,
       ),
   )
@@ -69,7 +69,7 @@ export function unnamed(document: Loose): string[] {
     ]),
     ...Object.keys(document.components.schemas)
       .filter((name) => !/^[A-Z][A-Za-z]*$/.test(name))
-      .map((name) => `${name}: give the answer a name in VIEWS of src/diagnostics/openapi.ts`),
+      .map((name) => `${name}: give the answer a name in VIEWS of src/internal/diagnostics/openapi.ts`),
   ]
 }
 

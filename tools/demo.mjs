@@ -119,6 +119,10 @@ async function buildPage(out) {
   )
   for (const [name] of shell.matchAll(/dashboard-[0-9a-f]{16}\.(?:js|css)/g))
     writeFileSync(join(out, name), await textOf(name))
+  // Servers of static files answer `docs/findings` with them.
+  mkdirSync(join(out, 'docs'))
+  for (const name of ['findings', 'problems'])
+    writeFileSync(join(out, `docs/${name}.html`), await textOf(`docs/${name}`))
   await build({
     entryPoints: [join(ROOT, 'tools/demo/page.mjs')],
     outfile: join(out, 'demo.js'),

@@ -12,11 +12,13 @@ import { llmsText } from './llms.mjs'
 import { optionsDocuments } from './options-doc.mjs'
 import { routesDocuments } from './routes-doc.mjs'
 import { fillSnippets } from './snippets.mjs'
+import { stepsRenderer } from './steps.mjs'
 
 const ROOT = new URL('../', import.meta.url)
 const read = (path) => readFileSync(new URL(path, ROOT), 'utf8')
 const check = process.argv.includes('--check')
 const schema = `${JSON.stringify(incidentJsonSchema(), null, 1)}\n`
+const fillSteps = await stepsRenderer(ROOT)
 const whole = new Map([
   ...routesDocuments(openApiDocument()),
   ...optionsDocuments(ROOT),
@@ -30,7 +32,7 @@ const names = readdirSync(new URL('docs/', ROOT)).filter((name) => name.endsWith
 const stale = [...new Set(['README.md', ...whole.keys(), ...names.map((name) => `docs/${name}`)])].filter((path) => {
   const file = new URL(path, ROOT)
   const now = existsSync(file) ? readFileSync(file, 'utf8') : ''
-  const then = whole.get(path) ?? fillSnippets(now, ROOT)
+  const then = whole.get(path) ?? fillSteps(fillSnippets(now, ROOT))
   if (then !== now && !check) writeFileSync(file, then)
   return then !== now
 })

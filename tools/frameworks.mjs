@@ -1,5 +1,5 @@
 /**
- * Runs the routes of docs/frameworks.md in frameworks themselves. Without options those that are small: a project with the built
+ * Runs the routes of docs/mounting.md in frameworks themselves. Without options those that are small: a project with the built
  * package and what `npm ci --ignore-scripts --prefix tools/frameworks` installs. `--built [--only next …] [--keep <folder>]` installs,
  * builds and runs a project of each framework, which takes minutes and the registry.
  */
@@ -21,11 +21,12 @@ function checkSmall() {
     mkdirSync(modules)
     for (const name of readdirSync(join(TOOL, 'node_modules')).filter((one) => !one.startsWith('.')))
       symlinkSync(join(TOOL, 'node_modules', name), join(modules, name))
-    for (const name of ['zod', 'itty-router']) symlinkSync(join(ROOT, 'node_modules', name), join(modules, name))
+    for (const name of ['zod', 'itty-router', 'socket.io-client'])
+      symlinkSync(join(ROOT, 'node_modules', name), join(modules, name))
     for (const part of ['package.json', 'dist'])
       cpSync(join(ROOT, part), join(modules, 'relayscope', part), { recursive: true })
     cpSync(join(ROOT, 'examples/frameworks'), project, { recursive: true })
-    cpSync(join(ROOT, 'examples/nestjs.mjs'), join(project, 'nestjs.mjs'))
+    for (const name of ['nestjs.mjs', 'nestjs-gateway.mjs']) cpSync(join(ROOT, 'examples', name), join(project, name))
     cpSync(join(TOOL, 'ask.mjs'), join(project, 'ask.mjs'))
     writeFileSync(join(project, 'package.json'), '{ "name": "consumer", "private": true, "type": "module" }\n')
     return spawnSync(process.execPath, ['ask.mjs'], { cwd: project, stdio: 'inherit' }).status ?? 1

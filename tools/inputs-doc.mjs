@@ -5,7 +5,7 @@ import { cell, declarationsOf, textFrom } from './options-doc.mjs'
 
 const NOTE = '<!-- Generated from the schemas of inputs by tools/docs.mjs: do not edit. -->'
 
-/** Calls, the schema of their input, and its module in `src/contract`. */
+/** Calls, the schema of their input, and its module in `src/internal/contract`. */
 const INPUTS = [
   ['connections.connect(client)', 'ConnectInput', 'connections'],
   ['contexts.report(context)', 'ReportContextInput', 'contexts'],
@@ -17,6 +17,7 @@ const INPUTS = [
   ['dispatcher.cancel(command)', 'CancelInput', 'delivery-dispatch'],
   ['rpc.open(call)', 'OpenCallInput', 'rpc'],
   ['rpc.settle(correlation_id, outcome)', 'SettleCallInput', 'rpc'],
+  ['rpc.observe(report)', 'ObserveCallsInput', 'rpc'],
   ['history.append(message)` and `history.retain(message)', 'AppendInput', 'history'],
   ['deduplicator.claim(message)` and `deduplicator.release(message)', 'ClaimInput', 'deduplicator'],
   ['sites.put(site)', 'SiteInput', 'sites'],
@@ -38,7 +39,7 @@ const OBJECTS = { signal: '`AbortSignal`', state: 'function', wake: 'function' }
 
 /** Evaluates the schemas from the source. */
 async function loadSchemas(root) {
-  const lines = INPUTS.map(([, name, module]) => `export { ${name} } from './src/contract/${module}.js'`)
+  const lines = INPUTS.map(([, name, module]) => `export { ${name} } from './src/internal/contract/${module}.js'`)
   const { outputFiles } = buildSync({
     stdin: {
       contents: [...lines, "export { toJSONSchema } from 'zod'"].join('\n'),

@@ -22,10 +22,31 @@ const PAGES = [
       ],
       ['## Metrics', '`createMetrics(options)` of `relayscope/metrics`: [metrics](metrics.md).', 'MetricsOptions'],
       ['### Metric labels', '', 'MetricLabels'],
+      ['## Probes', '`createProbes(options)` of `relayscope/probes`: [Kubernetes](kubernetes.md).', 'ProbesOptions'],
+      [
+        '## OpenTelemetry',
+        '`instrumentation(options)` of `relayscope/opentelemetry`: [OpenTelemetry](opentelemetry.md).',
+        'InstrumentationOptions',
+      ],
       [
         '## Captures',
         '`captureIncident(router, options)` of `relayscope/incident`: [incidents](incidents.md).',
         'CaptureOptions',
+      ],
+      [
+        '## Flight recorder',
+        '`createFlightRecorder(options)` of `relayscope/incident`: [the last hour](incidents.md#the-last-hour).',
+        'FlightRecorderOptions',
+      ],
+      [
+        '### Directory of a recording',
+        '`recordingDirectory(options)` of `relayscope/node`.',
+        'RecordingDirectoryOptions',
+      ],
+      [
+        '### Captures of the last minutes',
+        '`captureLast(router, options)` of `relayscope/incident`.',
+        'CaptureLastOptions',
       ],
       ['## MCP', '`createMcp(options)` of `relayscope/mcp`: [agents over MCP](mcp.md).', 'McpOptions'],
       ['## Adapters', 'The second argument of each adapter: [adapters](adapters.md).', 'MountOptions'],
@@ -47,6 +68,16 @@ const PAGES = [
         'FollowSocketIoOptions',
       ],
       [
+        '## Event streams',
+        '`followEventStreams(options)` and `followEventStream(response, options)` of `relayscope/follow`: [event streams](integrations.md#event-streams).',
+        'FollowEventStreamOptions',
+      ],
+      [
+        '## MCP sessions',
+        '`followMcpSessions(options)` and `followMcp(transport, options)` of `relayscope/follow`: [acknowledgements](acknowledgements.md#mcp).',
+        'FollowMcpOptions',
+      ],
+      [
         '## Playwright',
         '`followBrowser(browser, options)` of `relayscope/playwright`: [Playwright](playwright.md).',
         'FollowBrowserOptions',
@@ -60,15 +91,15 @@ const PAGES = [
     sections: [
       [
         '## Facilities in memory',
-        '`createMemoryFacilities(options)` of `relayscope/memory`: [compositions](compositions.md).',
+        '`createMemoryFacilities(options)` of `relayscope/memory`: [memory or Redis](shared-store.md).',
         'MemoryFacilitiesOptions',
       ],
       [
         '## Facilities in Redis',
-        '`createRedisFacilities(options)` of `relayscope/redis`: [shared store](shared-store.md).',
+        '`createRedisFacilities(options)` of `relayscope/redis`: [memory or Redis](shared-store.md).',
         'RedisFacilitiesOptions',
       ],
-      ['### Observer', '`redisComposition(options)`: [shared store](shared-store.md).', 'RedisCompositionOptions'],
+      ['### Observer', '`redisComposition(options)`: [memory or Redis](shared-store.md).', 'RedisCompositionOptions'],
       ['### Link watcher', '`watchLink(client, options)`.', 'WatchLinkOptions'],
       ['## Connections', '', 'ConnectionOptions', 'ConnectionRegistryOptions'],
       [
@@ -147,8 +178,8 @@ const membersIn = (declarations, { properties }) =>
     return [...membersOf(declarations, `typeof ${property.expression.expression.getText()}`)]
   })
 
-/** `typeof X` of `Input<typeof X>` and `Read<typeof X>`, else the name itself. */
-const schemaIn = (name) => /^(?:Input|Read)<(typeof \w+)>$/.exec(name)?.[1] ?? name
+/** `typeof X` of `Input<typeof X>` and `Read<typeof X>`, else the name itself, without its parameters. */
+const schemaIn = (name) => /^(?:Input|Read)<(typeof \w+)>$/.exec(name)?.[1] ?? name.replace(/<.*/, '')
 
 /** Members by name: its own, those of its schema, and those that it extends, as `Omit` and `Pick` leave them. */
 function membersOf(declarations, name) {
@@ -265,39 +296,15 @@ function linksFrom(path) {
   return links
 }
 
-const INTRO = [
-  'Each factory takes one object. Counts are whole numbers from 1; times are whole milliseconds up to 2,147,483,647. A value',
-  'out of range throws a `RangeError` when you call the factory. A missing, unknown or invalid option throws a `TypeError`.',
-  'Both name the option. In Redis a limit for all users is the limit of one shard.',
-]
-
-/** Every page of options by its path: the index and the pages that it lists. `root` is the checkout. */
+/** Every page of options by its path. `root` is the checkout. */
 export function optionsDocuments(root) {
   const declarations = declarationsOf(root)
-  const pages = PAGES.map(({ path, title, sections }) => {
-    const links = linksFrom(path)
-    const texts = sections.map((section) => sectionText(declarations, section, links))
-    return [
-      path,
-      [
-        NOTE,
-        `# ${title}`,
-        '',
-        'How options work, and all pages: [options](options.md).',
-        '',
-        texts.join('\n\n'),
-        '',
-      ].join('\n'),
-    ]
-  })
-  const index = PAGES.map(({ path, title, sections }) => {
-    const names = sections.map(({ heading }) => heading.replace(/^#+ /, ''))
-    const file = path.replace('docs/', '')
-    const links = names.map((name) => `[${name}](${file}#${fragmentOf(name)})`)
-    return `## ${title.replace('Options: ', '').replace(/^\w/, (first) => first.toUpperCase())}\n\n${links.join(' · ')}`
-  })
-  return new Map([
-    ['docs/options.md', [NOTE, '# Options', '', ...INTRO, '', index.join('\n\n'), ''].join('\n')],
-    ...pages,
-  ])
+  return new Map(
+    PAGES.map(({ path, title, sections }) => {
+      const links = linksFrom(path)
+      const texts = sections.map((section) => sectionText(declarations, section, links))
+      const intro = 'How options work: [imports](imports.md#options).'
+      return [path, [NOTE, `# ${title}`, '', intro, '', texts.join('\n\n'), ''].join('\n')]
+    }),
+  )
 }

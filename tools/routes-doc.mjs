@@ -64,19 +64,18 @@ function section(document, operation, common) {
   })
   const statuses = Object.keys(responses).filter((status) => !common.includes(status))
   const returns = statuses.length ? ` Also returns ${statuses.map(code).join(' ')}.` : ''
-  const needs = operation['x-any-capability']?.map(code).join(' or ') ?? capability(operation)
+  const requires = operation['x-any-capability']?.map(code).join(' or ') ?? capability(operation)
   return [
     `## ${code(`GET ${path}`)}`,
     '',
-    `${summary}. Operation ${code(operationId)}. Needs: ${needs}.${returns}${isPaged ? ' Paged.' : ''}`,
+    `${summary}. Operation ${code(operationId)}. Needs: ${requires}.${returns}${isPaged ? ' Paged.' : ''}`,
     ...(parameters.length ? ['', '| parameter | in | values |', '|---|---|---|', ...parameters] : []),
   ].join('\n')
 }
 
 const INTRO = [
   'The routes of the diagnostics router, below its mount prefix. Each answers GET and HEAD, and callers that `auth`',
-  'accepts: [security](security.md). Cooperative sites and MCP have their own: [site reference](site-reference.md),',
-  '[MCP](mcp.md).',
+  'accepts: [security](security.md). Cooperative sites and MCP have their own: [site hosts](site-hosts.md), [MCP](mcp.md).',
   'A route whose inspector is missing returns 501. The same as data: `GET /openapi.json`, or `openApiDocument()`.',
 ]
 

@@ -1,5 +1,5 @@
 /**
- * What `npm test` leaves out. `npm run test:all`: the long tests, the other Redis clients, the package's content, advisories
+ * What `npm test` leaves out. `npm run test:all`: the long tests, a second Redis client, the package's content, advisories
  * about what it installs, generated clients, conformance, documents, the docs as a site. `npm run search`, by hand and before a
  * release: what searches by chance, or over many versions of others. Both take `-- --only <text>` for the checks with that text in their names.
  *
@@ -19,7 +19,7 @@ import { countTests } from './count-tests.mjs'
 const ROOT = join(import.meta.dirname, '..')
 
 const PACKAGED =
-  /^(?:dist\/(?!.*\.test\.).+\.(?:js|js\.map|d\.ts)|docs\/(?:[\w-]+\.md|images\/[\w-]+\.png|grafana\.json|incident\.schema\.json|llms(?:-small)?\.txt)|package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md)$/
+  /^(?:dist\/(?!.*\.test\.).+\.(?:js|js\.map|d\.ts)|docs\/(?:[\w-]+\.md|images\/[\w-]+\.png|grafana(?:-calls)?\.json|alerts\.yml|incident\.schema\.json|llms(?:-small)?\.txt)|package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md)$/
 const REQUIRED = [
   'package.json',
   'README.md',
@@ -92,13 +92,14 @@ async function tests(args, env) {
   }
 }
 
-function redisClients() {
+/** @param which `second` or `others`: see `test/redis/matrix.ts`. */
+function redisClients(which) {
   const folder = join(ROOT, 'test/redis')
   const files = readdirSync(folder).filter(
     (name) => name.endsWith('.test.ts') && readFileSync(join(folder, name), 'utf8').includes("'./matrix.js'"),
   )
   const projects = ['--project', 'fast', '--project', 'full']
-  return tests([...projects, ...files.map((name) => `test/redis/${name}`)], { REDIS_CLIENTS: 'others' })
+  return tests([...projects, ...files.map((name) => `test/redis/${name}`)], { REDIS_CLIENTS: which })
 }
 
 async function packageContent() {
@@ -155,7 +156,7 @@ async function docsSite() {
 const CHECKS = [
   [
     ['long tests', () => tests(['--project', 'full'])],
-    ['the other Redis clients', redisClients],
+    ['a second Redis client, on a Cluster', () => redisClients('second')],
   ],
   [
     ['package content', packageContent],
@@ -183,6 +184,7 @@ const SEARCHES = [
     ['crashes and malformed requests', () => tests(['--project', 'search'])],
   ],
   [
+    ['the other Redis clients', () => redisClients('others')],
     ['delivery model', command('tools/model/check.sh')],
     ['type matrix', command('node', 'tools/type-matrix.mjs')],
     ['frameworks', withPackages('tools/frameworks', 'frameworks', command('node', 'tools/frameworks.mjs'))],

@@ -2,6 +2,7 @@
 import { createDiagnosticsRouter } from 'relayscope'
 import { createDispatchConnector } from 'relayscope/cooperative-site'
 import { createDashboard } from 'relayscope/dashboard'
+import { createFlightRecorder } from 'relayscope/incident'
 import { createMetrics } from 'relayscope/metrics'
 import { startNodeServer } from 'relayscope/node'
 import { openCooperation } from './cooperation.mjs'
@@ -47,7 +48,8 @@ export async function startHost({
     '/': () => ({ ticket: sessions.ticket('visitor') }),
     '/notes': async () => ({ ...(await viewers.invite()), session_id: app.session_id }),
   })
-  const diagnostics = createDiagnosticsRouter({ ...composition, auth, prefix: PREFIX })
+  const recorder = createFlightRecorder(composition)
+  const diagnostics = createDiagnosticsRouter({ ...composition, recorder, auth, prefix: PREFIX })
   const dashboard = createDashboard({ api: PREFIX, prefix: DASHBOARD, links: questions ? [TOUR] : [] })
   const metrics = createMetrics({ ...composition, auth })
 
@@ -80,7 +82,7 @@ export async function startHost({
     /** Ends streams, mailboxes, connections, loops and timers. */
     async close() {
       ending.abort()
-      await Promise.all([router.close(), server.close()])
+      await Promise.all([router.close(), server.close(), recorder.close()])
       await live.close()
     },
   }

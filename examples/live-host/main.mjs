@@ -1,6 +1,6 @@
 /**
  * `npm start`: a live relay host with real clients, to be looked at through its diagnostics; with `--redis` two nodes of
- * it over a shared store. Ends with Ctrl-C.
+ * it over a shared store, with `--world <name>` a deployment of a given kind instead. Ends with Ctrl-C.
  */
 import { randomBytes } from 'node:crypto'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
@@ -10,8 +10,10 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { startNodeServer } from 'relayscope/node'
 import { startClients } from './clients.mjs'
+import { PREFIX } from './host.mjs'
 import { startNode } from './node.mjs'
 import { createQuestions } from './questions.mjs'
+import { startWorld } from './world.mjs'
 
 const NOTES = { site_id: 'notes', session_id: 'notes-room', user_id: 'grace', client_id: 'notes-app' }
 const NOTES_PROGRAM = fileURLToPath(new URL('../notes-app/main.mjs', import.meta.url))
@@ -29,12 +31,9 @@ const { values } = parseArgs({
     state: { type: 'string' },
     redis: { type: 'string' },
     deployment: { type: 'string' },
+    world: { type: 'string' },
   },
 })
-// What outlives the host: the notes, and who may see them.
-const state = values.state ? resolve(values.state) : await mkdtemp(join(tmpdir(), 'relayscope-'))
-await mkdir(state, { recursive: true })
-
 const ending = new AbortController()
 // Whatever clients, nodes and stores do: an ending ends.
 const END_MS = 5_000
@@ -53,6 +52,15 @@ const say = (name, pid, how) => ending.signal.aborted || console.log(`${name} (p
 
 const fromEnvironment = process.env.SERVICE_ADMIN_KEY?.trim()
 const key = fromEnvironment || secret()
+if (values.world !== undefined) {
+  await runWorld(values.world)
+  process.exit()
+}
+
+// What outlives the host: the notes, and who may see them.
+const state = values.state ? resolve(values.state) : await mkdtemp(join(tmpdir(), 'relayscope-'))
+await mkdir(state, { recursive: true })
+
 const control = { token: secret() }
 const env = { NOTES_FILE: join(state, 'notes.json'), CONTROL_TOKEN: control.token }
 const clients = [...CONSOLES, { ...NOTES, program: NOTES_PROGRAM, env }].map((client) => ({
@@ -118,16 +126,34 @@ async function start() {
   }
 }
 
+/** Runs the world `name` until the process has to end. */
+async function runWorld(name) {
+  const { signal } = ending
+  try {
+    const world = await startWorld({ name, key, port: Number(values.port), signal })
+    announceAt(world.about, world.url + PREFIX)
+    if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve))
+    await world.close()
+  } catch (error) {
+    console.error(error.message)
+    process.exitCode = 1
+  }
+}
+
 /** Prints where everything is, the dashboard last. The pages take the key out of the address bar. */
 function announce({ host, questions }) {
+  announceAt('a relay with four clients, each a process of its own', host.diagnostics, [['questions', questions]])
+}
+
+function announceAt(about, diagnostics, others = []) {
   const fragment = fromEnvironment ? '' : `#key=${encodeURIComponent(key)}`
   console.log(
     [
-      'relayscope demo: a relay with four clients, each a process of its own. Ctrl-C ends it.',
-      `diagnostics: ${host.diagnostics}`,
+      `relayscope demo: ${about}. Ctrl-C ends it.`,
+      `diagnostics: ${diagnostics}`,
       `admin key: ${fromEnvironment ? '$SERVICE_ADMIN_KEY' : key}`,
-      `questions: ${questions}${fragment}`,
-      `dashboard: ${new URL('/dashboard/', host.diagnostics)}${fragment}`,
+      ...others.map(([name, url]) => `${name}: ${url}${fragment}`),
+      `dashboard: ${new URL('/dashboard/', diagnostics)}${fragment}`,
     ].join('\n'),
   )
 }

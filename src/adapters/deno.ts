@@ -1,5 +1,5 @@
 /** Carries fetch-style handlers on `Deno.serve`. */
-import { remoteAddressOf } from '../http/guard.js'
+import { remoteAddressOf } from '../internal/http/guard.js'
 import { BAD_REQUEST, call, type FetchHandler, NOT_ALLOWED, ownershipOf, pathOf, toResponse } from './handler.js'
 import { type MountOptions, namesOf, readMountOptions } from './options.js'
 

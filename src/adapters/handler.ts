@@ -1,5 +1,5 @@
 /** Types and fixed responses shared by all adapters, and the checks of `Host` and path. */
-import { type GuardRefusal, hasDotSegment, isRespelled } from '../http/guard.js'
+import { type GuardRefusal, hasDotSegment, isRespelled } from '../internal/http/guard.js'
 
 /** Connection facts that a `Request` does not carry. */
 export interface ConnectionInfo {

@@ -1,5 +1,5 @@
 /** Runs fetch-style handlers on `node:http`, and on hosts that expose its request and response objects. */
-import { valuesOf } from '../http/guard.js'
+import { valuesOf } from '../internal/http/guard.js'
 import { BAD_REQUEST, type FetchHandler, NOT_ALLOWED, ownershipOf, TOO_MANY_HEADERS } from './handler.js'
 import { sendResponse, writeResponse } from './node-answer.js'
 import { hasLostHeaders, type NodeRequest, type NodeResponse, readHosts, readTarget } from './node-request.js'

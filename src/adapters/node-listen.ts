@@ -11,7 +11,7 @@ import {
   type Shape,
   TEXT,
   TIMER_MAX_MS,
-} from '../contract/checks.js'
+} from '../internal/contract/checks.js'
 import type { FetchHandler } from './handler.js'
 import { toNodeHandler } from './node-handler.js'
 import { type Listening, type ListenOptions, MOUNT_OPTIONS, type MountOptions } from './options.js'
@@ -104,9 +104,9 @@ function boundConnections(server: Server, listener: Listener, bounds: Connection
       for (const entry of open) if (isIdle(entry)) entry[0].destroy()
     },
     cut() {
-      const left = open.size
+      const remaining = open.size
       for (const socket of [...open.keys()]) socket.destroy()
-      return left
+      return remaining
     },
   }
 }

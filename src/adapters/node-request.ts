@@ -1,6 +1,6 @@
 /** Reads a `Request` off Node's request and response objects: target, `Host`, headers, body. Serves `node.ts`. */
-import { BodyConsumedError } from '../http/body-consumed.js'
-import { valuesOf } from '../http/guard.js'
+import { BodyConsumedError } from '../internal/http/body-consumed.js'
+import { valuesOf } from '../internal/http/guard.js'
 import { isHost } from './handler.js'
 
 // When the client can get nothing more of a response: its own end, or that of its connection.
@@ -239,14 +239,14 @@ function readBody(req: NodeRequest, res: NodeResponse): ReadableStream<Uint8Arra
 
 /** Returns a signal that aborts when the client disconnects before the response is complete. */
 export function signalOf(req: NodeRequest, res: NodeResponse): AbortSignal {
-  const left = new AbortController()
+  const disconnected = new AbortController()
   const check = () => {
     // A response of HTTP/2 is called finished when its stream closes, whether or not it has ended.
-    if (!res.writableEnded || !res.writableFinished) left.abort()
+    if (!res.writableEnded || !res.writableFinished) disconnected.abort()
   }
   if (hasResponseEnded({ req, res })) check()
   else onResponseEnd({ req, res }, check)
-  return left.signal
+  return disconnected.signal
 }
 
 // A Request holds the signal passed to it by a weak reference: if that is collected, listeners on `request.signal`

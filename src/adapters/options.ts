@@ -1,7 +1,7 @@
 /** Options of the adapters. */
-import { guardErrorHook } from '../async/hook.js'
-import { ANYTHING, checkOptions, HOOK, type Shape, shown } from '../contract/checks.js'
-import { createHostGuard, type HostGuard } from '../http/guard.js'
+import { guardErrorHook } from '../internal/async/hook.js'
+import { ANYTHING, checkOptions, HOOK, type Shape, shown } from '../internal/contract/checks.js'
+import { createHostGuard, type HostGuard } from '../internal/http/guard.js'
 import type { FetchHandler } from './handler.js'
 
 /** Options of every adapter. */

@@ -1,11 +1,16 @@
 /** The browser client of a cooperative session: subscribe to events and invoke actions over HTTP. */
 
-import { sleep } from '../async/timer.js'
-import { ANYTHING, checkOptions, FUNCTION, required, type Shape, TEXT } from '../contract/checks.js'
-import type { GapReason, SiteEvent } from '../contract/event-bus.js'
-import type { Invocation } from '../contract/invocations.js'
-import type { Json, JsonObject } from '../contract/json.js'
-import { RETRY_DEFAULT_MS, readEventStream, reconnectDelay, type StreamEvent } from '../relay-client/event-stream.js'
+import { sleep } from '../internal/async/timer.js'
+import { ANYTHING, checkOptions, FUNCTION, required, type Shape, TEXT } from '../internal/contract/checks.js'
+import type { GapReason, SiteEvent } from '../internal/contract/event-bus.js'
+import type { Invocation } from '../internal/contract/invocations.js'
+import type { Json, JsonObject } from '../internal/contract/json.js'
+import {
+  RETRY_DEFAULT_MS,
+  readEventStream,
+  reconnectDelay,
+  type StreamEvent,
+} from '../internal/relay-client/event-stream.js'
 import {
   BASE_URL_OR_PATH,
   type ClientHeaders,
@@ -19,7 +24,7 @@ import {
   toBase,
   toSegment,
   UNEXPECTED,
-} from '../relay-client/wire.js'
+} from '../internal/relay-client/wire.js'
 import { CooperativeSiteError, createSend, type InvokeOptions, invoke, type Send, toError } from './invoke.js'
 
 // The frames of a session's event stream, as a subscriber receives them.

@@ -1,6 +1,6 @@
 /** Invokes one allowed action of the session, without retries. */
-import type { Invocation, InvocationError } from '../contract/invocations.js'
-import type { Json, JsonObject } from '../contract/json.js'
+import type { Invocation, InvocationError } from '../internal/contract/invocations.js'
+import type { Json, JsonObject } from '../internal/contract/json.js'
 import {
   type Check,
   type ClientHeaders,
@@ -16,7 +16,7 @@ import {
   readObject,
   toSegment,
   UNEXPECTED,
-} from '../relay-client/wire.js'
+} from '../internal/relay-client/wire.js'
 
 // The one error class of the browser client.
 

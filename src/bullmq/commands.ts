@@ -1,11 +1,17 @@
 /** Jobs as commands: one page by state, and one job by id. */
-import { raceAbort } from '../async/abort.js'
-import { BadRecord } from '../contract/bad-record.js'
-import type { CommandFilter, CommandKey, DeliveryCommand, DeliveryStatus } from '../contract/delivery.js'
-import { addressOf, admitsCommand, shownAttempts, toDeliveryCommand } from '../contract/delivery-rules.js'
-import { checkId, Id, toTimestamp } from '../contract/ids.js'
-import { type InspectionContext, omittedCount, type Page, type PageQuery, scanLimit } from '../contract/page.js'
-import { Refusal } from '../refusal.js'
+import { raceAbort } from '../internal/async/abort.js'
+import { BadRecord } from '../internal/contract/bad-record.js'
+import type { CommandFilter, CommandKey, DeliveryCommand, DeliveryStatus } from '../internal/contract/delivery.js'
+import { addressOf, admitsCommand, shownAttempts, toDeliveryCommand } from '../internal/contract/delivery-rules.js'
+import { checkId, Id, toTimestamp } from '../internal/contract/ids.js'
+import {
+  type InspectionContext,
+  omittedCount,
+  type Page,
+  type PageQuery,
+  scanLimit,
+} from '../internal/contract/page.js'
+import { Refusal } from '../internal/refusal.js'
 import { type Identify, ownerOf } from './identity.js'
 import { type BullmqQueue, type BullmqQueueJob, type JobState, type Link, STATES } from './queue.js'
 
@@ -378,8 +384,8 @@ async function readOne(queue: BullmqQueue, id: string): Promise<{ job: BullmqQue
     const job = await queue.getJob(id)
     if (!job) return undefined
     if (job.finishedOn === undefined) return { job, state: (await job.isActive()) ? 'active' : 'waiting' }
-    const told = await queue.getJobState(id)
-    return { job, state: STATES.find((state) => state === told) ?? 'waiting' }
+    const jobState = await queue.getJobState(id)
+    return { job, state: STATES.find((state) => state === jobState) ?? 'waiting' }
   } catch (error) {
     // The id names another key of the queue, which is no job.
     if (error instanceof Error && /\bWRONGTYPE\b/.test(error.message)) return undefined

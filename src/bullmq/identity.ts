@@ -1,8 +1,8 @@
 /** The owner of a job, which only the host knows. */
-import { runWithin } from '../async/deadline.js'
-import { unknownName } from '../contract/checks.js'
-import { checkId } from '../contract/ids.js'
-import type { Awaitable, InspectionContext } from '../contract/page.js'
+import { runWithin } from '../internal/async/deadline.js'
+import { unknownName } from '../internal/contract/checks.js'
+import { checkId } from '../internal/contract/ids.js'
+import type { Awaitable, InspectionContext } from '../internal/contract/page.js'
 
 /** Time limit of `identify`; after it the job's owner is unknown in this response. */
 const IDENTIFY_MS = 1_000
@@ -52,28 +52,28 @@ function idOf(given: unknown, name: string): string | null {
 }
 
 /** @throws TypeError for an invalid identity. */
-function identityOf(told: unknown): BullmqIdentity {
-  if (told === null || told === undefined) return {}
-  if (typeof told !== 'object' || Array.isArray(told))
+function identityOf(identity: unknown): BullmqIdentity {
+  if (identity === null || identity === undefined) return {}
+  if (typeof identity !== 'object' || Array.isArray(identity))
     throw new TypeError('identify must return null or an object with user_id and client_id')
-  const unknown = Object.keys(told).find((name) => !FIELDS.includes(name) && !IGNORED.includes(name))
+  const unknown = Object.keys(identity).find((name) => !FIELDS.includes(name) && !IGNORED.includes(name))
   if (unknown !== undefined) throw new TypeError(`identify: ${unknownName('field', '', unknown, FIELDS)}`)
-  return told
+  return identity
 }
 
 /** Returns the owner of the job; unknown without `identify`, and when it fails. */
 export async function ownerOf(identify: Identify | undefined, job: BullmqJob, ctx: InspectionContext): Promise<Owner> {
   if (identify === undefined) return NO_OWNER
   try {
-    const told = identityOf(
+    const identity = identityOf(
       await runWithin(() => identify(job), {
         ms: IDENTIFY_MS,
         late: () => new Error(`identify did not return within ${IDENTIFY_MS} ms`),
         signal: ctx.signal,
       }),
     )
-    const user_id = idOf(told.user_id, 'user_id')
-    return user_id === null ? NO_OWNER : { user_id, client_id: idOf(told.client_id, 'client_id') }
+    const user_id = idOf(identity.user_id, 'user_id')
+    return user_id === null ? NO_OWNER : { user_id, client_id: idOf(identity.client_id, 'client_id') }
   } catch (error) {
     ctx.signal.throwIfAborted()
     ctx.onError?.(error)

@@ -1,7 +1,7 @@
 /** Inspectors over BullMQ queues. */
-import { invalidOption, shown } from '../contract/checks.js'
-import type { DeliveryInspector, DeliveryNode } from '../contract/delivery.js'
-import { checkId, compareIds } from '../contract/ids.js'
+import { invalidOption, shown } from '../internal/contract/checks.js'
+import type { DeliveryInspector, DeliveryNode } from '../internal/contract/delivery.js'
+import { checkId, compareIds } from '../internal/contract/ids.js'
 import {
   defineOptions,
   func,
@@ -11,9 +11,15 @@ import {
   textOrNull,
   timer,
   withMethods,
-} from '../contract/options.js'
-import { type InspectionContext, omittedCount, type Page, type PageQuery, scanLimit } from '../contract/page.js'
-import { Refusal } from '../refusal.js'
+} from '../internal/contract/options.js'
+import {
+  type InspectionContext,
+  omittedCount,
+  type Page,
+  type PageQuery,
+  scanLimit,
+} from '../internal/contract/page.js'
+import { Refusal } from '../internal/refusal.js'
 import { listCommands, readStatus } from './commands.js'
 import type { Identify } from './identity.js'
 import { type BullmqQueue, createLink, type Link, QUEUE_METHODS, TIMEOUT_MS } from './queue.js'

@@ -1,7 +1,7 @@
 /** The BullMQ getters that this plug calls, each with a timeout and a concurrency limit. */
-import { runWithin } from '../async/deadline.js'
-import type { InspectionContext } from '../contract/page.js'
-import { Refusal } from '../refusal.js'
+import { runWithin } from '../internal/async/deadline.js'
+import type { InspectionContext } from '../internal/contract/page.js'
+import { Refusal } from '../internal/refusal.js'
 
 /** The used part of a BullMQ `Job`. */
 export interface BullmqQueueJob {

@@ -1,9 +1,9 @@
 /** Queues as scopes of admission, and the summary of all queues. */
-import { type DeliverySummary, type DeliveryTenant, NO_LEGACY } from '../contract/delivery.js'
-import { AGE_SAMPLE } from '../contract/delivery-rules.js'
-import { toTimestamp } from '../contract/ids.js'
-import type { InspectionContext, Page, PageQuery } from '../contract/page.js'
-import { Refusal } from '../refusal.js'
+import { type DeliverySummary, type DeliveryTenant, NO_LEGACY } from '../internal/contract/delivery.js'
+import { AGE_SAMPLE } from '../internal/contract/delivery-rules.js'
+import { toTimestamp } from '../internal/contract/ids.js'
+import type { InspectionContext, Page, PageQuery } from '../internal/contract/page.js'
+import { Refusal } from '../internal/refusal.js'
 import { type JobState, type Link, STATES } from './queue.js'
 
 /** The states of jobs that have not ended. */

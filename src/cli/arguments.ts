@@ -1,11 +1,11 @@
 /** What the command line says, and what it may say. */
 
 import { type ParseArgsConfig, parseArgs } from 'node:util'
-import { shown as shownValue } from '../contract/checks.js'
-import { isOrigin } from '../contract/options.js'
 import { isTraceUrl } from '../dashboard/dashboard.js'
-import { createHostGuard } from '../http/guard.js'
-import { decodeSegment, parsePrefix } from '../http/target.js'
+import { shown as shownValue } from '../internal/contract/checks.js'
+import { isOrigin } from '../internal/contract/options.js'
+import { createHostGuard } from '../internal/http/guard.js'
+import { decodeSegment, parsePrefix } from '../internal/http/target.js'
 import { ShownFamilies } from '../redis/composition/families.js'
 import { checkDeploymentId } from '../redis/store/keys.js'
 

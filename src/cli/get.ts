@@ -1,6 +1,6 @@
 /** `relayscope get`: one answer of a router, as a table for a person and as JSON lines for a program. */
-import { isNear } from '../contract/checks.js'
-import { ROUTES } from '../diagnostics/routes.js'
+import { isNear } from '../internal/contract/checks.js'
+import { ROUTES } from '../internal/diagnostics/routes.js'
 import { parse, UsageError } from './arguments.js'
 import { createReader, type Reader, readKey, readTarget } from './reader/reader.js'
 import { cellOf, columnsOf, print, recordLines, safeJson, tableOf, visible } from './text/table.js'
@@ -55,8 +55,8 @@ function* cuts(pages: readonly Cut[], isAll: boolean): Generator<string> {
   const samples = pages.flatMap(({ completeness }) => (completeness?.complete === false ? [completeness] : []))
   const sources = new Set(samples.flatMap(({ truncated_sources }) => truncated_sources ?? []).map(cellOf))
   if (samples.length > 0) yield `a sample: incomplete in ${[...sources].join(', ') || 'some source'}`
-  const left = pages.reduce((sum, { omitted }) => sum + (typeof omitted === 'number' ? omitted : 0), 0)
-  if (left > 0) yield `${left} invalid records omitted`
+  const hidden = pages.reduce((sum, { omitted }) => sum + (typeof omitted === 'number' ? omitted : 0), 0)
+  if (hidden > 0) yield `${hidden} invalid records omitted`
   if (pages.at(-1)?.has_more === true)
     yield isAll ? `more than ${PAGES} pages: this is not all` : 'there are more: use --all'
 }
@@ -138,9 +138,9 @@ function printAnswer({ route, items, page }: Gotten, out: Output, err: Output): 
     printRecord(page, out)
     return
   }
-  const { lines, left } = tableOf(items, columnsOf(out), firstOf(route))
+  const { lines, hidden } = tableOf(items, columnsOf(out), firstOf(route))
   print(out, items.length === 0 ? 'none' : lines.join('\n'))
-  if (left.length > 0) print(err, `relayscope: columns not shown: ${left.join(', ')}. Use --json to see them`)
+  if (hidden.length > 0) print(err, `relayscope: columns not shown: ${hidden.join(', ')}. Use --json to see them`)
 }
 
 /**

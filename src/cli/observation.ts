@@ -1,14 +1,15 @@
 /** The observation service: a router over one deployment of a store, served until it receives a signal. */
-import { runWithin } from '../async/deadline.js'
+
 import { createDashboard } from '../dashboard/dashboard.js'
-import { createDiagnosticsRouter } from '../diagnostics/router.js'
-import { AdminKeyRequiredError, resolveAdminAuth } from '../http/auth.js'
+import { runWithin } from '../internal/async/deadline.js'
+import { createDiagnosticsRouter } from '../internal/diagnostics/router.js'
+import { AdminKeyRequiredError, resolveAdminAuth } from '../internal/http/auth.js'
+import { createFileSpillStore } from '../internal/spill/object-store.js'
 import { createMetrics } from '../metrics/metrics.js'
 import { redisComposition } from '../redis/composition/inspectors.js'
 import type { RedisClient } from '../redis/store/client.js'
 import { createStore } from '../redis/store/store.js'
 import { watchLink } from '../redis/store/watch-link.js'
-import { createFileSpillStore } from '../spill/object-store.js'
 import { MOUNT_PATHS, type ObserveArguments, UsageError } from './arguments.js'
 import { load, loadMcp, SDK } from './sdk.js'
 import { PortError, reasonOf, serve, underOneRoof } from './serve.js'
@@ -53,8 +54,8 @@ function publicUrl(url: string): string {
  * @throws StoreError if the connect fails, UsageError if the client package is not installed.
  */
 export async function connectStore(url: string, extra: readonly string[] = []): Promise<ConnectedClient> {
-  const needs = { command: extra.length > 0 ? 'observe --mcp' : 'observe', packages: ['redis', ...extra] }
-  const { createClient, createCluster } = await load('redis', needs, () => import('redis'))
+  const requirements = { command: extra.length > 0 ? 'observe --mcp' : 'observe', packages: ['redis', ...extra] }
+  const { createClient, createCluster } = await load('redis', requirements, () => import('redis'))
   const single = createClient({ url })
   try {
     let info = ''
@@ -94,7 +95,7 @@ export async function connectStore(url: string, extra: readonly string[] = []): 
 /** Why the store cannot be used, in words that help the person who started it. */
 function reasonOfStore(error: unknown): string {
   const text = reasonOf(error)
-  if (/NOPERM/.test(text)) return 'this user may not read the deployment (its ACL is in docs/shared-store.md)'
+  if (/NOPERM/.test(text)) return 'this user may not read the deployment (its ACL is in docs/redis-keys.md)'
   if (/NOAUTH|WRONGPASS/.test(text)) return 'it wants a user and a password, or others'
   return text
 }

@@ -3,13 +3,19 @@
  * The command `relayscope`: queries a router, shows it in the terminal, or observes a store until it receives a signal.
  */
 import { format, inspect } from 'node:util'
-import { VERSION } from '../version.js'
+import { VERSION } from '../internal/version.js'
 import { COMMANDS, HELP, OBSERVE_HELP, readArguments, UsageError } from './arguments.js'
 import { startObservation } from './observation.js'
 import { print } from './text/table.js'
 
 // For output to leave.
 const EXIT_MS = 500
+
+/** Resolves on SIGINT or SIGTERM. */
+const untilSignalled = (): Promise<void> =>
+  new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
+  })
 
 async function main(): Promise<number> {
   const [command, ...args] = process.argv.slice(2)
@@ -21,7 +27,6 @@ async function main(): Promise<number> {
     if (command === 'why') return await (await import('./why.js')).why(args, env, stdout, stderr)
     if (command === 'mcp') return await (await import('./mcp.js')).mcp(args, { env, stdin, stdout, stderr })
     if (command === 'status') return await (await import('./status.js')).status(args, env, stdout, stderr)
-    if (command === 'capture') return await (await import('./incident/capture.js')).capture(args, env, stdout, stderr)
     if (command === 'diff') return await (await import('./incident/diff.js')).diff(args, env, stdout, stderr)
     if (command === 'remove') {
       const [{ remove }, { createInterface }] = await Promise.all([
@@ -34,25 +39,22 @@ async function main(): Promise<number> {
       }
       return await remove(args, { env, stdout, stderr, ask: stdin.isTTY ? ask : null })
     }
+    if (command === 'capture') {
+      const { capture } = await import('./incident/capture.js')
+      return await capture(args, { env, signalled: untilSignalled() }, stdout, stderr)
+    }
     if (command === 'record') {
-      const [{ record }, { untilSignalled }] = await Promise.all([
-        import('./incident/record.js'),
-        import('./incident/open.js'),
-      ])
+      const { record } = await import('./incident/record.js')
       return await record(args, { env, signalled: untilSignalled() }, stdout, stderr)
     }
-    if (command === 'open') {
-      const { open, untilSignalled } = await import('./incident/open.js')
-      return await open(args, untilSignalled(), stdout, stderr)
-    }
+    if (command === 'open')
+      return await (await import('./incident/open.js')).open(args, untilSignalled(), stdout, stderr)
     const options = readArguments(process.argv.slice(2), env)
     if (typeof options === 'string') {
       print(stdout, { help: HELP, 'observe help': OBSERVE_HELP, version: VERSION }[options].trimEnd())
       return 0
     }
-    const signalled = new Promise<void>((resolve) => {
-      for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
-    })
+    const signalled = untilSignalled()
     const started = await Promise.race([startObservation(options, process.env), signalled])
     // A signal arrived before the start: there are no connections to close.
     if (started === undefined) return process.exit(0)

@@ -1,10 +1,13 @@
 /** `relayscope status`: the overview of a relay, printed once. */
-import type { ConnectionChurn, ConnectionCounts } from '../contract/connections.js'
-import type { DeliveryNode } from '../contract/delivery.js'
-import { type DeliverySummary, TerminalState, TRACKED_STATES } from '../contract/delivery-summary.js'
-import type { RpcSummary } from '../contract/rpc.js'
-import type { SourceRow } from '../diagnostics/sources.js'
-import type { FindingSummary } from '../views/findings/finding.js'
+import type { BrowserWindowCounts } from '../internal/contract/browser-windows.js'
+import type { Capabilities } from '../internal/contract/capabilities.js'
+import type { ConnectionChurn, ConnectionCounts } from '../internal/contract/connections.js'
+import type { ContextCounts } from '../internal/contract/contexts.js'
+import type { DeliveryNode } from '../internal/contract/delivery.js'
+import { type DeliverySummary, TerminalState, TRACKED_STATES } from '../internal/contract/delivery-summary.js'
+import type { RpcSummary } from '../internal/contract/rpc.js'
+import type { SourceRow } from '../internal/diagnostics/sources.js'
+import type { FindingSummary } from '../internal/views/findings/finding.js'
 import { parse, UsageError } from './arguments.js'
 import { createReader, type FetchResult, readKey, readTarget } from './reader/reader.js'
 import { print, visible, wrap } from './text/table.js'
@@ -21,19 +24,25 @@ Exit codes: 0 nothing needs a person, as far as it was read; 1 something does; 2
 
 const OPTIONS = { 'key-file': { type: 'string' }, help: { type: 'boolean', short: 'h' } } as const
 const COLUMNS = 80
-/** A contradiction may be gone with the next reading: a younger one needs no person yet. */
+/** A finding may be gone with the next reading: a younger one needs no person yet. */
 const SETTLED_MS = 10_000
 /** Lines about single nodes, at most. */
 const NODES_SHOWN = 5
+/** Reasons of ended commands, at most. */
+const REASONS_SHOWN = 3
 
 const ROUTES = {
   findings: '/findings/summary',
   nodes: '/delivery/nodes?limit=200',
   sources: '/sources',
+  capabilities: '/capabilities',
   summary: '/delivery/summary',
-  counts: '/connections/count?status=connected',
+  counts: '/connections/count',
   churn: '/connections/churn',
   calls: '/rpc/summary',
+  contexts: '/contexts/count',
+  windows: '/browser-windows/count',
+  sites: '/sites',
 } as const
 
 interface NodePage {
@@ -46,10 +55,14 @@ export interface StatusAnswers {
   readonly findings: FindingSummary | null
   readonly nodes: NodePage | null
   readonly sources: { readonly items: readonly SourceRow[] } | null
+  readonly capabilities: Capabilities | null
   readonly summary: DeliverySummary | null
   readonly counts: (ConnectionCounts & { of_silent_nodes: number | null }) | null
   readonly churn: ConnectionChurn | null
   readonly calls: RpcSummary | null
+  readonly contexts: ContextCounts | null
+  readonly windows: BrowserWindowCounts | null
+  readonly sites: { readonly items: readonly unknown[]; readonly has_more: boolean } | null
 }
 
 const spaced = (name: string) => name.replaceAll('_', ' ')
@@ -100,68 +113,140 @@ function nothingOf({ findings, nodes, sources }: StatusAnswers): string {
     : 'No problems in what was read.'
 }
 
-/** How many findings, silent nodes and sources without an answer there are, as far as known. */
-function headline({ findings, nodes, sources, churn }: StatusAnswers): string {
-  const found = findings?.kinds.reduce((sum, each) => sum + (each.count ?? 0), 0) ?? null
-  const isAll = findings?.completeness.complete && findings.kinds.every(({ exact }) => exact)
+const plural = (number: number, noun: string) => `${number} ${noun}${number === 1 ? '' : 's'}`
+
+/** The deployment, its nodes and clients, and whether its sources answer. */
+function headline({ capabilities, nodes, sources, counts, churn }: StatusAnswers): string {
   const silent = nodes?.items.filter(({ stale }) => stale).length ?? null
   const isEachKnown = nodes !== null && !nodes.has_more && nodes.items.every(({ stale }) => stale !== null)
   const mute = sources?.items.filter(({ answered }) => !answered).length ?? null
   const since = churn ? Date.parse(churn.observed_at) - 180_000 : 0
   const lost = (churn?.items ?? [])
     .filter(({ minute }) => Date.parse(minute) > since)
-    .reduce((sum, { ended }) => sum + (ended.heartbeat_lost ?? 0), 0)
+    .reduce((sum, { ended }) => sum + (ended?.heartbeat_lost ?? 0), 0)
+  const clients = counts?.by_status?.connected
   return [
-    found === null
-      ? 'findings unknown'
-      : found > 0
-        ? `${found}${isAll ? '' : '+'} finding${found === 1 ? '' : 's'}`
-        : `no findings${isAll && findings?.not_looked_for.length === 0 ? '' : ' in what was read'}`,
+    String(capabilities?.extensions.deployment_id ?? 'relayscope'),
     silent === null || (!isEachKnown && silent === 0)
       ? 'silent nodes unknown'
-      : `${silent}${isEachKnown ? '' : '+'} of ${nodes?.items.length}${nodes?.has_more ? '+' : ''} nodes silent`,
-    mute === null ? 'sources unknown' : mute === 0 ? 'all sources answer' : `no answer from ${mute} sources`,
+      : silent === 0
+        ? plural(nodes?.items.length ?? 0, 'node')
+        : `${silent}${isEachKnown ? '' : '+'} of ${nodes?.items.length}${nodes?.has_more ? '+' : ''} nodes silent`,
+    ...(clients === undefined ? [] : [plural(clients, 'client')]),
+    mute === null ? 'sources unknown' : mute === 0 ? 'all sources answer' : `no answer from ${plural(mute, 'source')}`,
     ...(lost > 0 ? [`${lost} heartbeat lost in 3 min`] : []),
   ].join(' · ')
 }
 
+function findingsIn({ findings }: StatusAnswers): string {
+  if (findings === null) return 'findings unknown'
+  const found = findings.kinds.reduce((sum, each) => sum + (each.count ?? 0), 0)
+  const isAll = findings.completeness.complete && findings.kinds.every(({ exact }) => exact)
+  if (found > 0) return `${found}${isAll ? '' : '+'} finding${found === 1 ? '' : 's'}`
+  return `no findings${isAll && findings.not_looked_for.length === 0 ? '' : ' in what was read'}`
+}
+
+/** One number for each family that has ever been fed, problems first, each with what is wrong. */
+function numbersOf(answers: StatusAnswers): string {
+  const { counts, calls, summary, contexts, windows, sites } = answers
+  const withBad = (text: string, bad: readonly (string | false)[]) => {
+    const given = bad.filter((each) => each !== false)
+    return given.length > 0 ? `${text} (${given.join(', ')})` : text
+  }
+  const ends = (['failed', 'expired', 'rejected'] as const).map((name) => {
+    const number = summary?.by_state?.[name]
+    return !!number && `${number} ${name}`
+  })
+  const isFed = (number: number | null | undefined) => number !== null && number !== undefined && number > 0
+  const unanswered = calls?.counters?.unanswered
+  return [
+    findingsIn(answers),
+    ...(counts && isFed(counts.total)
+      ? [
+          withBad(plural(counts.by_status.connected, 'client'), [
+            !!counts.of_silent_nodes && `${counts.of_silent_nodes} on silent nodes`,
+          ]),
+        ]
+      : []),
+    ...(calls && (isFed(calls.counters?.opened) || calls.observed)
+      ? [
+          withBad(plural(calls.pending, 'open call'), [
+            calls.overdue ? `${calls.overdue} past their deadline` : !!unanswered && `${unanswered} unanswered`,
+          ]),
+        ]
+      : []),
+    ...(summary
+      ? [withBad(`${count(summary.tracked_commands)} open command${summary.tracked_commands === 1 ? '' : 's'}`, ends)]
+      : []),
+    ...(contexts && isFed(contexts.total)
+      ? [
+          withBad(plural(contexts.by_status.active + contexts.by_status.idle, 'context'), [
+            contexts.by_status.stale > 0 && `${contexts.by_status.stale} stale`,
+          ]),
+        ]
+      : []),
+    ...(windows && isFed(windows.total)
+      ? [
+          withBad(plural(windows.by_status.open, 'window'), [
+            windows.by_status.stale > 0 && `${windows.by_status.stale} stale`,
+          ]),
+        ]
+      : []),
+    ...(sites && sites.items.length > 0
+      ? [`${plural(sites.items.length, 'site')}${sites.has_more ? ' or more' : ''}`]
+      : []),
+  ].join(' · ')
+}
+
 function* commandLines({ summary }: StatusAnswers): Generator<string> {
-  if (summary === null) return yield 'Commands  unknown'
-  const { by_state, tracked_commands, due_commands, oldest_open_age_ms, waits_for } = summary
+  if (summary === null) return
+  const { by_state, by_reason, tracked_commands, due_commands, oldest_open_age_ms, waits_for } = summary
   const of = (states: readonly string[]) =>
     states.map((state) => `${state} ${count((by_state as Record<string, number> | null)?.[state])}`).join(' · ')
-  yield `Commands  ${of(TRACKED_STATES)}`
-  yield `  ended, still kept: ${of(TerminalState.options)}`
+  yield 'Commands'
+  if (by_state !== null) yield `  ${of(TRACKED_STATES)} · ${of(TerminalState.options)}`
+  const reasons = Object.entries(by_reason ?? {})
+    .filter(([reason]) => !/^(unspecified|other)$/.test(reason))
+    .sort(([, a], [, b]) => b - a)
+    .slice(0, REASONS_SHOWN)
+    .map(([reason, ended]) => `${ended} ${spaced(reason)}`)
+  if (reasons.length > 0) yield `  Ended: ${reasons.join(' · ')}`
   const waits = Object.entries(waits_for ?? {})
     .filter(([, waiting]) => waiting > 0)
     .sort(([, a], [, b]) => b - a)
     .map(([name, waiting]) => `${waiting} for ${spaced(name)}`)
-  const oldest = oldest_open_age_ms === null ? '' : `; the oldest in delivery for ${duration(oldest_open_age_ms)}`
-  yield `  ${count(tracked_commands)} in delivery${waits.length > 0 ? `, waiting: ${waits.join(', ')}` : ''}, ${count(due_commands)} due${oldest}`
+  const oldest = oldest_open_age_ms === null ? '' : `; the oldest open for ${duration(oldest_open_age_ms)}`
+  yield `  ${count(tracked_commands)} open${waits.length > 0 ? `, waiting: ${waits.join(', ')}` : ''}, ${count(due_commands)} due${oldest}`
 }
 
-/** The overview, line by line, in the order of the dashboard's. */
+/** Calls, and those that followers saw in the traffic of the host by how they ended. */
+function callLines({ calls }: StatusAnswers): string[] {
+  if (calls === null) return []
+  const { actions } = calls.observed ?? { actions: [] }
+  const ends = (['succeeded', 'failed', 'cancelled', 'unanswered'] as const).map(
+    (outcome) => `${outcome} ${actions.reduce((sum, action) => sum + action[outcome], 0)}`,
+  )
+  const oldest = calls.oldest_age_ms === null ? '' : `, the oldest for ${duration(calls.oldest_age_ms)}`
+  return [
+    'Calls',
+    `  ${count(calls.pending)} open${oldest}`,
+    ...(actions.length > 0 ? [`  observed, ended: ${ends.join(' · ')}`] : []),
+  ]
+}
+
+/** The overview, line by line, in the order and the words of the dashboard's. */
 export function statusOf(answers: StatusAnswers): { lines: string[]; needsPerson: boolean } {
-  const { counts, calls } = answers
   const { settled, fresh } = needsOf(answers)
   const number = settled.length
   const lines = [
-    number === 0 ? 'Nothing needs you' : `${number} thing${number === 1 ? ' needs' : 's need'} you`,
+    headline(answers),
+    numbersOf(answers),
+    'Problems',
     ...settled.map((line) => `  ▲ ${line}`),
     ...fresh.map((line) => `  △ ${line}`),
     ...(number + fresh.length === 0 ? [`  ${nothingOf(answers)}`] : []),
-    headline(answers),
     ...commandLines(answers),
-    `Connected clients  ${count(counts?.total)}${Object.entries(counts?.by_client_type ?? {})
-      .filter(([, each]) => each > 0)
-      .map(([type, each], i) => `${i === 0 ? ': ' : ', '}${each} ${type}`)
-      .join('')}`,
-    ...(counts?.of_silent_nodes
-      ? [`  ${counts.of_silent_nodes} of them on silent nodes: they may be disconnected`]
-      : []),
-    calls
-      ? `Calls  ${calls.pending} pending, ${calls.overdue} of them past their deadline${calls.oldest_age_ms === null ? '' : `; the oldest for ${duration(calls.oldest_age_ms)}`}`
-      : 'Calls  unknown',
+    ...callLines(answers),
   ]
   return { lines, needsPerson: number > 0 }
 }

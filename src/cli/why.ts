@@ -1,5 +1,5 @@
 /** `relayscope why`: why a command has not arrived, link by link. */
-import type { DeliveryWhy } from '../views/why-links.js'
+import type { DeliveryWhy } from '../internal/views/why-links.js'
 import { parse, UsageError } from './arguments.js'
 import { createReader, type Reader, readKey, readTarget } from './reader/reader.js'
 import { cellOf, columnsOf, print, safeJson, wrap } from './text/table.js'

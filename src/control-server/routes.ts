@@ -1,8 +1,8 @@
 /** The routes of the control server: declare a site, take it back, publish one event. */
 import * as z from 'zod'
-import { Id, Traceparent } from '../contract/ids.js'
-import { FirstAccepted, NotPublishedReason, SiteMessageAnswer } from '../contract/ingest.js'
-import { type JsonObject, JsonValue } from '../contract/json.js'
+import { Id, Traceparent } from '../internal/contract/ids.js'
+import { FirstAccepted, NotPublishedReason, SiteMessageAnswer } from '../internal/contract/ingest.js'
+import { type JsonObject, JsonValue } from '../internal/contract/json.js'
 import {
   DEFINITION_EXAMPLE,
   EventName,
@@ -12,19 +12,19 @@ import {
   SiteDefinition,
   SiteMode,
   type SiteRegistry,
-} from '../contract/sites.js'
-import { parseBody, readJson } from '../http/body.js'
-import { encode } from '../http/encode.js'
-import type { Route } from '../http/engine.js'
+} from '../internal/contract/sites.js'
+import { parseBody, readJson } from '../internal/http/body.js'
+import { encode } from '../internal/http/encode.js'
+import type { Route } from '../internal/http/engine.js'
 import {
   BODY_PROBLEMS,
   bodyOf,
   documentedResponse,
   type Operation,
   operationsDocument,
-} from '../http/operations-document.js'
-import { type ProblemCode, ProblemError } from '../http/problem.js'
-import { emptyReply, type HttpReply, jsonReply } from '../http/respond.js'
+} from '../internal/http/operations-document.js'
+import { type ProblemCode, ProblemError } from '../internal/http/problem.js'
+import { emptyReply, type HttpReply, jsonReply } from '../internal/http/respond.js'
 import { type CooperativeSitePublisher, RelayError } from '../publisher/publisher.js'
 
 /** Where sites are declared and events are published. */

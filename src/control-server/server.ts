@@ -6,9 +6,9 @@ import * as z from 'zod'
 import { sendResponse } from '../adapters/node-answer.js'
 import { listen } from '../adapters/node-listen.js'
 import { readTarget } from '../adapters/node-request.js'
-import { Deadline, DeadlinePassed } from '../async/deadline.js'
-import { guardErrorHook } from '../async/hook.js'
-import { checkId, checkSegmentId } from '../contract/ids.js'
+import { Deadline, DeadlinePassed } from '../internal/async/deadline.js'
+import { guardErrorHook } from '../internal/async/hook.js'
+import { checkId, checkSegmentId } from '../internal/contract/ids.js'
 import {
   custom,
   defineOptions,
@@ -20,9 +20,9 @@ import {
   timer,
   whole,
   withMethods,
-} from '../contract/options.js'
-import type { SiteRegistry } from '../contract/sites.js'
-import { createEngine, toHandler } from '../http/engine.js'
+} from '../internal/contract/options.js'
+import type { SiteRegistry } from '../internal/contract/sites.js'
+import { createEngine, toHandler } from '../internal/http/engine.js'
 import {
   createHostGuard,
   isForwarded,
@@ -30,11 +30,11 @@ import {
   isLoopbackHost,
   LOOPBACK_NAMES,
   valuesOf,
-} from '../http/guard.js'
-import { PROBLEMS, type ProblemCode, ProblemError, toProblemError } from '../http/problem.js'
-import { parseQuery } from '../http/query.js'
-import { problemReply } from '../http/respond.js'
-import { splitTarget } from '../http/target.js'
+} from '../internal/http/guard.js'
+import { PROBLEMS, type ProblemCode, ProblemError, toProblemError } from '../internal/http/problem.js'
+import { parseQuery } from '../internal/http/query.js'
+import { problemReply } from '../internal/http/respond.js'
+import { splitTarget } from '../internal/http/target.js'
 import { type CooperativeSitePublisher, RelayError } from '../publisher/publisher.js'
 import { CONTROL_ROUTES, type ControlTargets } from './routes.js'
 

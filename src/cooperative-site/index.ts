@@ -1,8 +1,8 @@
 /** The face of `relayscope/cooperative-site`: a relay between local applications and their viewers. */
 
-export type { IdempotencyClaim, IdempotencyState, IdempotencyStore } from '../contract/invocations.js'
-export type { SubscriptionOptions } from '../contract/subscriptions.js'
-export type { Mountable } from '../http/engine.js'
+export type { IdempotencyClaim, IdempotencyState, IdempotencyStore } from '../internal/contract/invocations.js'
+export type { SubscriptionOptions } from '../internal/contract/subscriptions.js'
+export type { Mountable } from '../internal/http/engine.js'
 export type { CooperativeSiteEventBusOptions } from '../memory/cooperative/event-bus.js'
 export { createCooperativeSiteEventBus } from '../memory/cooperative/event-bus.js'
 export type { IdempotencyStoreOptions } from '../memory/cooperative/idempotency.js'

@@ -9,16 +9,16 @@ import {
   CommandFrame,
   CommandReplyAnswer,
   CommandReplyBody,
-} from '../contract/applications.js'
-import { ClientType } from '../contract/connections.js'
-import { EndFrame, EndReason, GapFrame, GapReason, ReadyFrame, SiteEvent } from '../contract/event-bus.js'
-import { MessageKind } from '../contract/history.js'
-import { FirstAccepted, NotPublishedReason, SiteMessage, SiteMessageAnswer } from '../contract/ingest.js'
-import { Invocation, InvocationError, InvokeBody } from '../contract/invocations.js'
-import type { JsonObject } from '../contract/json.js'
-import { defineOptions, type Input, readOptions, text } from '../contract/options.js'
-import { Site, SiteDefinition, SiteMode } from '../contract/sites.js'
-import { operationsDocument } from '../http/operations-document.js'
+} from '../internal/contract/applications.js'
+import { ClientType } from '../internal/contract/connections.js'
+import { EndFrame, EndReason, GapFrame, GapReason, ReadyFrame, SiteEvent } from '../internal/contract/event-bus.js'
+import { MessageKind } from '../internal/contract/history.js'
+import { FirstAccepted, NotPublishedReason, SiteMessage, SiteMessageAnswer } from '../internal/contract/ingest.js'
+import { Invocation, InvocationError, InvokeBody } from '../internal/contract/invocations.js'
+import type { JsonObject } from '../internal/contract/json.js'
+import { defineOptions, type Input, readOptions, text } from '../internal/contract/options.js'
+import { Site, SiteDefinition, SiteMode } from '../internal/contract/sites.js'
+import { operationsDocument } from '../internal/http/operations-document.js'
 import { RELAY_PROBLEMS, RELAY_ROUTES } from './relay-routes.js'
 
 /** Options of `cooperativeSiteOpenApi`. */

@@ -7,14 +7,20 @@ import {
   CommandFrame,
   CommandReplyAnswer,
   CommandReplyBody,
-} from '../contract/applications.js'
-import { EndFrame, GapFrame, ReadyFrame, SiteEvent } from '../contract/event-bus.js'
-import { SiteMessage, SiteMessageAnswer } from '../contract/ingest.js'
-import { Invocation, InvokeBody } from '../contract/invocations.js'
-import { DEFINITION_EXAMPLE, SITE_EXAMPLE, Site, SiteDefinition } from '../contract/sites.js'
-import type { Route } from '../http/engine.js'
-import { BODY_PROBLEMS, bodyOf, documentedResponse, type Operation, streamOf } from '../http/operations-document.js'
-import type { ProblemCode } from '../http/problem.js'
+} from '../internal/contract/applications.js'
+import { EndFrame, GapFrame, ReadyFrame, SiteEvent } from '../internal/contract/event-bus.js'
+import { SiteMessage, SiteMessageAnswer } from '../internal/contract/ingest.js'
+import { Invocation, InvokeBody } from '../internal/contract/invocations.js'
+import { DEFINITION_EXAMPLE, SITE_EXAMPLE, Site, SiteDefinition } from '../internal/contract/sites.js'
+import type { Route } from '../internal/http/engine.js'
+import {
+  BODY_PROBLEMS,
+  bodyOf,
+  documentedResponse,
+  type Operation,
+  streamOf,
+} from '../internal/http/operations-document.js'
+import type { ProblemCode } from '../internal/http/problem.js'
 import {
   deleteSite,
   getSite,

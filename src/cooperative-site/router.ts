@@ -1,11 +1,11 @@
 /** The relay router: hosts hand in messages and declare sites, viewers watch sessions and invoke actions. */
-import { CLOSE_TIMEOUT_MS, type CloseResult, DEADLINE_MS, endWithin, withTimeout } from '../async/deadline.js'
-import { guardErrorHook } from '../async/hook.js'
-import { invalidOption, missingOption } from '../contract/checks.js'
-import type { CommandDispatcher } from '../contract/delivery-dispatch.js'
-import type { SiteEventBus } from '../contract/event-bus.js'
-import { checkSegmentId, Id } from '../contract/ids.js'
-import type { Ingest } from '../contract/ingest.js'
+import { CLOSE_TIMEOUT_MS, type CloseResult, DEADLINE_MS, endWithin, withTimeout } from '../internal/async/deadline.js'
+import { guardErrorHook } from '../internal/async/hook.js'
+import { invalidOption, missingOption } from '../internal/contract/checks.js'
+import type { CommandDispatcher } from '../internal/contract/delivery-dispatch.js'
+import type { SiteEventBus } from '../internal/contract/event-bus.js'
+import { checkSegmentId, Id } from '../internal/contract/ids.js'
+import type { Ingest } from '../internal/contract/ingest.js'
 import {
   count,
   defineOptions,
@@ -17,15 +17,15 @@ import {
   text,
   timer,
   withMethods,
-} from '../contract/options.js'
-import type { Awaitable } from '../contract/page.js'
-import type { Principal, SessionRegistry } from '../contract/sessions.js'
-import type { SubscriptionRegistry } from '../contract/subscriptions.js'
-import { corsOf } from '../http/cors.js'
-import { createEngine, type Mountable, toHandler } from '../http/engine.js'
-import { ProblemError, toProblemError } from '../http/problem.js'
-import type { HttpReply } from '../http/respond.js'
-import { Refusal } from '../refusal.js'
+} from '../internal/contract/options.js'
+import type { Awaitable } from '../internal/contract/page.js'
+import type { Principal, SessionRegistry } from '../internal/contract/sessions.js'
+import type { SubscriptionRegistry } from '../internal/contract/subscriptions.js'
+import { corsOf } from '../internal/http/cors.js'
+import { createEngine, type Mountable, toHandler } from '../internal/http/engine.js'
+import { ProblemError, toProblemError } from '../internal/http/problem.js'
+import type { HttpReply } from '../internal/http/respond.js'
+import { Refusal } from '../internal/refusal.js'
 import { ActionGateOptions, openGate } from './actions/gate.js'
 import type { ReplyTarget } from './actions/handlers.js'
 import { type ApplicationConnections, createApplications } from './applications/applications.js'

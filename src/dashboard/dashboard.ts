@@ -1,10 +1,10 @@
 /** The handler of the dashboard: a shell without data, its two files, and what a browser lets the page do. */
-import { checkOptions, invalidOption, required, type Shape, TEXT } from '../contract/checks.js'
-import { digest64 } from '../contract/digest.js'
-import { createEngine, type Mountable, type Route, toHandler } from '../http/engine.js'
-import { ProblemError } from '../http/problem.js'
-import type { HttpReply } from '../http/respond.js'
-import { parsePrefix } from '../http/target.js'
+import { checkOptions, invalidOption, required, type Shape, TEXT } from '../internal/contract/checks.js'
+import { digest64 } from '../internal/contract/digest.js'
+import { createEngine, type Mountable, type Route, toHandler } from '../internal/http/engine.js'
+import { ProblemError } from '../internal/http/problem.js'
+import type { HttpReply } from '../internal/http/respond.js'
+import { parsePrefix } from '../internal/http/target.js'
 
 /** Options of `createDashboard`. */
 export interface DashboardOptions {
@@ -17,7 +17,7 @@ export interface DashboardOptions {
   prefix?: string | undefined
   /** What the page is called until the router has named its deployment. @default 'relayscope' */
   title?: string | undefined
-  /** Links above the page, for example to a runbook: at most 8. `href` is a path or an http(s) URL. They open in another tab. */
+  /** Links below the page, for example to a runbook: at most 8. `href` is a path or an http(s) URL. They open in another tab. */
   links?: readonly DashboardLink[] | undefined
   /**
    * The page of a trace in your tracing: an http(s) URL with `{trace_id}` after its host, at most 2048 characters. Trace ids
@@ -25,13 +25,20 @@ export interface DashboardOptions {
    */
   traceUrl?: string | undefined
   /**
+   * The page of a BullMQ job in bull-board or another tool: an http(s) URL with `{queue}` and `{job_id}` after its host, at
+   * most 2048 characters. The page of a command whose id is one of `relayscope/bullmq` links to it, in another tab.
+   * @default none
+   */
+  jobUrl?: string | undefined
+  /**
    * Where the `docs` folder of the package can be read, for example in your repository: a path or an http(s) URL that ends
-   * with a slash. Findings and problems link to their heading below it, in another tab. @default none, they name the file
+   * with a slash. Findings and problems link to their heading below it, in another tab.
+   * @default the two pages that they name are served below `prefix`, under `docs`
    */
   docsUrl?: string | undefined
 }
 
-/** A link above the dashboard. */
+/** A link below the dashboard. */
 export interface DashboardLink {
   /** Text of the link. */
   title: string
@@ -48,11 +55,13 @@ export interface Dashboard extends Mountable {
 }
 
 /*
- * The page's script and style sheet, which the build inserts as gzip in base64: no file is read at run time, and the package
- * contains each of them once.
+ * The page's script and style sheet, and the HTML of two pages of the docs, which the build inserts as gzip in base64: no
+ * file is read at run time, and the package contains each of them once.
  */
 declare const RELAYSCOPE_DASHBOARD_SCRIPT: string
 declare const RELAYSCOPE_DASHBOARD_STYLE: string
+declare const RELAYSCOPE_DASHBOARD_FINDINGS: string
+declare const RELAYSCOPE_DASHBOARD_PROBLEMS: string
 
 type Bytes = Uint8Array<ArrayBuffer>
 
@@ -97,13 +106,40 @@ function createBrotli(gzip: Bytes): () => Bytes | null {
   }
 }
 
+const decoded = (base64: string): Bytes => Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
+
 function compressed(ending: string, type: string, base64: string): Asset {
-  const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
+  const bytes = decoded(base64)
   return { ...asset(ending, type, base64, bytes), brotli: createBrotli(bytes) }
 }
 
 const SCRIPT = compressed('js', 'text/javascript', RELAYSCOPE_DASHBOARD_SCRIPT)
 const STYLE = compressed('css', 'text/css', RELAYSCOPE_DASHBOARD_STYLE)
+
+/** Pages of the docs, by name. */
+const DOCS: Readonly<Record<string, string>> = {
+  findings: RELAYSCOPE_DASHBOARD_FINDINGS,
+  problems: RELAYSCOPE_DASHBOARD_PROBLEMS,
+}
+
+async function documentOf(name: string, style: string): Promise<Bytes> {
+  const body = new TextDecoder().decode(await decompress(decoded(DOCS[name] as string)))
+  return new TextEncoder().encode(`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>relayscope: ${name}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="stylesheet" href="${style}">
+</head>
+<body>
+<main>
+${body}
+</main>
+</body>
+</html>
+`)
+}
 
 /** The icon of the tab: a colour and a shape for each state of the page. */
 function icon(shape: string): Asset {
@@ -153,7 +189,9 @@ interface Shell {
   icon: string
   links: readonly DashboardLink[]
   traceUrl: string | undefined
-  docsUrl: string | undefined
+  jobUrl: string | undefined
+  /** With `{name}` for the name of a page. */
+  docsUrl: string
 }
 
 /** Every URL in it is relative: a proxy may have put something in front of the path. */
@@ -175,9 +213,10 @@ const shellOf = ({
   icon,
   links,
   traceUrl,
+  jobUrl,
   docsUrl,
 }: Shell): string => `<!doctype html>
-<html lang="en" data-api="${escaped(api)}" data-icons="${icons}"${dataOf('trace', traceUrl)}${dataOf('docs', docsUrl)}>
+<html lang="en" data-api="${escaped(api)}" data-icons="${icons}"${dataOf('trace', traceUrl)}${dataOf('job', jobUrl)}${dataOf('docs', docsUrl)}>
 <head>
 <meta charset="utf-8">
 <title>${escaped(title)}</title>
@@ -188,10 +227,10 @@ const shellOf = ({
 <script type="module" src="${script}"></script>
 </head>
 <body>
-${linksOf(links)}<div>
+<div>
 <noscript>This page needs JavaScript. What it shows is also at the routes of the diagnostics router.</noscript>
 </div>
-</body>
+${linksOf(links)}</body>
 </html>
 `
 
@@ -206,17 +245,18 @@ function isLink(value: unknown): boolean {
 /** Whether it is a path or an http(s) URL to which the name of a file can be appended. */
 const isFolder = (value: unknown) =>
   typeof value === 'string' &&
-  value.length <= TRACE_URL_LENGTH &&
+  value.length <= URL_LENGTH &&
   /^[^?#]*\/$/.test(value) &&
   isLink({ title: 'docs', href: value })
 
-const TRACE_URL_LENGTH = 2_048
+const URL_LENGTH = 2_048
 
-/** Whether the template is an http(s) URL, and an id in its place changes neither the host nor the credentials. */
-export function isTraceUrl(value: unknown): boolean {
-  if (typeof value !== 'string' || value.length > TRACE_URL_LENGTH || !value.includes('{trace_id}')) return false
+/** Whether the template is an http(s) URL with each of `names`, and an id in their place changes neither the host nor the credentials. */
+function isTemplate(value: unknown, names: readonly string[]): boolean {
+  if (typeof value !== 'string' || value.length > URL_LENGTH) return false
+  if (!names.every((name) => value.includes(name))) return false
   const [one, other] = ['0', '1'].map((id) => {
-    const url = value.replaceAll('{trace_id}', id)
+    const url = names.reduce((text, name) => text.replaceAll(name, id), value)
     return URL.canParse(url) ? new URL(url) : undefined
   })
   return (
@@ -226,6 +266,8 @@ export function isTraceUrl(value: unknown): boolean {
     `${one.username}${one.password}` === ''
   )
 }
+
+export const isTraceUrl = (value: unknown): boolean => isTemplate(value, ['{trace_id}'])
 
 const OPTIONS: Shape<DashboardOptions> = {
   api: required({
@@ -239,12 +281,17 @@ const OPTIONS: Shape<DashboardOptions> = {
     test: (value) => Array.isArray(value) && value.length <= LINKS_MAX && value.every(isLink),
   },
   traceUrl: {
-    expected: `an http(s) URL with {trace_id} after its host, of at most ${TRACE_URL_LENGTH} characters and without credentials`,
+    expected: `an http(s) URL with {trace_id} after its host, of at most ${URL_LENGTH} characters and without credentials`,
     test: isTraceUrl,
     isPrivate: true,
   },
+  jobUrl: {
+    expected: `an http(s) URL with {queue} and {job_id} after its host, of at most ${URL_LENGTH} characters and without credentials`,
+    test: (value) => isTemplate(value, ['{queue}', '{job_id}']),
+    isPrivate: true,
+  },
   docsUrl: {
-    expected: `a path or an http(s) URL that ends with "/", of at most ${TRACE_URL_LENGTH} characters, without query and fragment`,
+    expected: `a path or an http(s) URL that ends with "/", of at most ${URL_LENGTH} characters, without query and fragment`,
     test: isFolder,
     isPrivate: true,
   },
@@ -313,7 +360,8 @@ export function createDashboard(options: DashboardOptions): Dashboard {
       icon: below(ICONS.unknown.name),
       links: (options.links ?? []).map((link) => ({ ...link, href: below(link.href) })),
       traceUrl: options.traceUrl,
-      docsUrl: options.docsUrl && below(options.docsUrl),
+      jobUrl: options.jobUrl,
+      docsUrl: below(options.docsUrl === undefined ? 'docs/{name}' : `${options.docsUrl}{name}.md`),
     })
   }
   const shell = shellAt('')
@@ -325,6 +373,14 @@ export function createDashboard(options: DashboardOptions): Dashboard {
     const cached = { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache' }
     return { status: 200, headers: { ...headers, ...cached }, body }
   }
+
+  const showDocument =
+    (name: string) =>
+    (request: Request): HttpReply => ({
+      status: 200,
+      headers: { ...headers, 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache' },
+      body: request.method === 'HEAD' ? null : chunksOf(documentOf(name, `../${STYLE.name}`)),
+    })
 
   const show = (asset: Asset) => {
     const cached = {
@@ -351,6 +407,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
     prefix,
     routes: [
       { path: '/', methods: { GET: showShell } },
+      ...Object.keys(DOCS).map((name) => ({ path: `/docs/${name}`, methods: { GET: showDocument(name) } })),
       ...[SCRIPT, STYLE, ...Object.values(ICONS)].map((asset) => ({
         path: `/${asset.name}`,
         methods: { GET: show(asset) },

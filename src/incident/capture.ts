@@ -1,10 +1,6 @@
 /** Captures what a diagnostics router answers as an incident: every list to its end within bounds, and what is missing by name. */
 import * as z from 'zod'
-import { raceAbort } from '../async/abort.js'
-import { limitTime } from '../async/deadline.js'
-import type { DeploymentMode } from '../contract/delivery.js'
-import { toTimestamp, utf8Length } from '../contract/ids.js'
-import type { JsonObject } from '../contract/json.js'
+import { toTimestamp, utf8Length } from '../internal/contract/ids.js'
 import {
   count,
   custom,
@@ -16,17 +12,13 @@ import {
   text,
   whole,
   withMethods,
-} from '../contract/options.js'
-import { type ProblemCode, problemText } from '../http/problem.js'
-import { ANSWER_BYTES, isObject, isText, readObject } from '../relay-client/wire.js'
-import { VERSION } from '../version.js'
+} from '../internal/contract/options.js'
+import { isObject, isText } from '../internal/relay-client/wire.js'
 import {
   boundedMissing,
   CaptureFailed,
   fitted,
   INCIDENT_BYTES,
-  INCIDENT_FORMAT,
-  INCIDENT_VERSION,
   type Incident,
   type IncidentPart,
   type Missing,
@@ -34,16 +26,28 @@ import {
   missingOf,
   withoutPrototypes,
 } from './format.js'
-import { KNOWN_ROUTES, PART_BY_ROUTE, PARTS, type Part, type Row, rowIdOf } from './parts.js'
+import { PART_BY_ROUTE, type Part, type Row, rowIdOf } from './parts.js'
 import { IncidentRefused, readIncident } from './read.js'
 import { redactIncident } from './redact.js'
+import {
+  absentParts,
+  type CapturedRouter,
+  describe,
+  type FetchReply,
+  fetcherOf,
+  headerOf,
+  nodeTime,
+  offeredParts,
+} from './source.js'
 
-/** What is captured: a diagnostics router of this process, or one reached through `fetch`. */
-export interface CapturedRouter {
-  /** Where its routes begin. For a router of another process the whole URL. */
-  readonly prefix: string
-  /** Sends a request to the router. */
-  fetch(request: Request): Promise<Response>
+/** How much a capture has read. */
+export interface CaptureProgress {
+  /** Routes whose answers were read, each once. */
+  readonly routes: number
+  /** Rows that were read. Lists are walked two or three times. */
+  readonly rows: number
+  /** Bytes of the answers, after decompression. */
+  readonly bytes: number
 }
 
 /** Options of `captureIncident`. */
@@ -58,6 +62,8 @@ export const CaptureOptions = defineOptions({
   redact: flag().default(false),
   /** Most bytes of the incident as JSON text. @default 67108864 (64 MiB), which is also the most */
   maxBytes: count(INCIDENT_BYTES, INCIDENT_BYTES),
+  /** Called after each page, with what was read since the capture began. */
+  onProgress: func<(progress: CaptureProgress) => void>().default(() => () => {}),
   /** Cancels the capture. */
   signal: withMethods<AbortSignal>('addEventListener').optional(),
   /** Epoch ms by the clock of this machine. @default Date.now */
@@ -65,8 +71,6 @@ export const CaptureOptions = defineOptions({
 })
 export interface CaptureOptions extends Input<typeof CaptureOptions> {}
 
-/** Longer than a router takes to give up. */
-const REQUEST_MS = 10_000
 /** Bytes reserved for everything but rows, before rows are dropped. */
 const HEADER_BYTES = 65_536
 const PAGES_MAX = 10_000
@@ -75,56 +79,9 @@ const KEYS_MAX = 1_000
 /** Walks of all lists, at most: until two in a row agree. */
 const WALKS_MAX = 3
 
-interface Refused {
-  readonly status: number
-  /** Whether the caller may see some users only. */
-  readonly isNarrowed: boolean
-  readonly reason: MissingReason
-  readonly detail: string
-}
-type Reply =
-  | { readonly value: Record<string, unknown>; readonly refused?: never }
-  | { readonly refused: Refused; readonly value?: never }
-
-type FetchReply = (path: string) => Promise<Reply>
-
-function fetcherOf(
-  router: CapturedRouter,
-  headers: Readonly<Record<string, string>>,
-  outer: AbortSignal | undefined,
-): FetchReply {
-  const base = /^https?:/.test(router.prefix) ? router.prefix : `http://localhost${router.prefix}`
-  return async (path) => {
-    outer?.throwIfAborted()
-    const { signal, clear } = limitTime({ ms: REQUEST_MS, late: () => new Error('late'), signal: outer })
-    const unreachable = (detail: string): Reply => ({
-      refused: { status: 0, isNarrowed: false, reason: 'unreachable', detail },
-    })
-    try {
-      const response = await raceAbort(
-        router.fetch(new Request(base + path, { headers, redirect: 'manual', signal })),
-        signal,
-      )
-      const value = await raceAbort(readObject(response, ANSWER_BYTES), signal)
-      if (response.status !== 200) {
-        const { status } = response
-        const reason = status === 403 ? 'forbidden' : status === 501 ? 'not_deployed' : 'unreachable'
-        const isNarrowed = value?.code === ('not_narrowable' satisfies ProblemCode)
-        return { refused: { status, isNarrowed, reason, detail: problemText(status, value ?? null) } }
-      }
-      return value ? { value } : unreachable(`the answer is not a JSON object of at most ${ANSWER_BYTES} bytes`)
-    } catch {
-      outer?.throwIfAborted()
-      return unreachable(signal.aborted ? `no answer within ${REQUEST_MS / 1_000} s` : 'no answer')
-    } finally {
-      clear()
-    }
-  }
-}
-
 /** What one walk may still take. */
 interface Budget {
-  left: number
+  remaining: number
 }
 
 /** The rows of one list, or one answer, and what is missing of it. */
@@ -163,7 +120,7 @@ async function walk(
   const most = paged ? 500 : 1_000
   search.set('limit', String(most))
   if (part.ordered) search.set('order', 'newest')
-  let share = budget.left / 4
+  let share = budget.remaining / 4
   for (let pages = 0, cursor: string | null = null; pages < PAGES_MAX; pages++) {
     if (cursor !== null) search.set('cursor', cursor)
     let { value, refused } = await fetchReply(`${path}?${search}`)
@@ -186,8 +143,8 @@ async function walk(
       const row = read.data as Row
       const bytes = utf8Length(JSON.stringify(row)) + 1
       share -= bytes
-      budget.left -= bytes
-      if (Math.min(share, budget.left) < 0) return say('cut', 'the bound on the bytes of the file was reached')
+      budget.remaining -= bytes
+      if (Math.min(share, budget.remaining) < 0) return say('cut', 'the bound on the bytes of the file was reached')
       into.rows.set(part.id === null ? String(into.rows.size) : rowIdOf(part, row), row)
     }
     if (unread > 0) say('unreadable', 'records that cannot be shown', unread)
@@ -223,7 +180,7 @@ async function readAnswer(
         of,
       }),
     )
-  budget.left -= utf8Length(JSON.stringify(read.data))
+  budget.remaining -= utf8Length(JSON.stringify(read.data))
   if (of === null) into.answer = read.data as Row
   else into.rows.set(String(into.rows.size), read.data as Row)
 }
@@ -332,34 +289,6 @@ function keysFor(part: Part, captured: ReadonlyMap<Part, Captured>, user: string
   return [...seen.values()]
 }
 
-/** The instant of the node's clock; `null` where it does not tell. */
-async function nodeTime(fetchReply: FetchReply): Promise<string | null> {
-  const { value } = await fetchReply('/sources')
-  return isText(value?.observed_at) && !Number.isNaN(Date.parse(value.observed_at)) ? value.observed_at : null
-}
-
-/** What the router says of itself. @throws CaptureFailed */
-async function describe(fetchReply: FetchReply) {
-  const { value: index, refused } = await fetchReply('/')
-  if (refused) throw new CaptureFailed(`nothing was captured: ${refused.detail}`)
-  if (index?.service !== 'relayscope' || !Array.isArray(index.routes))
-    throw new CaptureFailed('nothing was captured: this is not a diagnostics router of relayscope')
-  const { value: capabilities } = await fetchReply('/capabilities')
-  const { extensions: told, ...booleans } = capabilities ?? {}
-  const { operations, deployment_id: _, mode: __, incident: ___, ...extensions } = isObject(told) ? told : {}
-  const offered = Object.entries(booleans).flatMap(([name, is]) => (is === true ? [name] : []))
-  const listed = Array.isArray(operations) ? operations.filter(isText) : []
-  const routes = index.routes.flatMap((route: unknown) =>
-    isObject(route) && isText(route.path) ? [{ path: route.path, available: route.available === true }] : [],
-  )
-  return {
-    index,
-    routes,
-    capabilities: [...offered, ...listed].filter((name) => /^[a-z][a-z0-9_]{0,63}$/.test(name)).slice(0, 1_000),
-    extensions: extensions as JsonObject,
-  }
-}
-
 /** Walks all lists and answers without keys, once. */
 async function walkAll(
   fetchReply: FetchReply,
@@ -388,9 +317,9 @@ async function walkUntilSteady(
   user: string | undefined,
   maxBytes: number,
 ) {
-  let before = await walkAll(fetchReply, parts, user, { left: maxBytes })
+  let before = await walkAll(fetchReply, parts, user, { remaining: maxBytes })
   for (let walks = 2; ; walks++) {
-    const budget = { left: maxBytes }
+    const budget = { remaining: maxBytes }
     const after = await walkAll(fetchReply, parts, user, budget)
     const unsteady = [...after].map(
       ([part, now]) => [now, part, differing(part, before.get(part) as Captured, now)] as const,
@@ -427,14 +356,14 @@ async function readKeyed(
     }
     const keys = keysFor(part, captured, user) as Readonly<Record<string, string>>[]
     for (const key of keys.slice(0, KEYS_MAX)) {
-      if (budget.left < 0) break
+      if (budget.remaining < 0) break
       if (part.kind === 'answer') await readAnswer(fetchReply, part, budget, into, key)
       else await walk(fetchReply, part, budget, into, key)
     }
-    const left = keys.length - KEYS_MAX
-    if (left > 0 || budget.left < 0)
+    const remaining = keys.length - KEYS_MAX
+    if (remaining > 0 || budget.remaining < 0)
       into.missing.push(
-        missingOf(part.route, 'cut', `asked for at most ${KEYS_MAX} keys`, { count: left > 0 ? left : null }),
+        missingOf(part.route, 'cut', `asked for at most ${KEYS_MAX} keys`, { count: remaining > 0 ? remaining : null }),
       )
   }
 }
@@ -450,21 +379,28 @@ async function readKeyed(
  * await writeFile('incident.json', JSON.stringify(incident))
  */
 export async function captureIncident(router: CapturedRouter, options: CaptureOptions = {}): Promise<Incident> {
-  const { headers = {}, user, since, redact, maxBytes, signal, now } = readOptions(CaptureOptions, options)
-  const fetched = fetcherOf(router, headers, signal)
+  const { headers = {}, user, since, redact, maxBytes, onProgress, signal, now } = readOptions(CaptureOptions, options)
+  const routes = new Set<string>()
+  let [rows, bytes] = [0, 0]
+  const fetched = fetcherOf(router, headers, signal, (length) => {
+    bytes += length
+  })
   let [limited, isNarrowed] = [false, false]
   const fetchReply: FetchReply = async (path) => {
     const reply = await fetched(path)
+    if (reply.value) {
+      routes.add(path.split('?')[0] as string)
+      rows += Array.isArray(reply.value.items) ? reply.value.items.length : 1
+      onProgress({ routes: routes.size, rows, bytes })
+    }
     limited ||= reply.refused?.reason === 'forbidden'
     isNarrowed ||= reply.refused?.isNarrowed === true
     return reply
   }
   const observer = { from: toTimestamp(now()) }
-  const { index, routes, capabilities, extensions } = await describe(fetchReply)
+  const described = await describe(fetchReply)
   const from = await nodeTime(fetchReply)
-  const offered = new Set(capabilities)
-  const known = new Set(routes.map(({ path }) => path))
-  const parts = PARTS.filter(({ capability, path }) => offered.has(capability) && known.has(path))
+  const parts = offeredParts(described)
   const keyless = parts.filter(({ keys }) => keys.length === 0)
   const { captured, consistent, budget } = await walkUntilSteady(fetchReply, keyless, user, maxBytes - HEADER_BYTES)
   await readKeyed(
@@ -477,34 +413,17 @@ export async function captureIncident(router: CapturedRouter, options: CaptureOp
   if (user !== undefined || since !== undefined) select(captured, user, since)
   const to = await nodeTime(fetchReply)
   if (isNarrowed) markOthersMissing(captured)
-  const absent = PARTS.filter((part) => part.route === part.path && !captured.has(part)).map(({ route }) =>
-    missingOf(route, 'not_deployed', 'the deployment has no such source'),
-  )
-  const foreign = routes
-    .filter(({ path, available }) => available && !KNOWN_ROUTES.has(path))
-    .map(({ path }) => missingOf(path.slice(0, 500), 'unknown_route', 'this version of relayscope cannot read it'))
+  const node = from !== null && to !== null ? { from, to } : null
   const incident: Incident = {
-    format: INCIDENT_FORMAT,
-    version: INCIDENT_VERSION,
-    writer: { name: 'relayscope', version: VERSION },
-    router_version: isText(index.version) ? index.version.slice(0, 100) : null,
-    deployment: {
-      id: isText(index.deployment_id) ? index.deployment_id : null,
-      mode: (index.mode === 'shared_store' ? 'shared_store' : 'direct') satisfies DeploymentMode,
-    },
-    clocks: {
-      node: from !== null && to !== null ? { from, to } : null,
-      observer: { ...observer, to: toTimestamp(now()) },
-    },
+    ...headerOf(described, { node, observer: { ...observer, to: toTimestamp(now()) } }),
     user: user ?? null,
     since: since === undefined ? null : toTimestamp(since),
     limited,
-    redaction: null,
     consistent,
-    capabilities,
-    extensions,
-    recording: null,
-    missing: boundedMissing([...[...captured.values()].flatMap(({ missing }) => missing), ...absent, ...foreign]),
+    missing: boundedMissing([
+      ...[...captured.values()].flatMap(({ missing }) => missing),
+      ...absentParts(described, new Set(captured.keys())),
+    ]),
     parts: [...captured].flatMap(([part, kept]) => partsOf(part, kept)),
   }
   return readBack(fitted(withoutPrototypes(redact ? redactIncident(incident) : incident), maxBytes))

@@ -1,36 +1,18 @@
 /** Compares two incidents: what is new, gone and changed, and what is unknown because one of them lacks it. */
-import type { Json } from '../contract/json.js'
-import { createDiagnosticsRouter } from '../diagnostics/router.js'
-import { noopAuth } from '../http/auth.js'
+import { createDiagnosticsRouter } from '../internal/diagnostics/router.js'
+import { noopAuth } from '../internal/http/auth.js'
+import { compareRows, type RowsDiff } from './compare.js'
 import type { Incident, IncidentPart, Missing } from './format.js'
 import { incidentComposition, instantOf } from './inspectors.js'
 import { PARTS, type Part, rowIdOf } from './parts.js'
 import { IncidentRefused } from './read.js'
 
-/** One field of a row that has another value. */
-export interface FieldChange {
-  /** Names from the row down, joined by dots. */
-  readonly field: string
-  /** `undefined` where the row had no such field. */
-  readonly before: Json | undefined
-  /** `undefined` if the row no longer has the field. */
-  readonly after: Json | undefined
-}
-
 /** The difference of one list or answer. */
-export interface RouteDiff {
+export interface RouteDiff extends RowsDiff {
   /** Route of the rows. */
   readonly route: string
   /** Who a new, gone or changed row is about, by its id: `user/client`, or the user. Other rows are absent. */
   readonly about: Readonly<Record<string, string>>
-  /** Ids of rows that only the second incident has. */
-  readonly added: readonly string[]
-  /** Ids of rows that only the first incident has. */
-  readonly gone: readonly string[]
-  /** Rows that are in both incidents and differ. */
-  readonly changed: readonly { readonly id: string; readonly fields: readonly FieldChange[] }[]
-  /** Number of rows that are equal in both incidents. */
-  readonly unchanged: number
   /** Why it is unknown whether more rows are new or gone; empty if both incidents are complete. */
   readonly unknown: readonly { readonly in: 'a' | 'b'; readonly ids: readonly string[]; readonly why: string }[]
 }
@@ -45,27 +27,7 @@ export interface IncidentDiff {
   readonly routes: readonly RouteDiff[]
 }
 
-/** Fields that change as long as a client or node lives. */
-const LIVING = /^(?:last_seen_at|updated_at|observed_at|\w+_ms)$/
-
-function fieldsOf(value: unknown, path: string, into: Map<string, Json>): Map<string, Json> {
-  if (value !== null && typeof value === 'object' && !Array.isArray(value)) {
-    for (const [name, inner] of Object.entries(value))
-      if (!LIVING.test(name)) fieldsOf(inner, path === '' ? name : `${path}.${name}`, into)
-  } else if (value !== undefined) into.set(path, value as Json)
-  return into
-}
-
-function changesOf(before: object, after: object): FieldChange[] {
-  const [was, is] = [fieldsOf(before, '', new Map()), fieldsOf(after, '', new Map())]
-  const names = new Set([...was.keys(), ...is.keys()])
-  return [...names].flatMap((field) => {
-    const [a, b] = [was.get(field), is.get(field)]
-    return JSON.stringify(a) === JSON.stringify(b) ? [] : [{ field, before: a, after: b }]
-  })
-}
-
-/** One list of one incident: its rows by id, and why it is not whole. */
+/** One reading of a list: its rows by id, and why it is not whole. */
 interface Side {
   readonly rows: ReadonlyMap<string, object>
   readonly why: string | null
@@ -90,13 +52,7 @@ function subjectOf(id: string, row: object | undefined): string | null {
 }
 
 function compare(route: string, a: Side, b: Side): RouteDiff {
-  const added = [...b.rows.keys()].filter((id) => !a.rows.has(id))
-  const gone = [...a.rows.keys()].filter((id) => !b.rows.has(id))
-  const both = [...b.rows].flatMap(([id, row]) => {
-    const was = a.rows.get(id)
-    return was ? [{ id, fields: changesOf(was, row) }] : []
-  })
-  const changed = both.filter(({ fields }) => fields.length > 0)
+  const { added, gone, changed, unchanged } = compareRows(a.rows, b.rows)
   const named = [...added, ...gone, ...changed.map(({ id }) => id)]
   return {
     route,
@@ -109,14 +65,13 @@ function compare(route: string, a: Side, b: Side): RouteDiff {
     added: a.why === null ? added : [],
     gone: b.why === null ? gone : [],
     changed,
-    unchanged: both.length - changed.length,
+    unchanged,
     unknown: [
       ...(a.why === null ? [] : [{ in: 'a' as const, ids: added, why: a.why }]),
       ...(b.why === null ? [] : [{ in: 'b' as const, ids: gone, why: b.why }]),
     ],
   }
 }
-
 /** The findings of an incident, as the router computes them. */
 async function findingsOf(incident: Incident): Promise<Side> {
   const router = createDiagnosticsRouter({ ...incidentComposition(incident), auth: noopAuth(), onError: null })

@@ -1,8 +1,8 @@
 /** The format `relayscope-incident`, version 1: what one file holds, as a schema, and the bounds of a file. */
 import * as z from 'zod'
-import { DeploymentMode } from '../contract/delivery.js'
-import { Timestamp, utf8Length } from '../contract/ids.js'
-import { JsonRecord } from '../contract/json.js'
+import { DeploymentMode } from '../internal/contract/delivery.js'
+import { Timestamp, utf8Length } from '../internal/contract/ids.js'
+import { JsonRecord } from '../internal/contract/json.js'
 import { PART_BY_ROUTE, PARTS, type Row } from './parts.js'
 
 export const INCIDENT_FORMAT = 'relayscope-incident'

@@ -1,7 +1,9 @@
 /** The face of `relayscope/incident`: what a router answers as a file, to open, compare and replay without the deployment. */
 
-export { type CapturedRouter, type CaptureOptions, captureIncident } from './capture.js'
-export { diffIncidents, type FieldChange, type IncidentDiff, type RouteDiff } from './diff.js'
+export { type CaptureOptions, type CaptureProgress, captureIncident } from './capture.js'
+export { type CaptureLastOptions, captureLast } from './capture-last.js'
+export type { FieldChange, RowsDiff } from './compare.js'
+export { diffIncidents, type IncidentDiff, type RouteDiff } from './diff.js'
 export {
   CaptureFailed,
   type Incident,
@@ -13,10 +15,17 @@ export {
 export { createIncidentInspectors, incidentComposition } from './inspectors.js'
 export { type IncidentFile, type IncidentRefusal, IncidentRefused, readIncident } from './read.js'
 export {
+  createFlightRecorder,
+  type FlightRecorder,
+  type FlightRecorderOptions,
+  type RecordingFiles,
+} from './recorder.js'
+export {
   createReplay,
   openRecording,
+  type RecordedSpan,
   type Recording,
-  type Replay,
   type ReplaySource,
   type Segment,
 } from './recording.js'
+export type { CapturedRouter } from './source.js'

@@ -1,20 +1,27 @@
 /** Inspectors that answer from an incident, so that the unchanged router shows what the deployment showed then. */
-import type { ActionFilter, ClientOfUser, ConnectionAnswer, Instance } from '../contract/connections.js'
+import type { ActionFilter, ClientOfUser, ConnectionAnswer, Instance } from '../internal/contract/connections.js'
 import {
   type CommandFilter,
   type CommandKey,
   type DeliveryCommandAnswer,
   DeliveryStatusAnswer,
-} from '../contract/delivery.js'
-import { addressOf, admitsCommand } from '../contract/delivery-rules.js'
-import { type Deployment, type FamilyName, familyEntries, type Inspectors } from '../contract/families.js'
-import { checkSegmentId, commandKey, utf8Length } from '../contract/ids.js'
-import type { JsonObject } from '../contract/json.js'
-import { fieldOfFilter, matcherOf, omittedCount, type Page, type PageQuery, type Sample } from '../contract/page.js'
-import { hasAll, type KnownAction, pageOfActions, pageOfRows } from '../contract/rows.js'
-import { admitsCall, type PendingCallAnswer } from '../contract/rpc.js'
-import { EXTENSIONS_BYTES } from '../diagnostics/options.js'
-import { Refusal } from '../refusal.js'
+} from '../internal/contract/delivery.js'
+import { addressOf, admitsCommand } from '../internal/contract/delivery-rules.js'
+import { type Deployment, type FamilyName, familyEntries, type Inspectors } from '../internal/contract/families.js'
+import { checkSegmentId, commandKey, utf8Length } from '../internal/contract/ids.js'
+import type { JsonObject } from '../internal/contract/json.js'
+import {
+  fieldOfFilter,
+  matcherOf,
+  omittedCount,
+  type Page,
+  type PageQuery,
+  type Sample,
+} from '../internal/contract/page.js'
+import { hasAll, type KnownAction, pageOfActions, pageOfRows } from '../internal/contract/rows.js'
+import { admitsCall, type PendingCallAnswer } from '../internal/contract/rpc.js'
+import { EXTENSIONS_BYTES } from '../internal/diagnostics/options.js'
+import { Refusal } from '../internal/refusal.js'
 import { type Incident, type Missing, missingOf } from './format.js'
 import { filteredRoute, PARTS, type Part, type Row } from './parts.js'
 import { type IncidentFile, readIncident } from './read.js'
@@ -292,8 +299,8 @@ const BANNER_BYTES = 4_096
 /** The entries of the host and this one, within the bound: what is missing first, and the newest gaps. */
 function extensionsOf(incident: Incident): JsonObject {
   const { clocks, user, limited, since, redaction, consistent, missing, recording } = incident
-  const left = ENTRIES_BYTES - utf8Length(JSON.stringify(incident.extensions))
-  const isTooLarge = left < BANNER_BYTES
+  const remaining = ENTRIES_BYTES - utf8Length(JSON.stringify(incident.extensions))
+  const isTooLarge = remaining < BANNER_BYTES
   const lacking = missing.filter(({ reason }) => reason !== 'not_deployed')
   if (isTooLarge) lacking.unshift(missingOf('/capabilities', 'cut', 'the extensions of the host are too large to show'))
   for (let most = 50; ; most = Math.floor(most / 2)) {
@@ -314,7 +321,7 @@ function extensionsOf(incident: Incident): JsonObject {
         gaps_omitted: recording.gaps_omitted + recording.gaps.length - gaps.length,
       },
     }
-    if (most === 0 || utf8Length(JSON.stringify(banner)) <= (isTooLarge ? ENTRIES_BYTES : left))
+    if (most === 0 || utf8Length(JSON.stringify(banner)) <= (isTooLarge ? ENTRIES_BYTES : remaining))
       return { ...(isTooLarge ? {} : incident.extensions), incident: banner } as unknown as JsonObject
   }
 }

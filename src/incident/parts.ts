@@ -1,10 +1,10 @@
 /** Which routes a capture reads and which inspector method answers from each part again: derived from the route table. */
 import * as z from 'zod'
-import { FAMILIES, type FamilyName } from '../contract/families.js'
-import type { Family } from '../contract/family.js'
-import type { DiagnosticsRoute } from '../diagnostics/route.js'
-import { ROUTES } from '../diagnostics/routes.js'
-import { paramNames } from '../http/match.js'
+import { FAMILIES, type FamilyName } from '../internal/contract/families.js'
+import type { Family } from '../internal/contract/family.js'
+import type { DiagnosticsRoute } from '../internal/diagnostics/route.js'
+import { ROUTES } from '../internal/diagnostics/routes.js'
+import { paramNames } from '../internal/http/match.js'
 
 /** One route whose answers are kept in an incident. Every other route is computed from these when the file is opened. */
 export interface Part {
@@ -131,7 +131,7 @@ function filteredOf(part: Part, query: z.ZodObject | undefined): Part[] {
 }
 
 function partOf(route: DiagnosticsRoute): Part | null {
-  const [capability = ''] = route.needs
+  const [capability = ''] = route.requires
   const known = CAPABILITIES.get(capability)
   const [method = known?.method, get] = REQUIRED[route.path] ?? []
   if (!known || route.operation !== undefined || !method || COMPUTED.includes(method)) return null

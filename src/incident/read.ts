@@ -1,8 +1,8 @@
 /** Reads an untrusted file: size limits, a check of each row, and errors that name the fault. */
-import { faultsOf, textOfFaults } from '../contract/bad-record.js'
-import { isDeeperThan, type Json } from '../contract/json.js'
-import { JSON_DEPTH } from '../contract/limits.js'
-import { refuseJsonText } from '../http/body.js'
+import { faultsOf, textOfFaults } from '../internal/contract/bad-record.js'
+import { isDeeperThan, type Json } from '../internal/contract/json.js'
+import { JSON_DEPTH } from '../internal/contract/limits.js'
+import { refuseJsonText } from '../internal/http/body.js'
 import {
   INCIDENT_BYTES,
   INCIDENT_FORMAT,
@@ -86,6 +86,12 @@ function parsed(file: IncidentFile): unknown {
 
 const READ = new WeakSet<object>()
 
+/** `incident`, which was built from rows that were read already. */
+export function trusted(incident: Incident): Incident {
+  READ.add(incident)
+  return incident
+}
+
 /**
  * Reads an incident. Members that the format does not name are dropped.
  *
@@ -113,9 +119,7 @@ export function readIncident(file: IncidentFile): Incident {
     seen.add(part.route)
     return readPart(part) ?? []
   })
-  const incident: Incident = { ...header.data, parts }
-  READ.add(incident)
-  return incident
+  return trusted({ ...header.data, parts })
 }
 
 const shownRoute = (route: string) => (PART_BY_ROUTE.has(route) ? route : 'a route')

@@ -1,11 +1,12 @@
 /** Recordings: segments of lines, each a snapshot and what changed after it. Any prefix of a segment is a segment. */
 import * as z from 'zod'
-import { Timestamp, toTimestamp } from '../contract/ids.js'
-import { createDiagnosticsRouter, type DiagnosticsRouter } from '../diagnostics/router.js'
-import { noopAuth } from '../http/auth.js'
-import { type Mountable, toHandler } from '../http/engine.js'
-import { ProblemError } from '../http/problem.js'
-import { type HttpReply, problemReply } from '../http/respond.js'
+import { atOnce, type Steps } from '../internal/async/turns.js'
+import { Timestamp, toTimestamp } from '../internal/contract/ids.js'
+import type { Awaitable } from '../internal/contract/page.js'
+import type { PastAnswers } from '../internal/diagnostics/instants.js'
+import { createDiagnosticsRouter, type DiagnosticsRouter } from '../internal/diagnostics/router.js'
+import { noopAuth } from '../internal/http/auth.js'
+import { ProblemError } from '../internal/http/problem.js'
 import {
   boundedMissing,
   INCIDENT_BYTES,
@@ -13,13 +14,12 @@ import {
   type IncidentPart,
   MISSING_MAX,
   type Missing,
+  MissingReason,
   missingOf,
 } from './format.js'
 import { incidentComposition, instantOf } from './inspectors.js'
 import { PART_BY_ROUTE, type Part, type Row, rowIdOf } from './parts.js'
-import { IncidentRefused, parseBounded, readIncident } from './read.js'
-
-// The routers over an incident or a recording: one for the instant that was asked for, and one for each other instant.
+import { IncidentRefused, parseBounded, readIncident, trusted } from './read.js'
 
 /** What is replayed. */
 export interface ReplaySource {
@@ -28,72 +28,35 @@ export interface ReplaySource {
    *
    * @throws IncidentRefused where the file is damaged: requests for that instant then answer 503.
    */
-  at(instant: number | null): Incident
+  at(instant: number | null): Awaitable<Incident>
 }
 
-/** A router that serves files. It requires no key: it is meant for the loopback interface or a browser tab. */
-export interface Replay extends Mountable {
-  /** Path below which it answers. */
-  readonly prefix: string
-  /** Whether a path is below the prefix. */
-  owns(pathname: string): boolean
-}
-
-/** Throws a problem for an instant that `incident` was not recorded at. */
-function requireWithin({ recording, clocks }: Incident, instant: number): void {
-  const { from, to } = recording ?? clocks.node ?? clocks.observer
-  if (instant >= Date.parse(from) && instant <= Date.parse(to)) return
-  const reason = recording
-    ? `must be within the recording, from ${from} to ${to}`
-    : `must be left out: a capture shows one instant`
-  throw new ProblemError('invalid_path', { errors: [{ in: 'path', name: 'instant', reason }] })
-}
-
-/** Instants whose routers are kept: more than a slider passes in one movement. */
-const KEPT = 8
-const INSTANT = /^\/at\/(\d{1,15})(?:\/|$)/
+/** What a router is built from for each instant of `source`. */
+export const pastOf = (source: ReplaySource): PastAnswers => ({
+  async at(instant) {
+    const incident = await source.at(instant)
+    const { recording, clocks } = incident
+    const { from, to } = recording ?? clocks.node ?? clocks.observer
+    if (instant >= Date.parse(from) && instant <= Date.parse(to)) return incidentComposition(incident)
+    const reason = recording
+      ? `must be within the recording, from ${from} to ${to}`
+      : `must be left out: a capture shows one instant`
+    throw new ProblemError('invalid_path', { errors: [{ in: 'path', name: 'instant', reason }] })
+  },
+})
 
 /**
  * Builds the router over `source`. Below `/at/{epoch ms}` it answers as of that instant, and 422 outside the recording.
+ * It requires no key: it is meant for the loopback interface or a browser tab.
  *
  * @throws what `source` throws for the instant that is shown first.
  * @example
- * const replay = createReplay({ at: () => incident })
+ * const replay = await createReplay({ at: () => incident })
  * const server = await startNodeServer(replay, { host: '127.0.0.1' })
  */
-export function createReplay(source: ReplaySource): Replay {
-  const routers = new Map<number | null, DiagnosticsRouter>()
-
-  function routerAt(instant: number | null): DiagnosticsRouter {
-    const known = routers.get(instant)
-    if (known) return known
-    const prefix = instant === null ? '' : `/at/${instant}`
-    const incident = source.at(instant)
-    if (instant !== null) requireWithin(incident, instant)
-    const router = createDiagnosticsRouter({
-      ...incidentComposition(incident),
-      auth: noopAuth(),
-      prefix,
-      onError: null,
-    })
-    const [oldest] = [...routers.keys()].filter((kept) => kept !== null)
-    if (routers.size > KEPT && oldest !== undefined) routers.delete(oldest)
-    routers.set(instant, router)
-    return router
-  }
-
-  const first = routerAt(null)
-  const handler = toHandler<HttpReply>(async (request, info) => {
-    const [, instant] = INSTANT.exec(new URL(request.url).pathname) ?? []
-    try {
-      return await (instant === undefined ? first : routerAt(Number(instant))).reply(request, info)
-    } catch (error) {
-      if (error instanceof ProblemError) return problemReply(error.code, error.extra)
-      if (error instanceof IncidentRefused) return problemReply('inspector_unavailable')
-      throw error
-    }
-  })
-  return Object.assign(handler, { prefix: '', owns: () => true })
+export async function createReplay(source: ReplaySource): Promise<DiagnosticsRouter> {
+  const first = incidentComposition(await source.at(null))
+  return createDiagnosticsRouter({ ...first, auth: noopAuth(), onError: null, recorder: pastOf(source) })
 }
 
 /** Most bytes of one segment: its snapshot, and as much again of changes. */
@@ -101,7 +64,7 @@ export const SEGMENT_BYTES = 2 * INCIDENT_BYTES
 /** Most segments of one recording that are opened; the oldest are left out. */
 const SEGMENTS_MAX = 1_000
 /** A recorder writes a line every few seconds. A longer gap means that nothing was recorded in between. */
-const SILENCE_MS = 45_000
+export const SILENCE_MS = 45_000
 
 const Rows = z.array(z.record(z.string(), z.unknown()))
 
@@ -112,25 +75,35 @@ export const RecordedLine = z.discriminatedUnion('kind', [
     at: Timestamp,
     route: z.string(),
     upsert: Rows.describe('New and changed rows, complete.'),
+    patch: z
+      .array(z.tuple([z.string(), z.record(z.string(), z.unknown())]))
+      .default([])
+      .describe('Ids of changed rows, each with its fields that changed.'),
     remove: z.array(z.string()).describe('Ids of removed rows.'),
     order: z.array(z.string()).nullable().describe('Ids of all rows in order; `null` if new rows are appended.'),
     cut: z.boolean().describe('Whether only the newest rows of the list are followed.'),
   }),
   z.object({ kind: z.literal('answer'), at: Timestamp, route: z.string(), answer: z.record(z.string(), z.unknown()) }),
+  z
+    .object({ kind: z.literal('lost'), at: Timestamp, route: z.string(), reason: MissingReason, detail: z.string() })
+    .describe('The route had no answer, until its next line.'),
   z.object({ kind: z.literal('seen'), at: Timestamp }).describe('Nothing else changed until then.'),
 ])
 export type RecordedLine = z.infer<typeof RecordedLine>
+/** Changes of one list, as a recorder writes them. */
+export type RowsLine = z.input<typeof RecordedLine> & { kind: 'rows' }
 
 const Snapshot = z.object({
   kind: z.literal('snapshot'),
   at: Timestamp,
   continues: z.boolean().describe('Whether the segment before was written up to this one without a gap.'),
+  rows_follow: z.boolean().default(false).describe('Whether its rows are the lines up to the first `seen`.'),
   incident: z.looseObject({}),
 })
 
 /** The first line of a segment. */
-export const snapshotLine = (incident: Incident, continues: boolean): string =>
-  JSON.stringify({ kind: 'snapshot', at: toTimestamp(instantOf(incident)), continues, incident })
+export const snapshotLine = (incident: Incident, continues: boolean, rows_follow = false): string =>
+  JSON.stringify({ kind: 'snapshot', at: toTimestamp(instantOf(incident)), continues, rows_follow, incident })
 
 /** One segment as a directory or a page holds it. */
 export interface Segment {
@@ -144,13 +117,14 @@ export interface Segment {
 export type ListState = Map<string, Row>
 
 /** The list after a change: rows that stay keep their place, new ones come last, unless `order` says otherwise. */
-export function applyRows(
+function applyRows(
   list: ListState,
   part: Pick<Part, 'id'>,
-  { upsert, remove, order }: Pick<RecordedLine & { kind: 'rows' }, 'upsert' | 'remove' | 'order'>,
+  { upsert, patch = [], remove, order }: Pick<RowsLine, 'upsert' | 'patch' | 'remove' | 'order'>,
 ): ListState {
   for (const id of remove) list.delete(id)
   for (const row of upsert) list.set(rowIdOf(part, row), row)
+  for (const [id, fields] of patch) list.set(id, { ...list.get(id), ...fields })
   if (order === null) return list
   return new Map(order.flatMap((id) => (list.has(id) ? [[id, list.get(id) as Row]] : [])))
 }
@@ -165,17 +139,20 @@ function* linesOf(text: string): Generator<string> {
   }
 }
 
-/** The changes after the snapshot, up to the first invalid line. */
-function* changesOf(text: string): Generator<RecordedLine> {
+/** The changes after the snapshot, up to the first invalid line. Those of this process need no check. */
+function* changesOf(text: string, isOwn = false): Generator<RecordedLine> {
   let isFirst = true
   for (const line of linesOf(text)) {
     if (isFirst) {
       isFirst = false
       continue
     }
-    const read = RecordedLine.safeParse(parsedOr(line))
-    if (!read.success) return
-    yield read.data
+    if (isOwn) yield JSON.parse(line)
+    else {
+      const read = RecordedLine.safeParse(parsedOr(line))
+      if (!read.success) return
+      yield read.data
+    }
   }
 }
 
@@ -206,48 +183,54 @@ function indexOf(segment: Segment): Indexed | null {
   const text = segment.read()
   const snapshot = snapshotOf(text)
   if (snapshot === null) return null
-  const from = Date.parse(snapshot.at)
+  let from = Date.parse(snapshot.at)
+  let isWhole = !snapshot.rows_follow
   const silences: [number, number][] = []
   let to = from
-  for (const { at } of changesOf(text)) {
+  for (const { at, kind } of changesOf(text)) {
     const next = Math.max(to, Date.parse(at))
-    if (next - to > SILENCE_MS) silences.push([to, next])
+    if (isWhole && next - to > SILENCE_MS) silences.push([to, next])
     to = next
+    if (isWhole || kind !== 'seen') continue
+    isWhole = true
+    from = next
   }
-  return { segment, from, to, continues: snapshot.continues, silences }
+  return isWhole ? { segment, from, to, continues: snapshot.continues, silences } : null
 }
 
 /** What a recording holds, and the incident of each of its instants. */
-export interface Recording extends ReplaySource {
-  /** Epoch ms of the first and the last instant. */
-  readonly from: number
-  /** Epoch ms of the last instant. */
-  readonly to: number
-  /** Spans in epoch ms in which nothing was recorded. */
-  readonly gaps: readonly (readonly [from: number, to: number])[]
+export interface Recording extends RecordedSpan, ReplaySource {
+  /** The incident at `instant` (epoch ms); of the last one for `null`. @throws IncidentRefused where a segment is damaged. */
+  at(instant: number | null): Incident
   /** Names of segments without a whole snapshot, and of the oldest ones beyond 1,000. */
   readonly skipped: readonly string[]
 }
 
 const notFollowed = (route: string, detail: string): Missing => missingOf(route, 'not_followed', detail)
 
-/** The incident of one segment at `instant`. @throws IncidentRefused for a deleted segment or an invalid row. */
-function replaySegment({ segment, from }: Indexed, instant: number): Incident {
-  const text = segment.read()
+/** The incident of one segment at `instant`, line by line. @throws IncidentRefused for a deleted segment or an invalid row. */
+export function* replaySegment(
+  { name, text, from }: { name: string; text: string; from: number },
+  instant: number,
+  isOwn = false,
+): Steps<Incident> {
   const snapshot = snapshotOf(text)
   // A recorder may have deleted it since the recording was opened.
-  if (snapshot === null) throw new IncidentRefused('invalid', `the segment ${segment.name} cannot be read any more`)
+  if (snapshot === null) throw new IncidentRefused('invalid', `the segment ${name} cannot be read any more`)
   const incident = readIncident(snapshot.incident)
   const lists = new Map<string, ListState>()
   const answers = new Map<string, Row>()
-  const cut = new Set<string>()
+  const whole = new Map<string, readonly Row[]>()
+  const lacking = new Map<string, Missing>()
   let seenAt = ''
   for (const { route, rows, answer } of incident.parts) {
     const part = PART_BY_ROUTE.get(route) as Part
     if (part.id !== null && rows) lists.set(route, new Map(rows.map((row) => [rowIdOf(part, row), row])))
+    else if (rows) whole.set(route, rows)
     if (answer) answers.set(route, answer)
   }
-  for (const line of changesOf(text)) {
+  for (const line of changesOf(text, isOwn)) {
+    yield
     if (Date.parse(line.at) > instant) break
     if (line.kind === 'seen') {
       seenAt = line.at
@@ -256,36 +239,76 @@ function replaySegment({ segment, from }: Indexed, instant: number): Incident {
     const part = PART_BY_ROUTE.get(line.route)
     if (!part) continue
     const read = (row: unknown): Row => {
+      if (isOwn) return row as Row
       const parsed = part.row.safeParse(row)
       if (!parsed.success) throw new IncidentRefused('invalid', `the segment has an invalid row of ${part.route}`)
       return parsed.data as Row
     }
-    if (line.kind === 'answer') answers.set(line.route, read(line.answer))
+    lacking.delete(line.route)
+    if (line.kind === 'lost') {
+      lists.delete(line.route)
+      answers.delete(line.route)
+      lacking.set(line.route, missingOf(line.route, line.reason, line.detail))
+    } else if (line.kind === 'answer') answers.set(line.route, read(line.answer))
     else {
-      const list = lists.get(line.route) ?? new Map()
-      lists.set(line.route, applyRows(list, part, { ...line, upsert: line.upsert.map(read) as never }))
-      if (line.cut) cut.add(line.route)
+      const list = applyRows(lists.get(line.route) ?? new Map(), part, { ...line, upsert: line.upsert.map(read) })
+      if (!isOwn) for (const [id] of line.patch) list.set(id, read(list.get(id)))
+      lists.set(line.route, list)
+      if (line.cut) lacking.set(line.route, notFollowed(line.route, 'only the newest rows were followed'))
     }
   }
-  const parts = incident.parts.map(({ route, rows, answer }): IncidentPart => {
+  const parts = [...PART_BY_ROUTE.keys()].flatMap((route): IncidentPart[] => {
     const list = lists.get(route)
-    if (list) return { route, rows: [...list.values()] }
-    const latest = answers.get(route) ?? answer
+    const rows = list ? [...list.values()] : whole.get(route)
+    const answer = answers.get(route)
+    if (!rows && !answer) return []
     // A sum is recorded again only when more than its time has changed.
-    const isSeen = typeof latest?.observed_at === 'string' && latest.observed_at < seenAt
-    return {
-      route,
-      ...(rows && { rows }),
-      ...(latest && { answer: isSeen ? { ...latest, observed_at: seenAt } : latest }),
-    }
+    const isSeen = typeof answer?.observed_at === 'string' && answer.observed_at < seenAt
+    return [
+      { route, ...(rows && { rows }), ...(answer && { answer: isSeen ? { ...answer, observed_at: seenAt } : answer }) },
+    ]
   })
-  const still = incident.parts.flatMap(({ route }) => {
-    const part = PART_BY_ROUTE.get(route)
-    if (cut.has(route)) return [notFollowed(route, 'only the newest rows were followed')]
-    return part?.keys.length && instant > from ? [notFollowed(route, 'as of the snapshot of its segment')] : []
+  const still = incident.parts.flatMap(({ route }) =>
+    PART_BY_ROUTE.get(route)?.keys.length && instant > from
+      ? [notFollowed(route, 'as of the snapshot of its segment')]
+      : [],
+  )
+  const before = incident.missing.filter(({ reason }) => reason !== 'unsteady')
+  return { ...incident, parts, missing: boundedMissing([...still, ...lacking.values(), ...before]) }
+}
+
+/** When something was recorded, and when not: epoch ms. */
+export interface RecordedSpan {
+  /** The first instant. */
+  readonly from: number
+  /** The last instant. */
+  readonly to: number
+  /** Spans in which nothing was recorded. */
+  readonly gaps: readonly (readonly [from: number, to: number])[]
+}
+
+/** `incident` as what a recording of that span shows at `wanted`. */
+export function asRecorded(incident: Incident, { from, to, gaps }: RecordedSpan, wanted: number): Incident {
+  const spanOf = ([from, to]: readonly [number, number]) => ({ from: toTimestamp(from), to: toTimestamp(to) })
+  // Of an instant within a gap, nothing is known but what was last observed before it.
+  const gap = gaps.find(([a, b]) => a < wanted && wanted < b)
+  const observed = gap?.[0] ?? wanted
+  const { node, observer } = incident.clocks
+  const apart = Date.parse(observer.to) - Date.parse((node ?? observer).to)
+  const by = (ms: number) => ({ from: toTimestamp(ms), to: toTimestamp(ms) })
+  const shown = gaps.slice(-MISSING_MAX).map(spanOf)
+  return trusted({
+    ...incident,
+    clocks: { node: node && by(observed), observer: by(observed + apart) },
+    recording: {
+      from: toTimestamp(from),
+      to: toTimestamp(to),
+      at: toTimestamp(wanted),
+      gaps: shown,
+      gaps_omitted: gaps.length - shown.length,
+      gap: gap ? spanOf(gap) : null,
+    },
   })
-  const missing = boundedMissing([...still, ...incident.missing.filter(({ reason }) => reason !== 'unsteady')])
-  return { ...incident, parts, missing }
 }
 
 /**
@@ -314,32 +337,13 @@ export function openRecording(segments: readonly Segment[]): Recording {
     gaps.push(...silences.map(([a, b]): [number, number] => [a, b]))
     reached = Math.max(reached, to)
   }
-  const spanOf = ([from, to]: [number, number]) => ({ from: toTimestamp(from), to: toTimestamp(to) })
-  const shown = gaps.slice(-MISSING_MAX).map(spanOf)
+  const span: RecordedSpan = { from: first.from, to: reached, gaps }
 
   function at(instant: number | null): Incident {
-    const wanted = Math.min(Math.max(instant ?? reached, (first as Indexed).from), reached)
-    const indexed = index.findLast(({ from }) => from <= wanted) as Indexed
-    const incident = replaySegment(indexed, wanted)
-    // Of an instant within a gap, nothing is known but what was last observed before it.
-    const gap = gaps.find(([a, b]) => a < wanted && wanted < b)
-    const observed = gap?.[0] ?? wanted
-    const { node, observer } = incident.clocks
-    const apart = Date.parse(observer.to) - Date.parse((node ?? observer).to)
-    const by = (ms: number) => ({ from: toTimestamp(ms), to: toTimestamp(ms) })
-    return {
-      ...incident,
-      clocks: { node: node && by(observed), observer: by(observed + apart) },
-      recording: {
-        from: toTimestamp((first as Indexed).from),
-        to: toTimestamp(reached),
-        at: toTimestamp(wanted),
-        gaps: shown,
-        gaps_omitted: gaps.length - shown.length,
-        gap: gap ? spanOf(gap) : null,
-      },
-    }
+    const wanted = Math.min(Math.max(instant ?? span.to, span.from), span.to)
+    const { segment, from } = index.findLast(({ from }) => from <= wanted) as Indexed
+    return asRecorded(atOnce(replaySegment({ name: segment.name, text: segment.read(), from }, wanted)), span, wanted)
   }
 
-  return { from: first.from, to: reached, gaps, skipped, at }
+  return { ...span, skipped, at }
 }

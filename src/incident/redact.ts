@@ -1,9 +1,9 @@
 /** Takes out of an incident what could name a person or carry a secret: an allow list, by the schema of each row. */
 import type * as z from 'zod'
-import { LifecycleReason, OTHER, UNSPECIFIED } from '../contract/connections.js'
-import { NODE_COUNTERS, RecoveryReason, TERMINAL_REASONS } from '../contract/delivery.js'
-import { encodePart, randomUuid } from '../contract/ids.js'
-import { ProblemCode } from '../http/problem.js'
+import { LifecycleReason, OTHER, UNSPECIFIED } from '../internal/contract/connections.js'
+import { NODE_COUNTERS, RecoveryReason, TERMINAL_REASONS } from '../internal/contract/delivery.js'
+import { encodePart, randomUuid } from '../internal/contract/ids.js'
+import { ProblemCode } from '../internal/http/problem.js'
 import type { Incident, IncidentPart, Missing } from './format.js'
 import { PART_BY_ROUTE, type Row } from './parts.js'
 

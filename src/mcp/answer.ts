@@ -1,8 +1,8 @@
 /** Converts a router's response to a tool result: notes about missing data first, records fenced, size bounded. */
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import * as z from 'zod'
-import { utf8Length } from '../contract/ids.js'
-import { nameOfUnseen, UNSEEN } from '../contract/unseen.js'
+import { utf8Length } from '../internal/contract/ids.js'
+import { nameOfUnseen, UNSEEN } from '../internal/contract/unseen.js'
 
 // What clients of the relay wrote, as an agent is shown it: every character seen, and no way out of the fence around it.
 
@@ -102,26 +102,29 @@ export const nameList = (names: unknown): string => safeNames(names).slice(0, NA
 const sizeOf = (value: unknown) => utf8Length(JSON.stringify(value) ?? '')
 
 /** Removes the largest members of `record` until it takes at most `bytes`. */
-function shrink(record: Json, bytes: number): { record: Json; left: string[] } {
+function shrink(record: Json, bytes: number): { record: Json; omitted: string[] } {
   // Each with its comma, or one of the braces.
   const bySize = Object.entries(record)
     .map(([name, value]) => ({ name, size: sizeOf({ [name]: value }) - 1 }))
     .sort((a, b) => a.size - b.size)
   let used = bySize.reduce((sum, { size }) => sum + size, 1)
-  const left = new Set<string>()
+  const omitted = new Set<string>()
   while (used > bytes) {
     const largest = bySize.pop()
     if (!largest) break
-    left.add(largest.name)
+    omitted.add(largest.name)
     used -= largest.size
   }
-  return { record: Object.fromEntries(Object.entries(record).filter(([name]) => !left.has(name))), left: [...left] }
+  return {
+    record: Object.fromEntries(Object.entries(record).filter(([name]) => !omitted.has(name))),
+    omitted: [...omitted],
+  }
 }
 
 /** Takes records from one end until `bytes` is reached; a first record that is too large is truncated. */
 function take(records: readonly Json[], bytes: number, end: 'first' | 'last') {
   const kept: Json[] = []
-  let left: string[] = []
+  let omitted: string[] = []
   let used = 0
   for (const record of end === 'first' ? records : records.toReversed()) {
     const size = sizeOf(record) + 1
@@ -130,27 +133,27 @@ function take(records: readonly Json[], bytes: number, end: 'first' | 'last') {
     else {
       const shrunk = shrink(record, bytes)
       kept.push(shrunk.record)
-      left = shrunk.left
+      omitted = shrunk.omitted
     }
     used += size
   }
-  return { kept: end === 'first' ? kept : kept.reverse(), left }
+  return { kept: end === 'first' ? kept : kept.reverse(), omitted }
 }
 
 interface Cut {
   readonly all: number
   readonly kept: number
-  readonly left: readonly string[]
+  readonly omitted: readonly string[]
   readonly end: 'first' | 'last'
   readonly bytes: number
 }
 
 /** Notes about what was cut. */
-function truncationNotes({ all, kept, left, end, bytes }: Cut): string[] {
-  const names = left.slice(0, NAMES_CUT).map((name) => (PLAIN.test(name) ? name : 'a member'))
-  const more = left.length > NAMES_CUT ? ` and ${left.length - NAMES_CUT} more` : ''
+function truncationNotes({ all, kept, omitted, end, bytes }: Cut): string[] {
+  const names = omitted.slice(0, NAMES_CUT).map((name) => (PLAIN.test(name) ? name : 'a member'))
+  const more = omitted.length > NAMES_CUT ? ` and ${omitted.length - NAMES_CUT} more` : ''
   return [
-    ...(left.length > 0 ? [`Cut at ${bytes} bytes: of the ${end} record ${names.join(', ')}${more} left out.`] : []),
+    ...(omitted.length > 0 ? [`Cut at ${bytes} bytes: of the ${end} record ${names.join(', ')}${more} left out.`] : []),
     ...(kept < all ? [`Cut at ${bytes} bytes: ${kept} of ${all} shown. Retry with limit ${kept}.`] : []),
   ]
 }
@@ -169,13 +172,13 @@ export function toResult(found: ToolResult, bytes: number, asOf: string): CallTo
   const all = (isList ? untrusted : [untrusted]).map((record) => mapTexts(record, escapeHidden) as Json)
   const headlineOf = (many: number) => (typeof found.headline === 'string' ? found.headline : found.headline(many))
   const room = bytes - FRAME - sizeOf([headlineOf(all.length), found.notes, explanations, next_cursor])
-  const { kept, left } = take(all, room, end)
+  const { kept, omitted } = take(all, room, end)
   const isShort = kept.length < all.length
-  const isTruncated = isShort || left.length > 0
+  const isTruncated = isShort || omitted.length > 0
   const cursor = isShort ? null : next_cursor
   const notes = [
     ...found.notes,
-    ...truncationNotes({ all: all.length, kept: kept.length, left, end, bytes }),
+    ...truncationNotes({ all: all.length, kept: kept.length, omitted, end, bytes }),
     ...(cursor === next_cursor ? [] : [WITHHELD]),
   ]
   const complete = found.complete && !isTruncated

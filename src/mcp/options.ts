@@ -1,5 +1,5 @@
 /** The options of the MCP handler, read once at construction. */
-import { invalidOption } from '../contract/checks.js'
+import { invalidOption } from '../internal/contract/checks.js'
 import {
   custom,
   defineOptions,
@@ -15,9 +15,9 @@ import {
   text,
   timer,
   whole,
-} from '../contract/options.js'
-import type { AdminAuth } from '../http/auth.js'
-import { createHostGuard, isLoopbackHost, LOOPBACK_NAMES } from '../http/guard.js'
+} from '../internal/contract/options.js'
+import type { AdminAuth } from '../internal/http/auth.js'
+import { createHostGuard, isLoopbackHost, LOOPBACK_NAMES } from '../internal/http/guard.js'
 import { escapeHiddenWithin } from './answer.js'
 import { type McpRouter, routerSource, type Source, urlSource } from './source.js'
 

@@ -1,8 +1,8 @@
 /** The protocol server over the tools: one per exchange. */
 import { type CallToolResult, McpServer } from '@modelcontextprotocol/server'
-import { guardErrorHook } from '../async/hook.js'
-import { toTimestamp } from '../contract/ids.js'
-import { VERSION } from '../version.js'
+import { guardErrorHook } from '../internal/async/hook.js'
+import { toTimestamp } from '../internal/contract/ids.js'
+import { VERSION } from '../internal/version.js'
 import { errorResult, mapTexts, toResult, unescapeHidden } from './answer.js'
 import { ANSWER_BYTES, DEADLINE_MS } from './options.js'
 import { createRouteFetcher, type Meta, type RouteFetcher, urlSource } from './source.js'

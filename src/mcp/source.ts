@@ -1,11 +1,11 @@
 /** Reads a router of this process or over HTTP, with limits on time, size and concurrency. */
-import { raceAbort } from '../async/abort.js'
-import { limitTime } from '../async/deadline.js'
-import { createSemaphore } from '../async/semaphore.js'
-import { Traceparent } from '../contract/ids.js'
-import { isForwarded, isLoopbackAddress } from '../http/guard.js'
-import { problemText } from '../http/problem.js'
-import { ANSWER_BYTES, readObject } from '../relay-client/wire.js'
+import { raceAbort } from '../internal/async/abort.js'
+import { limitTime } from '../internal/async/deadline.js'
+import { createSemaphore } from '../internal/async/semaphore.js'
+import { Traceparent } from '../internal/contract/ids.js'
+import { isForwarded, isLoopbackAddress } from '../internal/http/guard.js'
+import { problemText } from '../internal/http/problem.js'
+import { ANSWER_BYTES, readObject } from '../internal/relay-client/wire.js'
 import { escapeHiddenWithin } from './answer.js'
 
 /** The caller and its credentials. */
@@ -143,8 +143,8 @@ export function createRouteFetcher(
   const late = () => new Error(`no response within ${ms} ms`)
 
   return (caller: Caller): RouteFetcher =>
-    async (route, left, meta = {}) => {
-      const { signal, clear } = limitTime({ ms, late, signal: left })
+    async (route, callerSignal, meta = {}) => {
+      const { signal, clear } = limitTime({ ms, late, signal: callerSignal })
       let isMine = false
       let turn: ReturnType<typeof turns.acquire>
       try {

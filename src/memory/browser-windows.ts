@@ -6,13 +6,13 @@ import {
   type BrowserWindowCounts,
   type BrowserWindowRegistry,
   type BrowserWindowRegistryInspector,
-} from '../contract/browser-windows.js'
-import { PresenceOptions } from '../contract/contexts.js'
-import type { Inspected } from '../contract/families.js'
-import { UNKNOWN } from '../contract/observation.js'
-import { type Clocked, readOptions, withClock } from '../contract/options.js'
-import { scanLimit } from '../contract/page.js'
-import { browserWindowRules } from '../rules/presence.js'
+} from '../internal/contract/browser-windows.js'
+import { PresenceOptions } from '../internal/contract/contexts.js'
+import type { Inspected } from '../internal/contract/families.js'
+import { UNKNOWN } from '../internal/contract/observation.js'
+import { type Clocked, readOptions, withClock } from '../internal/contract/options.js'
+import { scanLimit } from '../internal/contract/page.js'
+import { browserWindowRules } from '../internal/rules/presence.js'
 import { countedBy } from './table/field-index.js'
 import { createPresenceTable } from './table/presence.js'
 

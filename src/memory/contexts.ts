@@ -1,6 +1,6 @@
 /** The context registry of one process, and its inspector. */
 
-import { ClientType } from '../contract/connections.js'
+import { ClientType } from '../internal/contract/connections.js'
 import {
   CONTEXT_FAMILY,
   type Context,
@@ -10,12 +10,12 @@ import {
   isLost,
   PresenceOptions,
   type WindowCounts,
-} from '../contract/contexts.js'
-import type { Inspected } from '../contract/families.js'
-import type { UserPart } from '../contract/observation.js'
-import { type Clocked, readOptions, withClock } from '../contract/options.js'
-import { scanLimit, withMetadata } from '../contract/page.js'
-import { contextRules } from '../rules/presence.js'
+} from '../internal/contract/contexts.js'
+import type { Inspected } from '../internal/contract/families.js'
+import type { UserPart } from '../internal/contract/observation.js'
+import { type Clocked, readOptions, withClock } from '../internal/contract/options.js'
+import { scanLimit, withMetadata } from '../internal/contract/page.js'
+import { contextRules } from '../internal/rules/presence.js'
 import { countedBy } from './table/field-index.js'
 import { createPresenceTable, LOST_OF } from './table/presence.js'
 

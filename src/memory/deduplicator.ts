@@ -1,11 +1,16 @@
 /** The deduplicator of one process, and its inspector. */
 
-import { createClock } from '../async/timer.js'
-import { ClaimInput, ClaimOptions, type Deduplicator, type DeduplicatorInspector } from '../contract/deduplicator.js'
-import type { Inspected } from '../contract/families.js'
-import { toTimestamp } from '../contract/ids.js'
-import { type Clocked, parseInput, readOptions, withClock } from '../contract/options.js'
-import { FairShare, type Place } from '../fair-share/fair-share.js'
+import { createClock } from '../internal/async/timer.js'
+import {
+  ClaimInput,
+  ClaimOptions,
+  type Deduplicator,
+  type DeduplicatorInspector,
+} from '../internal/contract/deduplicator.js'
+import type { Inspected } from '../internal/contract/families.js'
+import { toTimestamp } from '../internal/contract/ids.js'
+import { type Clocked, parseInput, readOptions, withClock } from '../internal/contract/options.js'
+import { FairShare, type Place } from '../internal/fair-share/fair-share.js'
 import { ExpiryQueue, type Queued, unqueued } from './table/expiry-queue.js'
 
 /** Options of `createDeduplicator`. */
@@ -95,10 +100,10 @@ export function createDeduplicator(options: DeduplicatorOptions = {}): Inspected
       seen.set(key, entry)
       queue.push(entry, time)
       entry.place = shares.add(user_id, entry)
-      const left = shares.excess(entry.place)
-      if (left) {
+      const evicted = shares.excess(entry.place)
+      if (evicted) {
         counters.evicted++
-        drop(left)
+        drop(evicted)
       }
       counters.accepted++
       owner.accepted++

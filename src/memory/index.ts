@@ -1,6 +1,6 @@
 /** The public API of `relayscope/memory`: the facilities of one process. */
-export type { DispatcherOptions } from '../contract/delivery-rules.js'
-export type { RpcCounters } from '../contract/rpc.js'
+export type { DispatcherOptions } from '../internal/contract/delivery-rules.js'
+export type { RpcCounters } from '../internal/contract/rpc.js'
 export { type BrowserWindowRegistryOptions, createBrowserWindowRegistry } from './browser-windows.js'
 export {
   createMemoryFacilities,

@@ -1,13 +1,13 @@
 /** Definitions of metric families, and how they are read from an inspector's result. */
 
 import type * as z from 'zod'
-import { readSummary } from '../contract/answer.js'
-import { BadRecord } from '../contract/bad-record.js'
-import type { SourceName } from '../contract/capabilities.js'
-import { FAMILIES, type FamilyName, type Inspectors, type Present } from '../contract/families.js'
-import { type CountedFields, countBy } from '../contract/observation.js'
-import type { Awaitable, Indexed } from '../contract/page.js'
-import { budgetOf, type ViewContext, type WalkedEntries, walkEntries } from '../views/reading.js'
+import { readSummary } from '../internal/contract/answer.js'
+import { BadRecord } from '../internal/contract/bad-record.js'
+import type { SourceName } from '../internal/contract/capabilities.js'
+import { FAMILIES, type FamilyName, type Inspectors, type Present } from '../internal/contract/families.js'
+import { type CountedFields, countBy } from '../internal/contract/observation.js'
+import type { Awaitable, Indexed } from '../internal/contract/page.js'
+import { budgetOf, type ViewContext, type WalkedEntries, walkEntries } from '../internal/views/reading.js'
 
 /** One number with its labels. */
 export interface MetricSample {
@@ -106,12 +106,12 @@ function showable(read: number | null | undefined | readonly MetricSample[]): Me
 export function defineMetrics<Name extends FamilyName, Answer>(
   question: Question<Name, Answer>,
   // The type of the result is inferred from the read.
-  told: readonly MetricDefinition<NoInfer<Answer>>[],
+  definitions: readonly MetricDefinition<NoInfer<Answer>>[],
 ): Group {
   const { of, calls } = question
   return {
     of,
-    families: told.map(({ name, type, unit = null, help, labels = [] }): MetricDescription => {
+    families: definitions.map(({ name, type, unit = null, help, labels = [] }): MetricDescription => {
       return { name, type: type ?? 'gauge', unit, help, labels, source: FAMILIES[of].capability, asked: calls }
     }),
     async read(inspectors, scrape) {
@@ -119,7 +119,7 @@ export function defineMetrics<Name extends FamilyName, Answer>(
       const answered = inspector && (await question.read(inspector, scrape))
       if (answered === undefined) return undefined
       const { value, complete } = answered
-      return { complete, samples: new Map(told.map(({ name, read }) => [name, showable(read(value))])) }
+      return { complete, samples: new Map(definitions.map(({ name, read }) => [name, showable(read(value))])) }
     },
   }
 }
@@ -130,6 +130,26 @@ export const samplesBy = (
   counts: Readonly<Record<string, number | null>> | null | undefined,
 ): MetricSample[] =>
   Object.entries(counts ?? {}).flatMap(([word, value]) => (value === null ? [] : [{ labels: { [name]: word }, value }]))
+
+/** A bound of a bucket as OpenMetrics writes numbers. */
+const boundOf = (ms: number) => (ms % 1_000 === 0 ? `${ms / 1_000}.0` : String(ms / 1_000))
+
+/** The samples of a histogram of durations in ms, in seconds; none for one without a duration. */
+export function histogramSamples(
+  labels: Readonly<Record<string, string>>,
+  boundsMs: readonly number[],
+  counts: readonly number[],
+  sumMs: number,
+): MetricSample[] {
+  let total = 0
+  const buckets = counts.map((count, i): MetricSample => {
+    total += count
+    const bound = boundsMs[i]
+    return { part: 'bucket', labels: { ...labels, le: bound === undefined ? '+Inf' : boundOf(bound) }, value: total }
+  })
+  if (total === 0) return []
+  return [...buckets, { part: 'count', labels, value: total }, { part: 'sum', labels, value: sumMs / 1_000 }]
+}
 
 /** Converts milliseconds to seconds; unknown stays `null`. */
 export const seconds = (ms: number | null): number | null => (ms === null ? null : ms / 1_000)

@@ -1,10 +1,10 @@
 /** The metrics handler: authentication, one reading shared by concurrent scrapes, and content negotiation. */
 import * as z from 'zod'
-import { raceAbort } from '../async/abort.js'
-import { Deadline, DeadlinePassed, limitTime } from '../async/deadline.js'
-import { guardErrorHook } from '../async/hook.js'
-import type { SourceName } from '../contract/capabilities.js'
-import { shown } from '../contract/checks.js'
+import { raceAbort } from '../internal/async/abort.js'
+import { Deadline, DeadlinePassed, limitTime } from '../internal/async/deadline.js'
+import { guardErrorHook } from '../internal/async/hook.js'
+import type { SourceName } from '../internal/contract/capabilities.js'
+import { shown } from '../internal/contract/checks.js'
 import {
   FAMILIES,
   type FamilyName,
@@ -12,17 +12,17 @@ import {
   type Inspectors,
   PROBES,
   type Present,
-} from '../contract/families.js'
-import { toTimestamp } from '../contract/ids.js'
-import { readOptions } from '../contract/options.js'
-import type { InspectionContext } from '../contract/page.js'
-import { type AdminPrincipal, type RequestSource, withBearerAsKey } from '../http/auth.js'
-import { createEngine, type Mountable, type Route, toHandler } from '../http/engine.js'
-import { remoteAddressOf } from '../http/guard.js'
-import { ProblemError } from '../http/problem.js'
-import { parseQuery } from '../http/query.js'
-import type { HttpReply } from '../http/respond.js'
-import { VERSION } from '../version.js'
+} from '../internal/contract/families.js'
+import { toTimestamp } from '../internal/contract/ids.js'
+import { readOptions } from '../internal/contract/options.js'
+import type { InspectionContext } from '../internal/contract/page.js'
+import { type AdminPrincipal, type RequestSource, withBearerAsKey } from '../internal/http/auth.js'
+import { createEngine, type Mountable, type Route, toHandler } from '../internal/http/engine.js'
+import { remoteAddressOf } from '../internal/http/guard.js'
+import { ProblemError } from '../internal/http/problem.js'
+import { parseQuery } from '../internal/http/query.js'
+import type { HttpReply } from '../internal/http/respond.js'
+import { VERSION } from '../internal/version.js'
 import { COOPERATIVE_GROUPS } from './families/cooperative.js'
 import { DELIVERY_GROUPS } from './families/delivery.js'
 import { PRESENCE_GROUPS } from './families/presence.js'
@@ -112,8 +112,8 @@ async function probe<Name extends FamilyName>(
 function beginReading({ inspectors, scopes, examined, ms, now, onError }: ReadingOptions): Reading {
   const { signal, clear } = limitTime({ ms, late: () => new DeadlinePassed() })
   const samples = new Map<string, readonly MetricSample[]>()
-  let told = 0
-  const tell = (source: SourceName, error: unknown) => void (told++ < ERRORS_TOLD && onError(error, source))
+  let reported = 0
+  const tell = (source: SourceName, error: unknown) => void (reported++ < ERRORS_TOLD && onError(error, source))
 
   /** `undefined`: not supported; `null`: unknown. Samples are stored as soon as they are read. */
   async function outcomeOf(source: SourceName, read: () => Promise<Outcome | undefined>) {

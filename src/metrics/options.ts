@@ -1,10 +1,20 @@
 /** The options of the metrics handler. */
 
-import { Deployment, INSPECTORS } from '../contract/families.js'
-import { checkId } from '../contract/ids.js'
-import { EXAMINED_MAX } from '../contract/limits.js'
-import { count, custom, defineOptions, func, hook, type Input, madeBy, text, timer } from '../contract/options.js'
-import type { AdminAuth } from '../http/auth.js'
+import { Deployment, INSPECTORS } from '../internal/contract/families.js'
+import { checkId } from '../internal/contract/ids.js'
+import { EXAMINED_MAX } from '../internal/contract/limits.js'
+import {
+  count,
+  custom,
+  defineOptions,
+  func,
+  hook,
+  type Input,
+  madeBy,
+  text,
+  timer,
+} from '../internal/contract/options.js'
+import type { AdminAuth } from '../internal/http/auth.js'
 
 /** Where an error came from that the scraper does not see. */
 export interface MetricsErrorPlace {

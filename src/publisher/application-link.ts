@@ -1,16 +1,28 @@
 /** The connection of an application to its relay: its stream of commands, their replies, and the next connection. */
-import { endWithin, runWithin } from '../async/deadline.js'
-import { sleep } from '../async/timer.js'
+import { endWithin, runWithin } from '../internal/async/deadline.js'
+import { sleep } from '../internal/async/timer.js'
 import type {
   ApplicationBody,
   ApplicationReadyFrame,
   CommandFrame,
   CommandReplyBody,
-} from '../contract/applications.js'
-import { TIMER_MAX_MS } from '../contract/checks.js'
-import type { Json } from '../contract/json.js'
-import { RETRY_DEFAULT_MS, readEventStream, reconnectDelay, type StreamEvent } from '../relay-client/event-stream.js'
-import { type HeaderFields, isNumber, isRecordOf, isText, parseObject, readObject } from '../relay-client/wire.js'
+} from '../internal/contract/applications.js'
+import { TIMER_MAX_MS } from '../internal/contract/checks.js'
+import type { Json } from '../internal/contract/json.js'
+import {
+  RETRY_DEFAULT_MS,
+  readEventStream,
+  reconnectDelay,
+  type StreamEvent,
+} from '../internal/relay-client/event-stream.js'
+import {
+  type HeaderFields,
+  isNumber,
+  isRecordOf,
+  isText,
+  parseObject,
+  readObject,
+} from '../internal/relay-client/wire.js'
 import { ANSWER_BYTES, late, RelayError, toError } from './publisher.js'
 
 type Outcome = NonNullable<CommandReplyBody['outcome']>
@@ -21,7 +33,7 @@ export interface ApplicationActions {
   readonly names: readonly string[]
   /** Runs one call and never rejects. Returns `undefined` for a repeated `correlation_id`, which gets no reply. */
   execute(
-    call: { action: string; parameters?: unknown; correlation_id?: string | undefined },
+    call: { action: string; parameters?: unknown; correlation_id?: string | undefined; trace?: string | undefined },
     options: { signal: AbortSignal },
   ): Promise<{ ok: true; result: unknown } | { ok: false; error: { code: string; message: string | null } } | undefined>
 }
@@ -49,6 +61,7 @@ const isCommand = isRecordOf<CommandFrame>({
   payload: (value): value is Json => value !== undefined,
   attempt: isNumber,
   remaining_ms: isNumber,
+  trace: (value): value is string | undefined => value === undefined || isText(value),
 })
 
 /** Whether the relay would refuse the same request again. 501: it accepts no applications. */
@@ -82,9 +95,9 @@ export function createRunner(
     }
   }
 
-  async function execute({ action, payload, command_id }: CommandFrame, signal: AbortSignal) {
+  async function execute({ action, payload, command_id, trace }: CommandFrame, signal: AbortSignal) {
     if (running.size >= RUNNING_MAX) return { ok: false as const, error: { code: 'busy', message: null } }
-    return actions.execute({ action, parameters: payload, correlation_id: command_id }, { signal })
+    return actions.execute({ action, parameters: payload, correlation_id: command_id, trace }, { signal })
   }
 
   async function handle(command: CommandFrame, signal: AbortSignal, until: number): Promise<void> {
@@ -111,9 +124,9 @@ export function createRunner(
     run(command: CommandFrame): void {
       const { command_id, remaining_ms } = command
       const cancel = new AbortController()
-      const left = Math.max(0, Math.min(remaining_ms, TIMER_MAX_MS))
-      const timer = setTimeout(() => cancel.abort(), left)
-      const ended = handle(command, cancel.signal, performance.now() + left)
+      const remaining = Math.max(0, Math.min(remaining_ms, TIMER_MAX_MS))
+      const timer = setTimeout(() => cancel.abort(), remaining)
+      const ended = handle(command, cancel.signal, performance.now() + remaining)
         .catch(onError)
         .finally(() => {
           clearTimeout(timer)

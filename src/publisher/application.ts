@@ -1,7 +1,7 @@
 /** Connects an application in a process of its own to a relay: it publishes events of its site and runs its actions. */
-import { onAbort } from '../async/abort.js'
-import { guardErrorHook } from '../async/hook.js'
-import type { CommandReplyBody } from '../contract/applications.js'
+import { onAbort } from '../internal/async/abort.js'
+import { guardErrorHook } from '../internal/async/hook.js'
+import type { CommandReplyBody } from '../internal/contract/applications.js'
 import {
   ANYTHING,
   checkOptions,
@@ -13,11 +13,11 @@ import {
   type Shape,
   TEXT,
   withMethods,
-} from '../contract/checks.js'
-import type { SiteMessageAnswer } from '../contract/ingest.js'
-import type { Json, JsonObject } from '../contract/json.js'
-import type { SiteInput } from '../contract/sites.js'
-import { BASE_URL, type ClientHeaders, toBase, toSegment } from '../relay-client/wire.js'
+} from '../internal/contract/checks.js'
+import type { SiteMessageAnswer } from '../internal/contract/ingest.js'
+import type { Json, JsonObject } from '../internal/contract/json.js'
+import type { SiteInput } from '../internal/contract/sites.js'
+import { BASE_URL, type ClientHeaders, toBase, toSegment } from '../internal/relay-client/wire.js'
 import {
   type ApplicationActions,
   createConnectedState,

@@ -1,9 +1,9 @@
 /** The face of `relayscope/publisher`. */
 
-export type { NotPublishedReason, SiteMessageAnswer } from '../contract/ingest.js'
-export type { Json } from '../contract/json.js'
-export type { Site, SiteInput } from '../contract/sites.js'
-export type { ClientHeaders, FieldError, HeaderFields } from '../relay-client/wire.js'
+export type { NotPublishedReason, SiteMessageAnswer } from '../internal/contract/ingest.js'
+export type { Json } from '../internal/contract/json.js'
+export type { Site, SiteInput } from '../internal/contract/sites.js'
+export type { ClientHeaders, FieldError, HeaderFields } from '../internal/relay-client/wire.js'
 export {
   type Application,
   type ApplicationOptions,

@@ -1,12 +1,21 @@
 /** Publishes events of a site to the relay, for the application that owns the site. */
-import { runWithin } from '../async/deadline.js'
-import { sleep } from '../async/timer.js'
-import { ANYTHING, checkOptions, checkParts, FUNCTION, OBJECT, required, type Shape, TEXT } from '../contract/checks.js'
-import type { FirstAccepted, NotPublishedReason, SiteMessage, SiteMessageAnswer } from '../contract/ingest.js'
-import type { Json } from '../contract/json.js'
-import type { Awaitable } from '../contract/page.js'
-import type { Site, SiteInput } from '../contract/sites.js'
-import type { HeaderFields } from '../relay-client/wire.js'
+import { runWithin } from '../internal/async/deadline.js'
+import { sleep } from '../internal/async/timer.js'
+import {
+  ANYTHING,
+  checkOptions,
+  checkParts,
+  FUNCTION,
+  OBJECT,
+  required,
+  type Shape,
+  TEXT,
+} from '../internal/contract/checks.js'
+import type { FirstAccepted, NotPublishedReason, SiteMessage, SiteMessageAnswer } from '../internal/contract/ingest.js'
+import type { Json } from '../internal/contract/json.js'
+import type { Awaitable } from '../internal/contract/page.js'
+import type { Site, SiteInput } from '../internal/contract/sites.js'
+import type { HeaderFields } from '../internal/relay-client/wire.js'
 import {
   BASE_URL,
   codeOf,
@@ -24,7 +33,7 @@ import {
   readObject,
   toBase,
   toSegment,
-} from '../relay-client/wire.js'
+} from '../internal/relay-client/wire.js'
 
 // The one error of the application's end: what the relay refused, or that it did not answer.
 

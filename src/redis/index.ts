@@ -1,22 +1,22 @@
 /** The public API of `relayscope/redis`: one deployment in a shared store, for its nodes and for observers. */
 
-export type { ConnectionOptions } from '../contract/connections.js'
-export type { PresenceOptions } from '../contract/contexts.js'
-export type { ClaimOptions } from '../contract/deduplicator.js'
-export type { DispatcherOptions } from '../contract/delivery-rules.js'
-export type { EventBusOptions } from '../contract/event-bus.js'
-export type { HistoryOptions } from '../contract/history.js'
-export type { RpcCounters, RpcOptions } from '../contract/rpc.js'
-export type { SessionOptions } from '../contract/sessions.js'
-export type { SiteOptions } from '../contract/sites.js'
-export type { ReportedOptions, SubscriptionOptions } from '../contract/subscriptions.js'
+export type { ConnectionOptions } from '../internal/contract/connections.js'
+export type { PresenceOptions } from '../internal/contract/contexts.js'
+export type { ClaimOptions } from '../internal/contract/deduplicator.js'
+export type { DispatcherOptions } from '../internal/contract/delivery-rules.js'
+export type { EventBusOptions } from '../internal/contract/event-bus.js'
+export type { HistoryOptions } from '../internal/contract/history.js'
+export type { RpcCounters, RpcOptions } from '../internal/contract/rpc.js'
+export type { SessionOptions } from '../internal/contract/sessions.js'
+export type { SiteOptions } from '../internal/contract/sites.js'
+export type { ReportedOptions, SubscriptionOptions } from '../internal/contract/subscriptions.js'
 export {
   type Bucket,
   createFileSpillStore,
   createObjectSpillStore,
   type FileBucketOptions,
   type ObjectSpillStoreOptions,
-} from '../spill/object-store.js'
+} from '../internal/spill/object-store.js'
 export { createRedisBrowserWindowRegistry, type RedisBrowserWindowRegistryOptions } from './browser-windows/facility.js'
 export { createRedisFacilities, type RedisFacilities, type RedisFacilitiesOptions } from './composition/facilities.js'
 export { type RedisCompositionOptions, redisComposition } from './composition/inspectors.js'

@@ -1,14 +1,14 @@
 /** Inspectors as the suites read them: every record has the fields of its answer, `null` where it is not known. */
-import { BrowserWindowAnswer } from '../contract/browser-windows.js'
+import { BrowserWindowAnswer } from '../internal/contract/browser-windows.js'
 import {
   ActionObservationAnswer,
   ClientEventAnswer,
   ConnectionAnswer,
   ConnectionChurnAnswer,
   ConnectionEventAnswer,
-} from '../contract/connections.js'
-import { ContextAnswer } from '../contract/contexts.js'
-import { DeduplicatorUserSummaryAnswer } from '../contract/deduplicator.js'
+} from '../internal/contract/connections.js'
+import { ContextAnswer } from '../internal/contract/contexts.js'
+import { DeduplicatorUserSummaryAnswer } from '../internal/contract/deduplicator.js'
 import {
   DeliveryChurnAnswer,
   DeliveryCommandAnswer,
@@ -16,12 +16,12 @@ import {
   DeliveryNodeAnswer,
   DeliveryStatusAnswer,
   DeliveryTenantAnswer,
-} from '../contract/delivery.js'
-import { HistoryMessageAnswer, HistoryStreamAnswer } from '../contract/history.js'
-import { EndedCallAnswer, PendingCallAnswer } from '../contract/rpc.js'
-import { SessionRowAnswer } from '../contract/sessions.js'
-import { SiteRowAnswer } from '../contract/sites.js'
-import { SubscriptionRowAnswer } from '../contract/subscriptions.js'
+} from '../internal/contract/delivery.js'
+import { HistoryMessageAnswer, HistoryStreamAnswer } from '../internal/contract/history.js'
+import { EndedCallAnswer, PendingCallAnswer } from '../internal/contract/rpc.js'
+import { SessionRowAnswer } from '../internal/contract/sessions.js'
+import { SiteRowAnswer } from '../internal/contract/sites.js'
+import { SubscriptionRowAnswer } from '../internal/contract/subscriptions.js'
 import type { Schema } from './expect.js'
 import type { MakeInspector } from './lists.js'
 

@@ -6,7 +6,7 @@ import {
   BrowserWindowFilter,
   type BrowserWindowInput,
   type BrowserWindowRegistryInspector,
-} from '../contract/browser-windows.js'
+} from '../internal/contract/browser-windows.js'
 import { answering, type Known } from './answering.js'
 import { countCases } from './counts.js'
 import {

@@ -18,9 +18,9 @@ import {
   ConnectionFilter,
   type ConnectionInput,
   type RegistryInspector,
-} from '../contract/connections.js'
-import { compareIds } from '../contract/ids.js'
-import { hasAll, type KnownAction, pageOfActions } from '../contract/rows.js'
+} from '../internal/contract/connections.js'
+import { compareIds } from '../internal/contract/ids.js'
+import { hasAll, type KnownAction, pageOfActions } from '../internal/contract/rows.js'
 import { answering, type Known } from './answering.js'
 import { countCases } from './counts.js'
 import {

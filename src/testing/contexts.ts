@@ -9,7 +9,7 @@ import {
   countWorker,
   noWorkersIn,
   type WindowCounts,
-} from '../contract/contexts.js'
+} from '../internal/contract/contexts.js'
 import { answering, type Known } from './answering.js'
 import { countCases } from './counts.js'
 import {

@@ -1,13 +1,24 @@
 /** Contract suites and fakes of sites, their sessions and their viewers. */
 
-import { SessionFilter, type SessionInspector, SessionRowAnswer, type SessionRowInput } from '../contract/sessions.js'
-import { SiteFilter, type SiteInspector, type SiteKey, SiteRowAnswer, type SiteRowInput } from '../contract/sites.js'
+import {
+  SessionFilter,
+  type SessionInspector,
+  SessionRowAnswer,
+  type SessionRowInput,
+} from '../internal/contract/sessions.js'
+import {
+  SiteFilter,
+  type SiteInspector,
+  type SiteKey,
+  SiteRowAnswer,
+  type SiteRowInput,
+} from '../internal/contract/sites.js'
 import {
   SubscriptionFilter,
   type SubscriptionInspector,
   SubscriptionRowAnswer,
   type SubscriptionRowInput,
-} from '../contract/subscriptions.js'
+} from '../internal/contract/subscriptions.js'
 import { answering, type Known } from './answering.js'
 import {
   CONTEXT,

@@ -6,7 +6,7 @@ import {
   type DeduplicatorSummaryInput,
   DeduplicatorUserSummaryAnswer,
   type DeduplicatorUserSummaryInput,
-} from '../contract/deduplicator.js'
+} from '../internal/contract/deduplicator.js'
 import { answering } from './answering.js'
 import {
   CONTEXT,

@@ -15,7 +15,7 @@ import {
   NO_REASON,
   type TerminalState,
   WaitsFor,
-} from '../contract/delivery.js'
+} from '../internal/contract/delivery.js'
 import {
   addressOf,
   admitsCommand,
@@ -24,9 +24,9 @@ import {
   shownAttempts,
   stepTimesOf,
   toDeliveryCommand,
-} from '../contract/delivery-rules.js'
-import { checkSegmentId, commandKey } from '../contract/ids.js'
-import { Refusal } from '../refusal.js'
+} from '../internal/contract/delivery-rules.js'
+import { checkSegmentId, commandKey } from '../internal/contract/ids.js'
+import { Refusal } from '../internal/refusal.js'
 import { CLIENT, FAKE_TIME, fakePage, fill, find, INSTANCE, type Make, type Partly, wholeRecords } from './expect.js'
 
 /** The evidence about one command, and the action that its list shows with it. */

@@ -15,10 +15,10 @@ import {
   type MailboxFilter,
   NO_REASON,
   TRACKED_STATES,
-} from '../contract/delivery.js'
-import { addressOf, admitsCommand } from '../contract/delivery-rules.js'
-import { partsOf } from '../contract/evidence.js'
-import { clientKey } from '../contract/ids.js'
+} from '../internal/contract/delivery.js'
+import { addressOf, admitsCommand } from '../internal/contract/delivery-rules.js'
+import { partsOf } from '../internal/contract/evidence.js'
+import { clientKey } from '../internal/contract/ids.js'
 import { answering, type Known } from './answering.js'
 import {
   CONTEXT,

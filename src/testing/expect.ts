@@ -1,12 +1,18 @@
 /**
  * Assertions of the contract suites: errors that name the expectation and the actual value. Works with any test runner.
  */
-import { endWithin } from '../async/deadline.js'
-import { CHURN_MINUTES, type Instance, MINUTE_MS } from '../contract/connections.js'
-import { canonicalJson, type Json } from '../contract/json.js'
-import { type InspectionContext, matcherOf, type Page, type PageQuery, parseSequence } from '../contract/page.js'
-import { hasAll } from '../contract/rows.js'
-import { Refusal, type RefusalCode } from '../refusal.js'
+import { endWithin } from '../internal/async/deadline.js'
+import { CHURN_MINUTES, type Instance, MINUTE_MS } from '../internal/contract/connections.js'
+import { canonicalJson, type Json } from '../internal/contract/json.js'
+import {
+  type InspectionContext,
+  matcherOf,
+  type Page,
+  type PageQuery,
+  parseSequence,
+} from '../internal/contract/page.js'
+import { hasAll } from '../internal/contract/rows.js'
+import { Refusal, type RefusalCode } from '../internal/refusal.js'
 
 /** Result of a case that did not fail. */
 export type ContractOutcome = 'tested' | 'not tested'

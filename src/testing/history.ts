@@ -8,8 +8,8 @@ import {
   HistoryStreamAnswer,
   HistoryStreamFilter,
   type HistoryStreamInput,
-} from '../contract/history.js'
-import { userStream } from '../contract/ingest.js'
+} from '../internal/contract/history.js'
+import { userStream } from '../internal/contract/ingest.js'
 import { answering, type Known } from './answering.js'
 import {
   CLIENT,

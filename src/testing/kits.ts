@@ -1,16 +1,16 @@
 /** The test support of each family: a fake over plain data, and a contract suite for inspectors. */
 
-import { BrowserWindowAnswer } from '../contract/browser-windows.js'
-import { checkOptions, LIST, OBJECT, optionsOf, type Shape, unknownName } from '../contract/checks.js'
+import { BrowserWindowAnswer } from '../internal/contract/browser-windows.js'
+import { unknownName } from '../internal/contract/checks.js'
 import {
   ActionObservationAnswer,
   ChurnMinuteAnswer,
   ClientEventAnswer,
   ConnectionAnswer,
   ConnectionEventAnswer,
-} from '../contract/connections.js'
-import { ContextAnswer } from '../contract/contexts.js'
-import { DeduplicatorSummaryAnswer, DeduplicatorUserSummaryAnswer } from '../contract/deduplicator.js'
+} from '../internal/contract/connections.js'
+import { ContextAnswer } from '../internal/contract/contexts.js'
+import { DeduplicatorSummaryAnswer, DeduplicatorUserSummaryAnswer } from '../internal/contract/deduplicator.js'
 import {
   type CommandKey,
   DeliveryMailboxAnswer,
@@ -19,15 +19,23 @@ import {
   DeliveryStatusAnswer,
   DeliverySummaryAnswer,
   DeliveryTenantAnswer,
-} from '../contract/delivery.js'
-import type { FamilyName, Inspectors, Present } from '../contract/families.js'
-import { HistoryMessageAnswer, HistoryStreamAnswer } from '../contract/history.js'
-import { IDENTITY } from '../contract/options.js'
-import type { Awaitable } from '../contract/page.js'
-import { EndedCallAnswer, PendingCallAnswer, RpcSummaryAnswer } from '../contract/rpc.js'
-import { SessionRowAnswer } from '../contract/sessions.js'
-import { SiteRowAnswer } from '../contract/sites.js'
-import { SubscriptionRowAnswer } from '../contract/subscriptions.js'
+} from '../internal/contract/delivery.js'
+import type { FamilyName, Inspectors, Present } from '../internal/contract/families.js'
+import { HistoryMessageAnswer, HistoryStreamAnswer } from '../internal/contract/history.js'
+import {
+  defineOptions,
+  IDENTITY,
+  list,
+  object,
+  optionsOf,
+  readOptions,
+  type Schema,
+} from '../internal/contract/options.js'
+import type { Awaitable } from '../internal/contract/page.js'
+import { EndedCallAnswer, PendingCallAnswer, RpcSummaryAnswer } from '../internal/contract/rpc.js'
+import { SessionRowAnswer } from '../internal/contract/sessions.js'
+import { SiteRowAnswer } from '../internal/contract/sites.js'
+import { SubscriptionRowAnswer } from '../internal/contract/subscriptions.js'
 import { type BrowserWindowWorld, browserWindowRegistryContract, fakeBrowserWindows } from './browser-windows.js'
 import { type ConnectionWorld, fakeRegistry, registryContract } from './connections.js'
 import { type ContextWorld, contextRegistryContract, fakeContexts } from './contexts.js'
@@ -78,27 +86,32 @@ export interface KnownEntries {
   users?: readonly string[]
 }
 
+const many = list().optional()
+const one = object().optional()
+
 /** Types of the keys of a world. */
-const WORLD: Shape<FakeWorld> = {
-  connections: LIST,
-  actions: LIST,
-  connectionEvents: LIST,
-  clientEvents: LIST,
-  connectionChurn: LIST,
-  contexts: LIST,
-  browserWindows: LIST,
-  calls: LIST,
-  endedCalls: LIST,
-  callSummary: OBJECT,
-  instances: LIST,
-  messages: LIST,
-  streams: LIST,
-  deduplicator: optionsOf({ summary: OBJECT, users: LIST }),
-  delivery: optionsOf({ summary: OBJECT, nodes: LIST, tenants: LIST, mailboxes: LIST, churn: LIST, statuses: LIST }),
-  sites: LIST,
-  sessions: LIST,
-  subscriptions: LIST,
-}
+const WORLD = defineOptions({
+  connections: many,
+  actions: many,
+  connectionEvents: many,
+  clientEvents: many,
+  connectionChurn: many,
+  contexts: many,
+  browserWindows: many,
+  calls: many,
+  endedCalls: many,
+  callSummary: one,
+  instances: many,
+  messages: many,
+  streams: many,
+  deduplicator: optionsOf(defineOptions({ summary: one, users: many })),
+  delivery: optionsOf(
+    defineOptions({ summary: one, nodes: many, tenants: many, mailboxes: many, churn: many, statuses: many }),
+  ),
+  sites: many,
+  sessions: many,
+  subscriptions: many,
+} satisfies Record<keyof FakeWorld, Schema>)
 
 /** The fields of a record. */
 interface Fields {
@@ -200,7 +213,7 @@ export function inspectorContract(make: () => Awaitable<Inspectors>, known: Know
  * const router = createDiagnosticsRouter({ inspectors, auth: noopAuth() })
  */
 export function createFakeInspectors(world: FakeWorld = {}): Inspectors {
-  checkOptions(world, WORLD)
+  readOptions(WORLD, world)
   checkRecords(world, RECORDS)
   checkRecords(world.deduplicator ?? {}, DEDUPLICATOR, 'deduplicator.')
   checkRecords(world.delivery ?? {}, DELIVERY, 'delivery.')

@@ -1,9 +1,9 @@
 /** Contract of every list: complete walks, limits, filters, cursors, and records by id. */
 
-import type { UserEntries } from '../contract/family.js'
-import { compareIds, utf8Length } from '../contract/ids.js'
-import { EXAMINED_MAX, TOKEN_BYTES } from '../contract/limits.js'
-import { foldAll, type UserIds, type UserIndex, type UserPart } from '../contract/observation.js'
+import type { UserEntries } from '../internal/contract/family.js'
+import { compareIds, utf8Length } from '../internal/contract/ids.js'
+import { EXAMINED_MAX, TOKEN_BYTES } from '../internal/contract/limits.js'
+import { foldAll, type UserIds, type UserIndex, type UserPart } from '../internal/contract/observation.js'
 import {
   type Awaitable,
   fieldOfFilter,
@@ -12,7 +12,7 @@ import {
   type Order,
   type Page,
   type PageQuery,
-} from '../contract/page.js'
+} from '../internal/contract/page.js'
 import {
   CONTEXT,
   ContractBroken,
@@ -262,8 +262,8 @@ export function listCases<Inspector, Item extends object>(
       run: of(async (whole) => {
         for (const examined of [BOUND, EXAMINED_MAX])
           checkExamined(await whole({ limit: 5, cursor: null }, { ...CONTEXT, limits: { examined } }), examined, name)
-        const left: InspectionContext = { ...CONTEXT, limits: { examined: EXAMINED_MAX }, scanBudget: BOUND }
-        checkExamined(await whole({ limit: 5, cursor: null }, left), BOUND, name)
+        const bounded: InspectionContext = { ...CONTEXT, limits: { examined: EXAMINED_MAX }, scanBudget: BOUND }
+        checkExamined(await whole({ limit: 5, cursor: null }, bounded), BOUND, name)
       }),
     },
     {
@@ -431,12 +431,12 @@ export function userCases(make: MakeInspector<UserIndex>, { list, fold }: UserEn
           check(part !== undefined, `observeUsers must return ${userId}, which listUserIds returns`)
           if (part && !part.truncated)
             // A registry may remember the last heartbeat longer than its connection.
-            for (const [field, told] of Object.entries({
+            for (const [field, reported] of Object.entries({
               ...foldAll(fold, byUser.get(userId) ?? []),
               last_seen_at: null,
             }))
-              if (told !== null)
-                checkEqual(plain(part[field as keyof UserPart]), plain(told), `observeUsers: ${field} of ${userId}`)
+              if (reported !== null)
+                checkEqual(plain(part[field as keyof UserPart]), plain(reported), `observeUsers: ${field} of ${userId}`)
         }
         await checkEnds((ctx) => inspector.observeUsers?.(ids, ctx), 'observeUsers')
       }),

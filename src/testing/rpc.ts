@@ -1,6 +1,6 @@
 /** Contract suite of the RPC correlator's inspector. */
 
-import type { ConnectionInput, Instance } from '../contract/connections.js'
+import type { ConnectionInput, Instance } from '../internal/contract/connections.js'
 import {
   CallCounters,
   EndedCallAnswer,
@@ -13,7 +13,7 @@ import {
   type RpcInspector,
   RpcSummaryAnswer,
   type RpcSummaryInput,
-} from '../contract/rpc.js'
+} from '../internal/contract/rpc.js'
 import { answering, type Known } from './answering.js'
 import {
   CLIENT,
@@ -51,7 +51,7 @@ export function rpcContract(given: MakeInspector<RpcInspector>): ContractCase[] 
       list: (rpc, filter) => (page, ctx) => rpc.listPending(filter, page, ctx),
       item: PendingCallAnswer,
       id: 'correlation_id',
-      filters: ['user_id', 'client_id', 'action', 'overdue'],
+      filters: ['user_id', 'client_id', 'action', 'overdue', 'direction', 'observed'],
       get: (rpc, id, ctx) => rpc.getPending(id, ctx),
     }),
     {
@@ -123,8 +123,8 @@ async function checkSummary(make: MakeInspector<KnownRpc>): Promise<void> {
   const summary = await rpc.summary(CONTEXT)
   checkSchema(RpcSummaryAnswer, summary, 'summary')
   const { pending, overdue, counters, oldest_started_at, oldest_age_ms, counting_since } = summary
-  const { opened, succeeded, failed, timed_out, cancelled } = counters ?? NO_COUNTERS
-  const parts = [opened, succeeded, failed, timed_out, cancelled, pending]
+  const { opened, succeeded, failed, timed_out, cancelled, unanswered } = counters ?? NO_COUNTERS
+  const parts = [opened, succeeded, failed, timed_out, cancelled, unanswered, pending]
   if (counters && parts.every((part) => part !== null)) {
     const [, ...others] = parts
     const told = others.reduce((sum, part) => sum + part, 0)
@@ -170,6 +170,8 @@ const toCall: Make<PendingCallInput> = (given, place) =>
       deadline_at: null,
       age_ms: 0,
       overdue: false,
+      direction: 'to_client',
+      observed: false,
     },
     given,
   )
@@ -185,6 +187,8 @@ const toEndedCall: Make<EndedCallInput> = (given, place) =>
       started_at: FAKE_TIME,
       ended_at: FAKE_TIME,
       duration_ms: 0,
+      direction: 'to_client',
+      observed: false,
     },
     given,
   )
@@ -195,10 +199,10 @@ function toSummary(given: Partly<RpcSummaryInput>, calls: readonly PendingCallIn
     (a, b) => (a?.started_at && (!b.started_at || a.started_at <= b.started_at) ? a : b),
     undefined,
   )
-  const { succeeded, failed, timed_out, cancelled } = given.counters ?? {}
+  const { opened: _, late: __, foreign: ___, ...ends } = { ...NO_COUNTERS, ...given.counters }
   const late = calls.filter(({ overdue }) => overdue).length
   const waiting = given.pending ?? calls.length
-  const opened = (succeeded ?? 0) + (failed ?? 0) + (timed_out ?? 0) + (cancelled ?? 0) + waiting
+  const opened = Object.values(ends).reduce<number>((sum, count) => sum + (count ?? 0), waiting)
   return fill(
     {
       pending: calls.length,

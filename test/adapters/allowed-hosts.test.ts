@@ -7,7 +7,7 @@ import { toExpressMiddleware } from '../../src/adapters/express.js'
 import type { FetchHandler } from '../../src/adapters/handler.js'
 import { toHonoHandler } from '../../src/adapters/hono.js'
 import { toNodeHandler } from '../../src/adapters/node.js'
-import { toProblem } from '../../src/http/problem.js'
+import { toProblem } from '../../src/internal/http/problem.js'
 import { serve } from './server.js'
 import { exchange, requestText } from './wire.js'
 

@@ -1,8 +1,8 @@
 /**
  * The real router over fixed data, mounted next to the subject, and the requests it must answer the same on every host.
  */
-import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
-import { apiKeyAuth } from '../../src/http/auth.js'
+import { createDiagnosticsRouter } from '../../src/internal/diagnostics/router.js'
+import { apiKeyAuth } from '../../src/internal/http/auth.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
 import { createWorld, NOW } from '../diagnostics/world.js'
 

@@ -3,9 +3,9 @@ import { connect, constants, createServer, type IncomingHttpHeaders, type Outgoi
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type NodeHandler, toNodeHandler } from '../../src/adapters/node.js'
-import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
-import { apiKeyAuth } from '../../src/http/auth.js'
-import { toProblem } from '../../src/http/problem.js'
+import { createDiagnosticsRouter } from '../../src/internal/diagnostics/router.js'
+import { apiKeyAuth } from '../../src/internal/http/auth.js'
+import { toProblem } from '../../src/internal/http/problem.js'
 import { PREFIX, subject } from './subject.js'
 
 /** Serves `handler` over HTTP/2 until the test ends, and returns a session of a client. */

@@ -9,8 +9,8 @@ import { toDenoHandler } from '../../src/adapters/deno.js'
 import { toExpressMiddleware } from '../../src/adapters/express.js'
 import { toHonoHandler } from '../../src/adapters/hono.js'
 import { startNodeServer, toNodeHandler } from '../../src/adapters/node.js'
-import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
-import { resolveAdminAuth } from '../../src/http/auth.js'
+import { createDiagnosticsRouter } from '../../src/internal/diagnostics/router.js'
+import { resolveAdminAuth } from '../../src/internal/http/auth.js'
 
 const createRouter = () =>
   createDiagnosticsRouter({

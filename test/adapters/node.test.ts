@@ -3,9 +3,9 @@ import { Agent, createServer, request as httpRequest, type IncomingMessage } fro
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { FetchHandler } from '../../src/adapters/handler.js'
 import { toNodeHandler } from '../../src/adapters/node.js'
-import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
-import { noopAuth } from '../../src/http/auth.js'
-import { toProblem } from '../../src/http/problem.js'
+import { createDiagnosticsRouter } from '../../src/internal/diagnostics/router.js'
+import { noopAuth } from '../../src/internal/http/auth.js'
+import { toProblem } from '../../src/internal/http/problem.js'
 import { serve } from './server.js'
 import { exchange, open, requestText } from './wire.js'
 

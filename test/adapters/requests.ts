@@ -1,5 +1,5 @@
 /** The requests that every host must answer with the same bytes, and what those are. */
-import { toProblem } from '../../src/http/problem.js'
+import { toProblem } from '../../src/internal/http/problem.js'
 import { PREFIX } from './subject.js'
 
 export interface Row {

@@ -2,7 +2,7 @@
 import { copyFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
-import { VERSION } from '../../src/version.js'
+import { VERSION } from '../../src/internal/version.js'
 import { type Running, run } from './process.js'
 
 const hostsDir = fileURLToPath(new URL('./hosts/', import.meta.url))

@@ -12,8 +12,8 @@ import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { toExpressMiddleware } from '../../src/adapters/express.js'
 import { toHonoHandler } from '../../src/adapters/hono.js'
 import { type FetchHandler, toNodeHandler } from '../../src/adapters/node.js'
-import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
-import { apiKeyAuth } from '../../src/http/auth.js'
+import { createDiagnosticsRouter } from '../../src/internal/diagnostics/router.js'
+import { apiKeyAuth } from '../../src/internal/http/auth.js'
 import { isOpensslMissing, selfSigned } from './self-signed.js'
 
 let tls: { key: Buffer; cert: Buffer }

@@ -1,6 +1,6 @@
 /** Waiting that ends when a signal aborts: once, with one listener, and leaving nothing behind. */
 import { describe, expect, it, vi } from 'vitest'
-import { onAbort, raceAbort } from '../../src/async/abort.js'
+import { onAbort, raceAbort } from '../../src/internal/async/abort.js'
 
 const never = new Promise<never>(() => {})
 const away = new Error('away')

@@ -1,6 +1,6 @@
 /** Hooks of a host: how their own errors are handled, and where errors go without an error hook. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { guardErrorHook, guardHook } from '../../src/async/hook.js'
+import { guardErrorHook, guardHook } from '../../src/internal/async/hook.js'
 import { badHooks, flushPromises } from '../bad-hooks.js'
 
 const error = new Error('secret')

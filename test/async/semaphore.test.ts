@@ -1,6 +1,6 @@
 /** Who waits for the store: in order, while there is a link, within a bound, and gone at once who gives up. */
 import { describe, expect, it, vi } from 'vitest'
-import { createSemaphore } from '../../src/async/semaphore.js'
+import { createSemaphore } from '../../src/internal/async/semaphore.js'
 
 const isReady = () => undefined
 

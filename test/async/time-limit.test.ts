@@ -1,6 +1,6 @@
 /** Work that ends in time or is given up, with its timer and its listener gone either way. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { endWithin, runWithin, withTimeout } from '../../src/async/deadline.js'
+import { endWithin, runWithin, withTimeout } from '../../src/internal/async/deadline.js'
 import { ourTimers, useFakeTimers } from '../fake-timers.js'
 
 beforeEach(() => void vi.useFakeTimers())
@@ -50,12 +50,14 @@ describe('work with a time limit', () => {
 
   it('is aborted with its signal, with the reason or a given error, and leaves no timer', async () => {
     useFakeTimers()
-    for (const [left, said] of [
+    for (const [abortReason, said] of [
       [undefined, 'away'],
-      [() => new Error('left'), 'left'],
+      [() => new Error('aborted'), 'aborted'],
     ] as const) {
       const controller = new AbortController()
-      const working = expect(runWithin(never, { ms: 100, late, signal: controller.signal, left })).rejects.toThrow(said)
+      const working = expect(
+        runWithin(never, { ms: 100, late, signal: controller.signal, abortReason }),
+      ).rejects.toThrow(said)
       controller.abort(new Error('away'))
       await working
       expect(ourTimers()).toEqual([])

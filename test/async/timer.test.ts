@@ -1,6 +1,6 @@
 /** Pauses, alarms and tickers: due when they say, gone when they are not wanted, and no reason for a process to live. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { createAlarm, createTicker, sleep } from '../../src/async/timer.js'
+import { createAlarm, createTicker, sleep } from '../../src/internal/async/timer.js'
 import { ourTimers, useFakeTimers } from '../fake-timers.js'
 
 beforeEach(() => void vi.useFakeTimers())

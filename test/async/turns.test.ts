@@ -12,7 +12,7 @@ async function load() {
   const state = { loses: false, now: 0 }
   vi.stubGlobal('setTimeout', (run: () => void, ms: number) => (state.loses ? 0 : real(run, ms)))
   vi.resetModules()
-  const turns = await import('../../src/async/turns.js')
+  const turns = await import('../../src/internal/async/turns.js')
   turns.sliceClock.now = () => state.now
   return { state, ...turns }
 }

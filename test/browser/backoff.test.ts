@@ -1,6 +1,6 @@
 /** Holds when the browser client comes back. */
 import { describe, expect, it } from 'vitest'
-import { reconnectDelay } from '../../src/relay-client/event-stream.js'
+import { reconnectDelay } from '../../src/internal/relay-client/event-stream.js'
 
 describe('the wait before a reconnection', () => {
   it('is at least the delay of the relay, and at most half as much longer', () => {

@@ -2,7 +2,7 @@
 import { createParser } from 'eventsource-parser'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createEventStreamDecoder, type StreamEvent } from '../../src/relay-client/event-stream.js'
+import { createEventStreamDecoder, type StreamEvent } from '../../src/internal/relay-client/event-stream.js'
 import { codePoint } from '../code-point.js'
 
 /** Every event of `pieces`, and the retries. */

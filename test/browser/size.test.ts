@@ -23,7 +23,10 @@ describe('the browser bundle', () => {
     expect(gzipSync(output?.contents as Uint8Array).byteLength).toBeLessThanOrEqual(6 * KIB)
     const inputs = Object.keys(built.metafile.inputs).filter((path) => path !== '<stdin>')
     expect(
-      inputs.filter((path) => !/^src\/(?:(?:browser|relay-client|async)\/|contract\/checks\.ts$)/.test(path)),
+      inputs.filter(
+        (path) =>
+          !/^src\/(?:(?:browser|internal\/(?:relay-client|async))\/|internal\/contract\/checks\.ts$)/.test(path),
+      ),
     ).toEqual([])
   })
 })

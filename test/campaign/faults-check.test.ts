@@ -1,6 +1,6 @@
 /** Tests the checker of fault histories: a clean history passes, and planted defects are reported. */
 import { expect, it } from 'vitest'
-import type { DeliveryStatus } from '../../src/contract/delivery.js'
+import type { DeliveryStatus } from '../../src/internal/contract/delivery.js'
 import { checkHistory } from './faults-check.js'
 import type { Answer, Call, Entry } from './faults-history.js'
 

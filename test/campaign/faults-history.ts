@@ -1,5 +1,5 @@
 /** What a fault campaign writes down: every operation with when it was invoked and answered, and what the store held at last. */
-import type { DeliveryStatus } from '../../src/contract/delivery.js'
+import type { DeliveryStatus } from '../../src/internal/contract/delivery.js'
 
 export interface CommandName {
   user_id: string

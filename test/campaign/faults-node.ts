@@ -1,9 +1,10 @@
 /** One host node as a process of its own, for the fault campaign: does what its clients ask, and tells what it hands to them. */
-import type { Instance } from '../../src/contract/connections.js'
-import type { Site } from '../../src/contract/sites.js'
+
 import { ingestCooperativeSiteMessage } from '../../src/cooperative-site/index.js'
+import type { Instance } from '../../src/internal/contract/connections.js'
+import type { Site } from '../../src/internal/contract/sites.js'
+import { Refusal } from '../../src/internal/refusal.js'
 import { createRedisEventBus, createRedisFacilities, type RedisClient } from '../../src/redis/index.js'
-import { Refusal } from '../../src/refusal.js'
 import type { Answer, Call, Failure } from './faults-history.js'
 import { type NodePlan, type Order, TIGHT_SCOPE, type Word } from './faults-words.js'
 

@@ -1,5 +1,5 @@
 /** The last read of a fault campaign: what the store holds when everything is over. */
-import type { DeliveryTenant } from '../../src/contract/delivery.js'
+import type { DeliveryTenant } from '../../src/internal/contract/delivery.js'
 import { type RedisClient, redisComposition } from '../../src/redis/index.js'
 import { ASK, walk } from '../contract/clock.js'
 import type { CommandName, Entry } from './faults-history.js'

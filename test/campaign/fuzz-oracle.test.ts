@@ -1,6 +1,6 @@
 /** Holds the fuzzer's judgement: each violation, planted, is found, and nothing is held against a right answer. */
 import { describe, expect, it } from 'vitest'
-import { problemReply } from '../../src/http/respond.js'
+import { problemReply } from '../../src/internal/http/respond.js'
 import { judge, judgeAnswer, PLANTED } from './fuzz-oracle.js'
 import { createAttack, type Targets } from './fuzz-requests.js'
 import { ECHO } from './fuzz-values.js'

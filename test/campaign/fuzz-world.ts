@@ -11,11 +11,11 @@ import {
   createSessionRegistry,
   createSiteRegistry,
 } from '../../src/cooperative-site/index.js'
-import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
-import { apiKeyAuth } from '../../src/http/auth.js'
+import { createDiagnosticsRouter } from '../../src/internal/diagnostics/router.js'
+import { apiKeyAuth } from '../../src/internal/http/auth.js'
+import { Refusal } from '../../src/internal/refusal.js'
 import { createMemoryFacilities, memoryComposition } from '../../src/memory/index.js'
 import { createCooperativeSitePublisher } from '../../src/publisher/index.js'
-import { Refusal } from '../../src/refusal.js'
 import { PLANTED } from './fuzz-oracle.js'
 import type { Targets } from './fuzz-requests.js'
 

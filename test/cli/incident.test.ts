@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { startNodeServer } from '../../src/adapters/node.js'
-import { record, segmentsIn } from '../../src/cli/incident/recorder.js'
+import { openRecordingDirectory, segmentsIn } from '../../src/adapters/recording-directory.js'
 import { INCIDENT_BYTES, type Incident } from '../../src/incident/format.js'
 import { IncidentRefused } from '../../src/incident/read.js'
+import { createFlightRecorder } from '../../src/incident/recorder.js'
 import { openRecording } from '../../src/incident/recording.js'
 import { createFakeInspectors } from '../../src/testing/index.js'
 import { createSubject } from '../diagnostics/subject.js'
@@ -170,41 +171,28 @@ describe('relayscope capture and open', () => {
 })
 
 describe('relayscope record', () => {
-  it('says that it records again, once the router is back', async () => {
-    const world = createWorld()
-    const router = createSubject({ inspectors: createFakeInspectors(world) })
+  it('reports once that the router is lost, and begins a segment when it is back', async () => {
+    const router = createSubject({ inspectors: createFakeInspectors(createWorld()), now: Date.now })
     const first = await startNodeServer(router, { port: 0, closeTimeoutMs: 1 })
     const { port } = new URL(first.url)
     const dir = directory()
-    const told: string[] = []
-    const ended = new AbortController()
-    const recording = record({
-      url: first.url + router.prefix,
-      key: KEY,
-      directory: dir,
-      keepMs: 3_600_000,
-      maxBytes: 1_000_000_000,
-      signal: ended.signal,
-      tell: (sentence) => told.push(sentence),
+    const errors: unknown[] = []
+    const recorder = createFlightRecorder({
+      router: { prefix: first.url + router.prefix, fetch: (request) => fetch(request) },
+      headers: { 'x-admin-key': KEY },
+      files: openRecordingDirectory({ path: dir }),
+      everyMs: 10,
+      onError: (error) => errors.push(error),
     })
-    await until('a snapshot', async () => segmentsIn(dir).some(({ read }) => read().includes('\n')) || undefined)
-    // Only a watch that was live can be lost.
-    world.connections = [connection({ connection_id: 'while-recorded' })]
-    await until(
-      'the change',
-      async () => segmentsIn(dir).some(({ read }) => read().includes('while-recorded')) || undefined,
-    )
+    await recorder.started
     await first.close()
-    await until(
-      'the loss',
-      async () => told.some((sentence) => sentence.startsWith('the connection was lost')) || undefined,
-    )
+    await until('the loss', async () => errors.length > 0 || undefined)
     const second = await startNodeServer(router, { port: Number(port), closeTimeoutMs: 1 })
-    await until('the next snapshot', async () => told.at(-1)?.startsWith('recording again, since 20') || undefined)
-    ended.abort()
-    await recording
+    await until('the next segment', async () => openRecording(segmentsIn(dir)).gaps.length === 1 || undefined)
+    await recorder.close()
     await second.close()
-    expect(told).toContain('the connection was lost: nothing is recorded until the router answers again')
+    expect(errors).toEqual([expect.objectContaining({ name: 'CaptureFailed' })])
+    expect(recorder.span()?.gaps).toHaveLength(1)
   })
 
   it('continues after kill -9 with a new snapshot, and shows the time between as a gap, and no instant outside', async () => {
@@ -335,7 +323,7 @@ describe('relayscope record', () => {
     await first.ended
     expect(readFileSync(lock, 'utf8')).toBe(holder)
     const second = start()
-    // Replaced in two steps: in between there is none.
+    // The old lock is deleted before the new one is written.
     const text = () => readFile(lock, 'utf8').catch(() => holder)
     await until('the lock', async () => (await text()) !== holder || undefined)
     await second.said('recording')

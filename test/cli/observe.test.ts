@@ -400,7 +400,7 @@ describeRedis('relayscope observe', () => {
       '+get',
     )
     const { code, err } = await observe(at(server.port, 'other:x@')).ended
-    expect([code, err]).toEqual([1, expect.stringMatching(/may not read the deployment .*docs\/shared-store\.md/)])
+    expect([code, err]).toEqual([1, expect.stringMatching(/may not read the deployment .*docs\/redis-keys\.md/)])
     const wrong = await observe(at(server.port, 'other:y@')).ended
     expect([wrong.code, wrong.err]).toEqual([1, expect.stringMatching(/wants a user and a password/)])
   })

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { remove } from '../../src/cli/remove.js'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
@@ -50,6 +51,27 @@ describeRedis('relayscope remove', () => {
     expect((await run([...store, 'gone2', '--yes'])).out).toContain('and the function library')
     expect([(await keys()).trim(), (await libraries()).trim()]).toEqual(['', ''])
     expect((await run([...store, 'gone2', '--yes'])).out).toContain('nothing of deployment "gone2"')
+  })
+})
+
+describeRedis('the documented permissions of relayscope remove', () => {
+  it('suffice, and for nothing else', async () => {
+    const docs = readFileSync('docs/redis-keys.md', 'utf8')
+    const [, acl = ''] = /```text\n(ACL SETUSER remover[^`]*)```/.exec(docs) ?? []
+    const server = await startServer()
+    onTestFinished(() => server.stop())
+    await server.cli(...acl.trim().split(/\s+/))
+    const { client, close } = await clients['node-redis']([server.port])
+    onTestFinished(close)
+    const facilities = createRedisFacilities({ client, deploymentId: 'prod', onError: null })
+    await facilities.dispatcher.dispatch({ user_id: 'ada', client_id: 'c', command_id: 'x', action: 'a' })
+    await facilities.close()
+    await server.cli('SET', 'other', 'x')
+    const url = `redis://remover:change-me-three@127.0.0.1:${server.port}`
+    const { code, out } = await run(['--redis', url, '--deployment', 'prod', '--yes'])
+    expect([code, out]).toEqual([0, expect.stringContaining('and the function library')])
+    expect((await server.cli('KEYS', '*')).trim()).toBe('other')
+    expect(await server.cli('ACL', 'DRYRUN', 'remover', 'GET', 'relayscope:{prod:0}:x')).toMatch(/no permissions/)
   })
 })
 

@@ -15,10 +15,14 @@ const NOTHING: StatusAnswers = {
   findings: null,
   nodes: null,
   sources: null,
+  capabilities: null,
   summary: null,
   counts: null,
   churn: null,
   calls: null,
+  contexts: null,
+  windows: null,
+  sites: null,
 }
 
 const finding = (oldest_since: string) => ({
@@ -43,21 +47,21 @@ async function call(command: typeof status, args: readonly string[], key = 'k-1'
 it('needs a person for a finding of ten seconds, and not yet for a younger one', () => {
   const at = (since: string) => statusOf({ ...NOTHING, findings: finding(since) as never })
   expect(at('2026-01-01T00:00:50.000Z')).toMatchObject({ needsPerson: true })
-  expect(at('2026-01-01T00:00:50.000Z').lines[1]).toBe('  ▲ 1 × command overdue for 10 s')
+  expect(at('2026-01-01T00:00:50.000Z').lines[3]).toBe('  ▲ 1 × command overdue for 10 s')
   expect(at('2026-01-01T00:00:51.000Z')).toMatchObject({ needsPerson: false })
 })
 
 it('calls what was not answered unknown, never 0', () => {
   const text = statusOf(NOTHING).lines.join('\n')
-  expect(text).toContain('findings unknown · silent nodes unknown · sources unknown')
+  expect(text).toContain('silent nodes unknown · sources unknown\nfindings unknown\nProblems\n  Unknown: no answer.')
   expect(text).not.toMatch(/\d/)
 })
 
 it('says that no problems were found only if every kind of finding was looked for', () => {
   const findings = { ...finding(AT), kinds: [], not_looked_for: ['call_overdue'] }
   const lines = statusOf({ ...NOTHING, findings: findings as never, sources: { items: [] } }).lines
-  expect(lines[1]).toBe('  No problems in what was read.')
-  expect(lines[2]).toMatch(/^no findings in what was read/)
+  expect(lines[3]).toBe('  No problems in what was read.')
+  expect(lines[1]).toMatch(/^no findings in what was read/)
 })
 
 it('prints the overview of a router in 80 columns, and exits with 2 if it is refused or unreachable', async () => {
@@ -75,7 +79,7 @@ it('prints the overview of a router in 80 columns, and exits with 2 if it is ref
   const { code, out } = await call(status, [server.url])
   expect(code).toBe(0)
   expect(out).toMatch(
-    /^Nothing needs you\n[\s\S]*\nCommands {2}waiting 0 · [\s\S]*\nConnected clients {2}1[\s\S]*\nCalls {2}0 pending/,
+    /^relayscope · 1 node · 1 client · all sources answer\nno findings · 1 client · 0 open commands\nProblems\n {2}No problems found · (\d+) of \1 sources read\nCommands\n {2}waiting 0 · [\s\S]*\nCalls\n {2}0 open/,
   )
   for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(80)
   expect(await call(status, [server.url], 'wrong')).toMatchObject({

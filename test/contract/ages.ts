@@ -1,9 +1,9 @@
 /** What a reader makes of an unchanged tag, compared with a fresh answer, while only time passes. */
 import { expect } from 'vitest'
-import { grow } from '../../src/contract/ages.js'
-import type { DiagnosticsRouter } from '../../src/diagnostics/router.js'
-import { ROUTES } from '../../src/diagnostics/routes.js'
-import { isCompared } from '../../src/http/read-route.js'
+import { grow } from '../../src/internal/contract/ages.js'
+import type { DiagnosticsRouter } from '../../src/internal/diagnostics/router.js'
+import { ROUTES } from '../../src/internal/diagnostics/routes.js'
+import { isCompared } from '../../src/internal/http/read-route.js'
 import type { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 
 type Facilities = Pick<

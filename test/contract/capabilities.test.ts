@@ -1,7 +1,13 @@
 /** What is made of the table of families: that it says of itself what the wire has promised, and how it grows. */
 import { expect, it } from 'vitest'
-import { CAPABILITIES, Capabilities, Capability, capabilitiesIn, SourceName } from '../../src/contract/capabilities.js'
-import { FAMILIES } from '../../src/contract/families.js'
+import {
+  CAPABILITIES,
+  Capabilities,
+  Capability,
+  capabilitiesIn,
+  SourceName,
+} from '../../src/internal/contract/capabilities.js'
+import { FAMILIES } from '../../src/internal/contract/families.js'
 
 it('the booleans of the capabilities are eleven for good', () => {
   expect(Object.keys(Capabilities.shape).sort()).toEqual([

@@ -1,9 +1,12 @@
 /** The channels of `node:diagnostics_channel`: of facilities in memory, of the router, and without subscribers. */
 import { readFileSync } from 'node:fs'
 import { expect, it, vi } from 'vitest'
-import { publishCalls, publishCommands } from '../../src/contract/channels.js'
-import type { RpcCorrelator } from '../../src/contract/rpc.js'
+import * as z from 'zod'
+import { createActionHandlers, ingestCooperativeSiteMessage } from '../../src/cooperative-site/index.js'
+import { publishCalls, publishCommands } from '../../src/internal/contract/channels.js'
+import type { RpcCorrelator } from '../../src/internal/contract/rpc.js'
 import { createMemoryFacilities } from '../../src/memory/index.js'
+import { createWorld } from '../cooperative-site/gate-world.js'
 import { createSubject, KEY, PREFIX } from '../diagnostics/subject.js'
 import { channelsBattery, receive } from './channels.js'
 
@@ -29,7 +32,11 @@ it('changes nothing and makes no message without subscribers', async () => {
   // The very promise of the dispatcher: nothing waits for it.
   expect(published.dispatch(null)).toBe(status)
   const opened = Promise.resolve({} as never)
-  const correlator = publishCalls<RpcCorrelator>({ open: () => opened, settle: async () => true })
+  const correlator = publishCalls<RpcCorrelator>({
+    open: () => opened,
+    settle: async () => true,
+    observe: async () => 0,
+  })
   expect(correlator.open(null as never)).toBe(opened)
 })
 
@@ -37,7 +44,7 @@ it('has no subscribers where the runtime has no channels', async () => {
   vi.resetModules()
   vi.stubGlobal('process', undefined)
   try {
-    const fresh = await import('../../src/contract/channels.js')
+    const fresh = await import('../../src/internal/contract/channels.js')
     const channel = fresh.createChannel('relayscope:test')
     expect(channel.hasSubscribers).toBe(false)
     expect(() => channel.publish({})).not.toThrow()
@@ -47,9 +54,42 @@ it('has no subscribers where the runtime has no channels', async () => {
   }
 })
 
+it('publishes what a gate, handlers and the ingest of a site do, without parameters, payloads and results', async () => {
+  const received = receive(...['action', 'execute', 'ingest'].map((what) => `tracing:relayscope:${what}:asyncEnd`))
+  const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+  const { invoke } = createWorld({ connector: { call: async () => ({ secret: 's3cret' }) } })
+  const actions = createActionHandlers()
+  actions.handle('archive_note', { parameters: z.object({}) }, () => ({ secret: 's3cret' }))
+  const outcome = await actions.execute({ action: 'archive_note', parameters: {}, correlation_id: 'c-1', trace })
+  expect(outcome?.ok).toBe(true)
+  await actions.execute({ action: 'archive_note', correlation_id: 'c-1' })
+  await expect(ingestCooperativeSiteMessage({} as never, null as never)).rejects.toThrow()
+  await invoke({ parameters: { secret: 's3cret' }, trace })
+  const names = received.map(([name, message]) => [name.split(':')[2], message])
+  expect(names).toMatchObject([
+    ['execute', { action: 'archive_note', correlation_id: 'c-1', trace, ok: true }],
+    ['execute', { action: 'archive_note', correlation_id: 'c-1', ok: null }],
+    ['ingest', { user_id: undefined, published: null, error: { code: 'invalid_input' } }],
+    [
+      'action',
+      {
+        session_id: 's1',
+        user_id: 'bob',
+        action: 'archive_note',
+        trace,
+        status: 'succeeded',
+        invocation_id: 'i1',
+      },
+    ],
+  ])
+  expect(JSON.stringify(received)).not.toContain('s3cret')
+})
+
 it('lists every channel on its page, and no other', () => {
-  const names = (text: string) => new Set(text.match(/relayscope:(?:request|command:\w+|call:\w+)/g))
-  const source = ['src/contract/channels.ts', 'src/diagnostics/hooks.ts'].map((path) => readFileSync(path, 'utf8'))
-  const page = readFileSync('docs/diagnostics-channels.md', 'utf8')
-  expect(names(page)).toEqual(names(source.join()))
+  const names = (text: string) => new Set(text.match(/relayscope:[a-z]+\b/g))
+  const source = ['src/internal/contract/channels.ts', 'src/internal/diagnostics/hooks.ts'].map((path) =>
+    readFileSync(path, 'utf8'),
+  )
+  const page = readFileSync('docs/opentelemetry.md', 'utf8')
+  expect(names(page.replaceAll('tracing:', ''))).toEqual(names(source.join()))
 })

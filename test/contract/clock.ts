@@ -1,5 +1,5 @@
 /** A clock that only the test moves, and the walk over all pages of a list, for every family's battery. */
-import type { Awaitable, InspectionContext, Page, PageQuery } from '../../src/contract/page.js'
+import type { Awaitable, InspectionContext, Page, PageQuery } from '../../src/internal/contract/page.js'
 
 export interface Clock {
   now(): number

@@ -1,6 +1,6 @@
 /** What came and went minute by minute, in every registry. */
 import { expect, it } from 'vitest'
-import type { ChurnFilter, ConnectInput, ConnectionChurn } from '../../src/contract/connections.js'
+import type { ChurnFilter, ConnectInput, ConnectionChurn } from '../../src/internal/contract/connections.js'
 import { ASK, at, type Clock } from './clock.js'
 import type { ConnectionFacility } from './connections.js'
 

@@ -1,6 +1,6 @@
 /** Why a connection went and what the next one of its client knows of it, in every registry. */
 import { expect, it } from 'vitest'
-import type { ConnectInput, ConnectionFilter } from '../../src/contract/connections.js'
+import type { ConnectInput, ConnectionFilter } from '../../src/internal/contract/connections.js'
 import { ASK, type Clock, walk } from './clock.js'
 import type { ConnectionFacility } from './connections.js'
 

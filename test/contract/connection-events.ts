@@ -1,7 +1,7 @@
 /** The newest events of all connections, in every registry. */
 import { expect, it } from 'vitest'
-import type { ClientEventFilter, ClientEventInput, ConnectInput } from '../../src/contract/connections.js'
-import type { PageQuery } from '../../src/contract/page.js'
+import type { ClientEventFilter, ClientEventInput, ConnectInput } from '../../src/internal/contract/connections.js'
+import type { PageQuery } from '../../src/internal/contract/page.js'
 import { ASK, at, type Clock, walk } from './clock.js'
 import type { ConnectionFacility } from './connections.js'
 

@@ -7,9 +7,9 @@ import type {
   ConnectionFilter,
   ConnectionRegistry,
   RegistryInspector,
-} from '../../src/contract/connections.js'
-import type { Inspected } from '../../src/contract/families.js'
-import type { Awaitable, PageQuery } from '../../src/contract/page.js'
+} from '../../src/internal/contract/connections.js'
+import type { Inspected } from '../../src/internal/contract/families.js'
+import type { Awaitable, PageQuery } from '../../src/internal/contract/page.js'
 import { ASK, at, type Clock, createClock, walk } from './clock.js'
 import { churning } from './connection-churn.js'
 import { endings } from './connection-endings.js'

@@ -6,9 +6,9 @@ import type {
   ContextRegistry,
   ContextRegistryInspector,
   ReportContextInput,
-} from '../../src/contract/contexts.js'
-import type { Inspected } from '../../src/contract/families.js'
-import type { Awaitable } from '../../src/contract/page.js'
+} from '../../src/internal/contract/contexts.js'
+import type { Inspected } from '../../src/internal/contract/families.js'
+import type { Awaitable } from '../../src/internal/contract/page.js'
 import { ASK, at, type Clock, createClock, walk } from './clock.js'
 import { withSortedLists } from './parts.js'
 

@@ -1,8 +1,8 @@
 /** What every deduplicator must do, whatever it remembers messages in. */
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { Deduplicator, DeduplicatorInspector } from '../../src/contract/deduplicator.js'
-import type { Inspected } from '../../src/contract/families.js'
-import type { Awaitable } from '../../src/contract/page.js'
+import type { Deduplicator, DeduplicatorInspector } from '../../src/internal/contract/deduplicator.js'
+import type { Inspected } from '../../src/internal/contract/families.js'
+import type { Awaitable } from '../../src/internal/contract/page.js'
 import { ASK, at, type Clock, createClock } from './clock.js'
 
 export type DeduplicatorFacility = Inspected<Deduplicator, DeduplicatorInspector>

@@ -1,6 +1,6 @@
 /** An end that is the client's acknowledgement too: both in one step, or neither. */
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { SettleInput } from '../../src/contract/delivery-dispatch.js'
+import type { SettleInput } from '../../src/internal/contract/delivery-dispatch.js'
 import { at } from './clock.js'
 import { command, connection, first, key, second } from './delivery-commands.js'
 import type { Subject } from './delivery-subject.js'

@@ -1,6 +1,6 @@
 /** Which commands a dispatcher admits, and what it answers. */
 import { describe, expect, it } from 'vitest'
-import type { Json } from '../../src/contract/index.js'
+import type { Json } from '../../src/internal/contract/index.js'
 import { ASK, at } from './clock.js'
 import { command, connection, first, key } from './delivery-commands.js'
 import type { Subject } from './delivery-subject.js'

@@ -6,8 +6,8 @@ import {
   type DeliveryMailboxInput,
   DeliveryMailbox as Mailbox,
   type MailboxFilter,
-} from '../../src/contract/delivery.js'
-import type { Order } from '../../src/contract/page.js'
+} from '../../src/internal/contract/delivery.js'
+import type { Order } from '../../src/internal/contract/page.js'
 import { ASK, at, walk } from './clock.js'
 import { command, connection, eventually, first, key } from './delivery-commands.js'
 import type { Subject } from './delivery-subject.js'

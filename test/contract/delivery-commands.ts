@@ -1,6 +1,6 @@
 /** Commands, and the connections that they are handed to, for every test of a dispatcher. */
 import { expect } from 'vitest'
-import type { Command, DispatchInput } from '../../src/contract/delivery-dispatch.js'
+import type { Command, DispatchInput } from '../../src/internal/contract/delivery-dispatch.js'
 
 export const client = { user_id: 'ada', client_id: 'tab' }
 export const first = { ...client, instance_id: 'i1' }

@@ -1,8 +1,8 @@
 /** What the list of commands tells: each retained one once, where it stands, under every filter. */
 import { describe, expect, it } from 'vitest'
-import { type CommandFilter, CommandState, type DeliveryCommand } from '../../src/contract/delivery.js'
-import { addressOf, admitsCommand } from '../../src/contract/delivery-rules.js'
-import type { Page, PageQuery } from '../../src/contract/page.js'
+import { type CommandFilter, CommandState, type DeliveryCommand } from '../../src/internal/contract/delivery.js'
+import { addressOf, admitsCommand } from '../../src/internal/contract/delivery-rules.js'
+import type { Page, PageQuery } from '../../src/internal/contract/page.js'
 import { ASK, at, FIRST } from './clock.js'
 import { command, connection, eventually, first, key } from './delivery-commands.js'
 import type { Subject } from './delivery-subject.js'

@@ -10,8 +10,8 @@ import {
   DeliverySummary,
   DeliveryTenant,
   type Inspected,
-} from '../../src/contract/index.js'
-import type { Order } from '../../src/contract/page.js'
+} from '../../src/internal/contract/index.js'
+import type { Order } from '../../src/internal/contract/page.js'
 import { ASK, type Clock, createClock, walk } from './clock.js'
 import { key } from './delivery-commands.js'
 

@@ -1,7 +1,7 @@
 /** What every event bus promises, whatever carries the events between processes. */
 import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import type { BusItem, PublishedEvent, SiteEventBus, Subscription } from '../../src/contract/event-bus.js'
+import type { BusItem, PublishedEvent, SiteEventBus, Subscription } from '../../src/internal/contract/event-bus.js'
 
 /** An event whose data tells it from its neighbours. */
 export function event(n: number): PublishedEvent {

@@ -2,9 +2,9 @@
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import type { Refusal } from '../../src/internal/refusal.js'
+import type { Finding } from '../../src/internal/views/findings/finding.js'
 import type { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
-import type { Refusal } from '../../src/refusal.js'
-import type { Finding } from '../../src/views/findings/finding.js'
 import { createClock } from './clock.js'
 
 type MemoryFacilities = ReturnType<typeof createMemoryFacilities>
@@ -72,7 +72,7 @@ async function work({ facilities }: World, i: number, isOver: () => boolean): Pr
     await rpc.settle(correlation_id, { ok: true, result: rounds })
     await result
     // A client that disconnects cleanly has finished its work.
-    await expect.poll(() => done.size, { interval: 5, timeout: 60_000 }).toBe(5)
+    await expect.poll(() => done.size, { interval: 5, timeout: 300_000 }).toBe(5)
     await contexts.releaseTask(context_id)
     await contexts.close(context_id)
     await browserWindows.close(window_id)
@@ -135,7 +135,7 @@ export function findingsBattery(
       const found = async () =>
         (await allFindings(world)).filter(({ kind }) => kind === 'command_not_acknowledged').map((one) => one.subject)
       await dispatch('before')
-      const wait = { interval: 50, timeout: 60_000 }
+      const wait = { interval: 50, timeout: 300_000 }
       await expect.poll(async () => (await dispatch('before')).acknowledgement.state, wait).toBe('acknowledged')
       expect(await found()).toEqual([])
       child.kill('SIGSTOP')
@@ -166,7 +166,7 @@ export function findingsBattery(
         dispatcher.dispatch({ ...client, command_id, action: 'sync', deadline_ms: 100_000, max_attempts: 2 })
       const found = async () =>
         (await allFindings(world)).filter(({ kind }) => kind === 'client_not_acknowledging').map((one) => one.subject)
-      const wait = { interval: 50, timeout: 60_000 }
+      const wait = { interval: 50, timeout: 300_000 }
       await dispatch('lost')
       await expect.poll(async () => (await dispatch('lost')).terminal?.reason, wait).toBe('attempts_exhausted')
       expect(await found()).toEqual([client])

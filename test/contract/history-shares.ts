@@ -1,7 +1,7 @@
 /** What every message history must keep for each user, whatever the others do. */
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { HistoryOptions } from '../../src/contract/history.js'
-import type { Awaitable } from '../../src/contract/page.js'
+import type { HistoryOptions } from '../../src/internal/contract/history.js'
+import type { Awaitable } from '../../src/internal/contract/page.js'
 import { ASK } from './clock.js'
 import { createFlakySpill, type FlakySpill, type HistoryFacility } from './history.js'
 

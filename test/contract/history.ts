@@ -1,8 +1,8 @@
 /** What every message history must do, whatever it keeps its messages in. */
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { Inspected } from '../../src/contract/families.js'
-import type { AppendInput, HistoryInspector, MessageHistory, SpillStore } from '../../src/contract/history.js'
-import type { Awaitable } from '../../src/contract/page.js'
+import type { Inspected } from '../../src/internal/contract/families.js'
+import type { AppendInput, HistoryInspector, MessageHistory, SpillStore } from '../../src/internal/contract/history.js'
+import type { Awaitable } from '../../src/internal/contract/page.js'
 import { ASK, at, type Clock, createClock, walk } from './clock.js'
 import { withSortedLists } from './parts.js'
 

@@ -1,6 +1,6 @@
 /** What every store of idempotency keys promises, whatever it keeps them in. */
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { IdempotencyClaim, IdempotencyStore, Invocation } from '../../src/contract/invocations.js'
+import type { IdempotencyClaim, IdempotencyStore, Invocation } from '../../src/internal/contract/invocations.js'
 import { type Clock, createClock } from './clock.js'
 
 /** An answer of that many bytes, and a few. */

@@ -1,7 +1,7 @@
 /** Ids that are refused wherever an id comes in, in both compositions: with line separators, and `.` and `..`. */
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
-import { noopAuth } from '../../src/http/auth.js'
+import { createDiagnosticsRouter } from '../../src/internal/diagnostics/router.js'
+import { noopAuth } from '../../src/internal/http/auth.js'
 import { createMemoryFacilities, memoryComposition } from '../../src/memory/index.js'
 import { createRedisFacilities, redisComposition } from '../../src/redis/index.js'
 import { createWorld } from '../cooperative-site/world.js'

@@ -1,6 +1,6 @@
 /** What an id is: each class of characters that none may hold, and its bound in bytes. */
 import { describe, expect, it } from 'vitest'
-import { checkId, countUtf8, Id, randomId, toReason, utf8Length } from '../../src/contract/ids.js'
+import { checkId, countUtf8, Id, randomId, toReason, utf8Length } from '../../src/internal/contract/ids.js'
 
 describe('an id', () => {
   it.each([

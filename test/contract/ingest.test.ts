@@ -1,7 +1,7 @@
 /** What the ingest does with messages that are under way at once, and with claims of a message that is not retained. */
 import { describe, expect, it } from 'vitest'
-import type { AppendInput, HistoryMessage } from '../../src/contract/history.js'
-import { createIngest, createIngestOver } from '../../src/contract/ingest.js'
+import type { AppendInput, HistoryMessage } from '../../src/internal/contract/history.js'
+import { createIngest, createIngestOver } from '../../src/internal/contract/ingest.js'
 
 const message: AppendInput = {
   message_id: 'm',

@@ -1,6 +1,6 @@
 /** What every ingest must do, whatever its history and its deduplicator keep their messages in. */
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { AppendInput, SpillStore } from '../../src/contract/history.js'
+import type { AppendInput, SpillStore } from '../../src/internal/contract/history.js'
 import type { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 import { deferred } from '../cooperative-site/deferred.js'
 import { ASK } from './clock.js'

@@ -1,9 +1,9 @@
 /** A mistyped field of any input is refused by name: every call of the facilities is in the documents or takes no object. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { SettleCallInput } from '../../src/contract/rpc.js'
-import { ViewerStreamInput } from '../../src/contract/subscriptions.js'
 import * as site from '../../src/cooperative-site/index.js'
+import { SettleCallInput } from '../../src/internal/contract/rpc.js'
+import { ViewerStreamInput } from '../../src/internal/contract/subscriptions.js'
 import { createMemoryFacilities } from '../../src/memory/index.js'
 import * as redis from '../../src/redis/index.js'
 import { createFakeInspectors } from '../../src/testing/index.js'
@@ -190,13 +190,7 @@ describe('inputs of the facilities', () => {
   })
 
   it('names options in camelCase only', () => {
-    const pages = [
-      'options',
-      'options-router',
-      'options-facilities',
-      'options-integrations',
-      'options-cooperative-sites',
-    ]
+    const pages = ['options-router', 'options-facilities', 'options-integrations', 'options-cooperative-sites']
     const names = pages.flatMap((page) =>
       [...readFileSync(`${ROOT}/docs/${page}.md`, 'utf8').matchAll(/^\| `([\w.]+)` \|/gm)].map(
         ([, name]) => name as string,

@@ -1,7 +1,7 @@
 /** JSON serialisation, and inputs that are refused. */
 import { describe, expect, it } from 'vitest'
-import { digest64 } from '../../src/contract/digest.js'
-import { identityText, isDeeperThan, toJson } from '../../src/contract/json.js'
+import { digest64 } from '../../src/internal/contract/digest.js'
+import { identityText, isDeeperThan, toJson } from '../../src/internal/contract/json.js'
 
 /** `levels` of objects around one another, each referring to the next one twice. */
 function doubled(levels: number): object {

@@ -6,8 +6,11 @@ import { toExpressMiddleware } from '../../src/adapters/express.js'
 import { toHonoHandler } from '../../src/adapters/hono.js'
 import { startNodeServer, toNodeHandler } from '../../src/adapters/node.js'
 import { createCooperativeSiteClient } from '../../src/browser/index.js'
-import * as checks from '../../src/contract/checks.js'
-import { HistoryOptions } from '../../src/contract/history.js'
+import { startCooperativeSiteControlServer } from '../../src/control-server/index.js'
+import * as site from '../../src/cooperative-site/index.js'
+import { createDiagnosticsRouter, createIngest, noopAuth, resolveAdminAuth } from '../../src/index.js'
+import * as checks from '../../src/internal/contract/checks.js'
+import { HistoryOptions } from '../../src/internal/contract/history.js'
 import {
   defineOptions,
   func,
@@ -17,10 +20,8 @@ import {
   readParts,
   text,
   withMethods,
-} from '../../src/contract/options.js'
-import { startCooperativeSiteControlServer } from '../../src/control-server/index.js'
-import * as site from '../../src/cooperative-site/index.js'
-import { createDiagnosticsRouter, createIngest, noopAuth, resolveAdminAuth } from '../../src/index.js'
+} from '../../src/internal/contract/options.js'
+import { BASE_URL, BASE_URL_OR_PATH } from '../../src/internal/relay-client/wire.js'
 import { createMemoryFacilities, memoryComposition } from '../../src/memory/index.js'
 import { createCooperativeSitePublisher, createRemoteSiteRegistry } from '../../src/publisher/index.js'
 import {
@@ -29,7 +30,6 @@ import {
   createRedisFacilities,
   redisComposition,
 } from '../../src/redis/index.js'
-import { BASE_URL, BASE_URL_OR_PATH } from '../../src/relay-client/wire.js'
 import { createFakeInspectors } from '../../src/testing/index.js'
 import { controlParts, gateParts, place, relayParts } from '../repository/factories.js'
 
@@ -294,7 +294,8 @@ describe('the options of a factory', () => {
     expect(() => readOptions(schema, options)).toThrow(new TypeError(sentence))
   })
 
-  const urls = { runtime: checks.optionsOf({ baseUrl: checks.required(BASE_URL) }), baseUrl: BASE_URL_OR_PATH }
+  const checkPage = (baseUrl: string) => checks.checkOptions({ baseUrl }, { baseUrl: BASE_URL_OR_PATH })
+  const checkRuntime = (baseUrl: string) => checks.checkOptions({ baseUrl }, { baseUrl: BASE_URL }, 'runtime.')
   const EVERYWHERE = ['http://127.0.0.1:8080/relay/', 'https://relay.test', 'HTTPS://relay.test/a%20b']
   const IN_A_PAGE = ['', '/', '/relay', 'relay', '../relay', './a:b', '//relay.test/relay']
   const NOWHERE = [
@@ -311,22 +312,19 @@ describe('the options of a factory', () => {
   ]
 
   it.each(EVERYWHERE)('may name %j as where routes begin', (baseUrl) => {
-    expect(() => checks.checkOptions({ runtime: { baseUrl }, baseUrl }, urls)).not.toThrow()
+    expect(() => checkPage(baseUrl)).not.toThrow()
+    expect(() => checkRuntime(baseUrl)).not.toThrow()
   })
 
   it.each(IN_A_PAGE)('may name %j in a page, and nowhere else', (baseUrl) => {
-    expect(() => checks.checkOptions({ baseUrl }, urls)).not.toThrow()
-    expect(() => checks.checkOptions({ runtime: { baseUrl } }, urls)).toThrow(TypeError)
+    expect(() => checkPage(baseUrl)).not.toThrow()
+    expect(() => checkRuntime(baseUrl)).toThrow(TypeError)
   })
 
   it.each(NOWHERE)('may not name %j as where routes begin, and it is not repeated', (baseUrl) => {
     const said = 'http(s) URL without credentials, query and fragment'
-    expect(() => checks.checkOptions({ baseUrl }, urls)).toThrow(
-      new TypeError(`Invalid option "baseUrl": expected a path or an ${said}`),
-    )
-    expect(() => checks.checkOptions({ runtime: { baseUrl } }, urls)).toThrow(
-      new TypeError(`Invalid option "runtime.baseUrl": expected an ${said}`),
-    )
+    expect(() => checkPage(baseUrl)).toThrow(new TypeError(`Invalid option "baseUrl": expected a path or an ${said}`))
+    expect(() => checkRuntime(baseUrl)).toThrow(new TypeError(`Invalid option "runtime.baseUrl": expected an ${said}`))
   })
 
   it('may have other members if they are parts of a larger object', () => {

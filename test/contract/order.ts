@@ -1,6 +1,6 @@
 /** What `order` promises of every list, whatever keeps its entries, and a walk while these come, change and go. */
 import { describe, expect, it } from 'vitest'
-import { type Awaitable, Order, type Page, type PageQuery } from '../../src/contract/page.js'
+import { type Awaitable, Order, type Page, type PageQuery } from '../../src/internal/contract/page.js'
 import type { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 import type { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { ASK, type Clock, createClock, walk } from './clock.js'

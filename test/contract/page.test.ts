@@ -1,6 +1,6 @@
 /** Tokens of lists that go by a sequence: what was handed out is read back, and nothing else. */
 import { expect, it } from 'vitest'
-import { parseSequence } from '../../src/contract/page.js'
+import { parseSequence } from '../../src/internal/contract/page.js'
 
 it.each([
   [null, 0],

@@ -1,5 +1,5 @@
 /** What a source knows of users, made comparable: its lists may come in any order. */
-import type { UserPart } from '../../src/contract/observation.js'
+import type { UserPart } from '../../src/internal/contract/observation.js'
 
 const LISTS = ['observed_client_types', 'observed_action_types', 'observed_client_ids'] as const
 

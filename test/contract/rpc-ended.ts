@@ -5,7 +5,7 @@ import {
   ENDED_CALLS_PER_USER_MAX,
   type EndedCallFilter,
   type OpenCallInput,
-} from '../../src/contract/rpc.js'
+} from '../../src/internal/contract/rpc.js'
 import { ASK, at, type Clock, walk } from './clock.js'
 import type { RpcFacility } from './rpc.js'
 
@@ -49,6 +49,8 @@ export function endedCalls(subject: () => { clock: Clock; rpc: RpcFacility }): v
         started_at: at(),
         ended_at: at(2_000),
         duration_ms: 2_000,
+        direction: 'to_client',
+        observed: false,
       },
       expect.objectContaining({ correlation_id: second, outcome: 'failed', duration_ms: 1_500, instance_id: null }),
     ])

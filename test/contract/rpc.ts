@@ -1,8 +1,8 @@
 /** What every correlator must do, whatever it keeps its pending calls in. */
 
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { Inspected } from '../../src/contract/families.js'
-import type { Awaitable } from '../../src/contract/page.js'
+import type { Inspected } from '../../src/internal/contract/families.js'
+import type { Awaitable } from '../../src/internal/contract/page.js'
 import type {
   CallOutcome,
   OpenCallInput,
@@ -11,10 +11,11 @@ import type {
   RpcCorrelator,
   RpcInspector,
   RpcSummary,
-} from '../../src/contract/rpc.js'
+} from '../../src/internal/contract/rpc.js'
 import { ASK, at, type Clock, createClock, walk } from './clock.js'
 import { withSortedLists } from './parts.js'
 import { endedCalls } from './rpc-ended.js'
+import { observedCalls } from './rpc-observed.js'
 
 export type RpcFacility = Inspected<RpcCorrelator & { close(): Promise<unknown> }, RpcInspector>
 
@@ -43,6 +44,7 @@ export function rpcBattery(
     const pending = (filter: PendingCallFilter = {}) => walk((page) => rpc.inspector.listPending(filter, page, ASK), 2)
 
     endedCalls(() => ({ clock, rpc }))
+    observedCalls(() => ({ clock, rpc }))
 
     it('shows a call for as long as it is pending, with its age', async () => {
       const { correlation_id } = await open({ instance_id: 'one', timeout_ms: 5_000 })
@@ -57,6 +59,8 @@ export function rpcBattery(
         deadline_at: at(5_000),
         age_ms: 1_234,
         overdue: false,
+        direction: 'to_client',
+        observed: false,
       }
       expect(await rpc.inspector.getPending(correlation_id, ASK)).toEqual(call)
       expect(await pending()).toEqual([call])
@@ -328,11 +332,18 @@ export function rpcBattery(
       expect(await check('one', 'phone')).toEqual({ current: false, current_instance_id: null })
     })
 
-    const NONE = { opened: 0, succeeded: 0, failed: 0, timed_out: 0, cancelled: 0, late: 0, foreign: 0 }
+    const NONE = { opened: 0, succeeded: 0, failed: 0, timed_out: 0, cancelled: 0, unanswered: 0, late: 0, foreign: 0 }
     const summary = async () => (await rpc.inspector.summary?.(ASK)) as RpcSummary
 
     it('has counted nothing before the first call', async () => {
-      const none = { pending: 0, oldest_started_at: null, oldest_age_ms: null, overdue: 0, counters: NONE }
+      const none = {
+        pending: 0,
+        oldest_started_at: null,
+        oldest_age_ms: null,
+        overdue: 0,
+        counters: NONE,
+        observed: null,
+      }
       // A shared store does not know whether anything reports calls to it.
       expect([{ observed_at: at() }, { ...none, counting_since: null, observed_at: at() }]).toContainEqual(
         await summary(),
@@ -364,7 +375,17 @@ export function rpcBattery(
         oldest_started_at: at(),
         oldest_age_ms: 2_000,
         overdue: 0,
-        counters: { opened: 7, succeeded: 2, failed: 1, timed_out: 1, cancelled: 1, late: 3, foreign: 2 },
+        counters: {
+          opened: 7,
+          succeeded: 2,
+          failed: 1,
+          timed_out: 1,
+          cancelled: 1,
+          unanswered: 0,
+          late: 3,
+          foreign: 2,
+        },
+        observed: null,
         counting_since: at(),
         observed_at: at(2_000),
       })

@@ -1,14 +1,14 @@
 /** What every registry of sessions promises. */
 import { describe, expect, it } from 'vitest'
-import type { Inspected } from '../../src/contract/families.js'
+import type { Inspected } from '../../src/internal/contract/families.js'
 import type {
   Session,
   SessionFilter,
   SessionInspector,
   SessionRegistry,
   SessionState,
-} from '../../src/contract/sessions.js'
-import type { SiteRegistry } from '../../src/contract/sites.js'
+} from '../../src/internal/contract/sessions.js'
+import type { SiteRegistry } from '../../src/internal/contract/sites.js'
 import { ASK, walk } from './clock.js'
 import { notes } from './sites.js'
 
@@ -161,7 +161,10 @@ export function sessionRegistryBattery(name: string, make: Make): void {
         const unknown = { connector_connected: null, shares: 0, next_share_expires_at: null, viewers: null }
         expect(row).toEqual({ ...(await sessions.get(alices.session_id)), ...unknown })
         expect(await listIn(under, { state: 'closed' })).toEqual([row])
-        advance(3_600_000)
+        advance(3_600_000 - 1)
+        expect((await sessions.get(alices.session_id))?.state).toBe('closed')
+        advance(1)
+        expect(await sessions.get(alices.session_id)).toBeNull()
         expect(await ids()).toEqual(sorted(bobs))
         for (const id of [alices.session_id, '__proto__'])
           expect(await sessions.inspector.getSession(id, ASK)).toBeNull()
@@ -335,6 +338,22 @@ export function sessionRegistryBattery(name: string, make: Make): void {
           code: 'invalid_input',
           detail: 'Unknown field "expires". Did you mean "expires_at"?',
         })
+      }))
+
+    it('is shared with at most the maximum number of users, not counting expired shares', () =>
+      using(async (under) => {
+        const { sessions, advance } = under
+        const { session_id, opened_at } = await openFor(under, 'alice')
+        const until = new Date(Date.parse(opened_at) + 50).toISOString()
+        const share = (n: number, expires_at: string | null = null) =>
+          sessions.share(session_id, { user_id: `u${n}`, rights: ['view'], expires_at })
+        await Promise.all(Array.from({ length: 500 }, (_, n) => share(n, until)))
+        await Promise.all(Array.from({ length: 500 }, (_, n) => share(500 + n)))
+        await expect(share(1_000)).rejects.toMatchObject({ code: 'capacity_exceeded' })
+        await share(999)
+        advance(50)
+        await share(1_000)
+        expect(await sessions.getShare(session_id, 'u1')).toBeNull()
       }))
 
     it('is not shared once it has expired, whether or not that was recorded', () =>

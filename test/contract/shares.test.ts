@@ -1,8 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { defaultShare, shown } from '../../src/contract/checks.js'
-import { count, defineOptions, derived, duration, readOptions, share, timer } from '../../src/contract/options.js'
-import { FairShare, Holders, MaxHeap, type Place } from '../../src/fair-share/fair-share.js'
+import { defaultShare, shown } from '../../src/internal/contract/checks.js'
+import {
+  count,
+  defineOptions,
+  derived,
+  duration,
+  readOptions,
+  share,
+  timer,
+} from '../../src/internal/contract/options.js'
+import { FairShare, Holders, MaxHeap, type Place } from '../../src/internal/fair-share/fair-share.js'
 
 describe('the bounds of a factory', () => {
   it('are those that are given, and the defaults of the rest', () => {

@@ -1,8 +1,8 @@
 /** What every registry promises to each user, whatever the others do: a share of their own. */
 import { describe, expect, it } from 'vitest'
-import type { BrowserWindowRegistry } from '../../src/contract/browser-windows.js'
-import type { ContextRegistry } from '../../src/contract/contexts.js'
-import type { Awaitable } from '../../src/contract/page.js'
+import type { BrowserWindowRegistry } from '../../src/internal/contract/browser-windows.js'
+import type { ContextRegistry } from '../../src/internal/contract/contexts.js'
+import type { Awaitable } from '../../src/internal/contract/page.js'
 import { ASK, type Clock, createClock, walk } from './clock.js'
 import type { ConnectionFacility } from './connections.js'
 

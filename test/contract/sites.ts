@@ -1,7 +1,7 @@
 /** What every registry of sites promises. */
 import { describe, expect, it } from 'vitest'
-import type { Inspected } from '../../src/contract/families.js'
-import type { SiteFilter, SiteInput, SiteInspector, SiteRegistry } from '../../src/contract/sites.js'
+import type { Inspected } from '../../src/internal/contract/families.js'
+import type { SiteFilter, SiteInput, SiteInspector, SiteRegistry } from '../../src/internal/contract/sites.js'
 import { ASK, walk } from './clock.js'
 
 export const notes: SiteInput = {

@@ -1,9 +1,9 @@
 /** Names of one user that begin another's: no comparison of prefixes may take one for the other. */
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { checkId } from '../../src/contract/ids.js'
-import { isReservedStream, ownStream, userStream } from '../../src/contract/ingest.js'
-import { parsePrefix } from '../../src/http/target.js'
+import { checkId } from '../../src/internal/contract/ids.js'
+import { isReservedStream, ownStream, userStream } from '../../src/internal/contract/ingest.js'
+import { parsePrefix } from '../../src/internal/http/target.js'
 import { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 import { ASK } from './clock.js'
 

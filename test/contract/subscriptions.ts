@@ -1,13 +1,13 @@
 /** What every registry of viewer streams promises. */
 import { describe, expect, it } from 'vitest'
-import type { Inspected } from '../../src/contract/families.js'
+import type { Inspected } from '../../src/internal/contract/families.js'
 import type {
   StreamState,
   SubscriptionFilter,
   SubscriptionInspector,
   SubscriptionRegistry,
   ViewerStream,
-} from '../../src/contract/subscriptions.js'
+} from '../../src/internal/contract/subscriptions.js'
 import { soon } from '../redis/wait-for.js'
 import { ASK, at, walk } from './clock.js'
 

@@ -1,7 +1,7 @@
 /** The changes that a version must reflect: every write of every facility, and the family whose lists show it. */
 import { expect } from 'vitest'
-import type { FamilyName } from '../../src/contract/families.js'
-import { siteStream } from '../../src/contract/ingest.js'
+import type { FamilyName } from '../../src/internal/contract/families.js'
+import { siteStream } from '../../src/internal/contract/ingest.js'
 import type { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 import type { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 

@@ -3,7 +3,7 @@ import crypto from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createRequestGuard } from '../../src/control-server/server.js'
-import { isLoopbackAddress } from '../../src/http/guard.js'
+import { isLoopbackAddress } from '../../src/internal/http/guard.js'
 
 const TOKEN = 'correct-horse-battery'
 const PORT = 4321

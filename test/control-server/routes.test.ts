@@ -1,7 +1,7 @@
 /** Holds the routes of the control server: sites, events, and every way to get them wrong. */
 import { describe, expect, it } from 'vitest'
+import { Refusal } from '../../src/internal/refusal.js'
 import { createCooperativeSitePublisher, createRemoteSiteRegistry, RelayError } from '../../src/publisher/index.js'
-import { Refusal } from '../../src/refusal.js'
 import { badHooks, flushPromises } from '../bad-hooks.js'
 import { json, startHandRelay } from '../publisher/relay.js'
 import { sendRaw, startControl, TOKEN } from './wire.js'

@@ -126,7 +126,7 @@ describe('the guard over the wire', () => {
 
 describe('slow connections', () => {
   it('are closed when they are idle, and when they read nothing', async () => {
-    const { server } = await startControl({ timeouts: { keepAliveMs: 50, stallMs: 50 } })
+    const { server } = await startControl({ timeouts: { keepAliveMs: 50, stallMs: 1_000 } })
     const { socket, closed } = await openSocket(server.port)
     socket.write(`DELETE /sites/x HTTP/1.1\r\nHost: localhost:${server.port}\r\n\r\n`)
     expect(await closed).toContain('401')

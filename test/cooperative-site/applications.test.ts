@@ -8,7 +8,7 @@ import { createMemoryFacilities } from '../../src/memory/index.js'
 import { createWorld, invokeRequest, type World } from './world.js'
 
 /** Resolves when `check` no longer throws. */
-const until = (check: () => unknown) => vi.waitFor(check, { timeout: 60_000 })
+const until = (check: () => unknown) => vi.waitFor(check, { timeout: 300_000 })
 
 const BODY = { instance_id: 'laptop-2', actions: ['archive_note'] }
 const ASK = { signal: new AbortController().signal }

@@ -1,8 +1,8 @@
 /** The connector when a facility does not answer: what is said to the viewer is so, and what was cut off can be finished. */
 import { describe, expect, it } from 'vitest'
-import type { Command } from '../../src/contract/delivery-dispatch.js'
 import { createDispatchConnector, type DispatchConnectorOptions } from '../../src/cooperative-site/index.js'
-import { Refusal } from '../../src/refusal.js'
+import type { Command } from '../../src/internal/contract/delivery-dispatch.js'
+import { Refusal } from '../../src/internal/refusal.js'
 import { deferred } from './deferred.js'
 import { createWorld, laptop, type World } from './world.js'
 

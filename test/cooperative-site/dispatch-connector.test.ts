@@ -1,8 +1,8 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import * as z from 'zod'
-import type { Command } from '../../src/contract/delivery-dispatch.js'
 import { createActionHandlers, createDispatchConnector } from '../../src/cooperative-site/index.js'
-import { Refusal } from '../../src/refusal.js'
+import type { Command } from '../../src/internal/contract/delivery-dispatch.js'
+import { Refusal } from '../../src/internal/refusal.js'
 import { deferred } from './deferred.js'
 import { attachWaitingHandler, createWorld, invokeRequest, laptop, type World } from './world.js'
 
@@ -237,7 +237,7 @@ describe('the connector over dispatcher and correlator', () => {
   ])('reports a reply that %s, once', async (_what, { error, remaining_ms }) => {
     const { outcomes, onError, deliver } = createReplying([error], remaining_ms)
     deliver()
-    await vi.waitFor(() => expect(onError).toHaveBeenCalledOnce(), { timeout: 60_000 })
+    await vi.waitFor(() => expect(onError).toHaveBeenCalledOnce(), { timeout: 300_000 })
     expect(onError).toHaveBeenCalledWith(error, expect.objectContaining({ correlation_id: 'c-1' }))
     expect(outcomes).toHaveLength(1)
   })
@@ -258,10 +258,10 @@ describe('the connector over dispatcher and correlator', () => {
     const lost = new Refusal('unavailable')
     const { outcomes, onError, deliver } = createReplying([true, true], undefined, lost)
     deliver()
-    await vi.waitFor(() => expect(outcomes).toHaveLength(1), { timeout: 60_000 })
+    await vi.waitFor(() => expect(outcomes).toHaveLength(1), { timeout: 300_000 })
     expect(onError).toHaveBeenCalledWith(lost, expect.objectContaining({ action: 'archive_note' }))
     deliver()
-    await vi.waitFor(() => expect(onError).toHaveBeenCalledTimes(2), { timeout: 60_000 })
+    await vi.waitFor(() => expect(onError).toHaveBeenCalledTimes(2), { timeout: 300_000 })
     expect(outcomes).toHaveLength(1)
   })
 

@@ -1,6 +1,6 @@
 /** A host whose wake throws: what that does to the others who read the topic. */
 import { expect, it, onTestFinished } from 'vitest'
-import { createTopic } from '../../src/event-ring/topic.js'
+import { createTopic } from '../../src/internal/event-ring/topic.js'
 import { flushPromises } from '../bad-hooks.js'
 import { event } from '../contract/event-bus.js'
 

@@ -1,8 +1,8 @@
 import { getEventListeners } from 'node:events'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { BusItem, Subscription } from '../../src/contract/event-bus.js'
-import { createTopic } from '../../src/event-ring/topic.js'
+import type { BusItem, Subscription } from '../../src/internal/contract/event-bus.js'
+import { createTopic } from '../../src/internal/event-ring/topic.js'
 import { createCooperativeSiteEventBus } from '../../src/memory/cooperative/event-bus.js'
 import { collect, dataOf, event, eventBusBattery } from '../contract/event-bus.js'
 

@@ -1,7 +1,7 @@
 /** Who gets no event stream. */
 import { describe, expect, it } from 'vitest'
 import { createCooperativeSiteEventBus } from '../../src/cooperative-site/index.js'
-import { Refusal } from '../../src/refusal.js'
+import { Refusal } from '../../src/internal/refusal.js'
 import { deferred } from './deferred.js'
 import { holdTime, watch } from './viewer.js'
 import { createWorld, type World } from './world.js'

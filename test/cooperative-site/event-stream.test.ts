@@ -1,8 +1,8 @@
 /** What the event stream of a session brings, in which writes, and what it costs a reader that stops. */
 import { describe, expect, it, vi } from 'vitest'
-import type { SiteEventBus, Subscription } from '../../src/contract/event-bus.js'
 import { createCooperativeSiteEventBus } from '../../src/cooperative-site/index.js'
-import { createTopic } from '../../src/event-ring/topic.js'
+import type { SiteEventBus, Subscription } from '../../src/internal/contract/event-bus.js'
+import { createTopic } from '../../src/internal/event-ring/topic.js'
 import { event } from '../contract/event-bus.js'
 import { holdTime, publish, START, watch } from './viewer.js'
 import { changed, createWorld, TOPIC } from './world.js'

@@ -1,7 +1,7 @@
 /** The approval of a call by the application: asked once, bounded in time, never enough by itself. */
 import { describe, expect, it } from 'vitest'
-import type { Session } from '../../src/contract/sessions.js'
-import type { Site } from '../../src/contract/sites.js'
+import type { Session } from '../../src/internal/contract/sessions.js'
+import type { Site } from '../../src/internal/contract/sites.js'
 import { bob, createWorld, refusal } from './gate-world.js'
 
 describe('approval of an action', () => {

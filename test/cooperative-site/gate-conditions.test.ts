@@ -1,7 +1,7 @@
 /** What must hold of session, site, capability, list and viewer before the gate lets an action through. */
 import { describe, expect, it } from 'vitest'
-import type { Session } from '../../src/contract/sessions.js'
-import type { Site } from '../../src/contract/sites.js'
+import type { Session } from '../../src/internal/contract/sessions.js'
+import type { Site } from '../../src/internal/contract/sites.js'
 import { createWorld, refusal } from './gate-world.js'
 
 describe('the action gate', () => {

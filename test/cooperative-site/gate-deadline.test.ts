@@ -1,6 +1,6 @@
 /** The gate when a store or the policy does not answer: every call times out, and pending calls are counted. */
 import { describe, expect, it } from 'vitest'
-import type { Session } from '../../src/contract/sessions.js'
+import type { Session } from '../../src/internal/contract/sessions.js'
 import { answer } from './answer.js'
 import { deferred } from './deferred.js'
 import { createWorld, refusal } from './gate-world.js'

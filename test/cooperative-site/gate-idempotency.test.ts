@@ -1,9 +1,9 @@
 /** The idempotency keys of a gate: one key runs one call of one viewer once. */
 
 import { describe, expect, it } from 'vitest'
-import type { IdempotencyClaim } from '../../src/contract/invocations.js'
 import { createIdempotencyStore } from '../../src/cooperative-site/index.js'
-import { Refusal } from '../../src/refusal.js'
+import type { IdempotencyClaim } from '../../src/internal/contract/invocations.js'
+import { Refusal } from '../../src/internal/refusal.js'
 import { deferred } from './deferred.js'
 import { createWorld, refusal, START } from './gate-world.js'
 

@@ -1,7 +1,7 @@
 /** What the gate answers for whatever the application does with a call. */
 import { describe, expect, it } from 'vitest'
 import { ActionFailure } from '../../src/cooperative-site/index.js'
-import { Refusal } from '../../src/refusal.js'
+import { Refusal } from '../../src/internal/refusal.js'
 import { badHooks, flushPromises } from '../bad-hooks.js'
 import { deferred } from './deferred.js'
 import { createWorld, refusal } from './gate-world.js'

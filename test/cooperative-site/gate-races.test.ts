@@ -1,8 +1,8 @@
 /** The gate when a session closes while a call is on its way. */
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Session } from '../../src/contract/sessions.js'
 import { createCooperativeActionGate } from '../../src/cooperative-site/index.js'
+import type { Session } from '../../src/internal/contract/sessions.js'
 import { bob, createWorld, refusal } from './gate-world.js'
 
 describe('the action gate in a race', () => {

@@ -1,8 +1,9 @@
 /** An action gate between plain data, so that a test can set every condition by hand. */
-import type { ActionConnector } from '../../src/contract/invocations.js'
-import type { Session } from '../../src/contract/sessions.js'
-import type { Site } from '../../src/contract/sites.js'
+
 import { createCooperativeActionGate } from '../../src/cooperative-site/index.js'
+import type { ActionConnector } from '../../src/internal/contract/invocations.js'
+import type { Session } from '../../src/internal/contract/sessions.js'
+import type { Site } from '../../src/internal/contract/sites.js'
 
 type Call = Parameters<ActionConnector['call']>
 

@@ -1,6 +1,6 @@
 /** The action gate: its options, its answers, and how it interprets the answers of its ports. */
 import { describe, expect, it } from 'vitest'
-import { Refusal } from '../../src/refusal.js'
+import { Refusal } from '../../src/internal/refusal.js'
 import { deferred } from './deferred.js'
 import { at, createWorld, refusal, START } from './gate-world.js'
 

@@ -1,8 +1,8 @@
 /** How fresh a grant is while its session changes. */
 import { describe, expect, it, vi } from 'vitest'
-import { siteStream } from '../../src/contract/ingest.js'
-import type { Session } from '../../src/contract/sessions.js'
 import { createSessionGrants } from '../../src/cooperative-site/sessions/grants.js'
+import { siteStream } from '../../src/internal/contract/ingest.js'
+import type { Session } from '../../src/internal/contract/sessions.js'
 import { deferred } from './deferred.js'
 import { createWorld as createGate, START } from './gate-world.js'
 import { flushPromises } from './viewer.js'

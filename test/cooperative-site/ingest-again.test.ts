@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import { publishOnce } from '../../src/cooperative-site/events/ingest.js'
 import { ingestCooperativeSiteMessage } from '../../src/cooperative-site/index.js'
-import { Refusal } from '../../src/refusal.js'
+import { Refusal } from '../../src/internal/refusal.js'
 import { event } from '../contract/event-bus.js'
 import { changed, createWorld, TOPIC } from './world.js'
 

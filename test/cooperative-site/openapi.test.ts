@@ -1,9 +1,9 @@
 /** The relay's document: what it owes its readers, and that its frames are what a stream carries. What it answers is held by `world.ts`. */
 import { describe, expect, it } from 'vitest'
 import type * as z from 'zod'
-import { EndFrame, GapFrame, ReadyFrame, SiteEvent } from '../../src/contract/event-bus.js'
 import { cooperativeSiteOpenApi } from '../../src/cooperative-site/index.js'
 import { RELAY_ROUTES } from '../../src/cooperative-site/relay-routes.js'
+import { EndFrame, GapFrame, ReadyFrame, SiteEvent } from '../../src/internal/contract/event-bus.js'
 import { dangling, expectDescribed, expectProblems, operationsOf, undescribed, unnamed } from '../openapi.js'
 import { changed, createWorld, TOPIC } from './world.js'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { siteStream } from '../../src/contract/ingest.js'
 import { createSessionPolicy } from '../../src/cooperative-site/sessions/grants.js'
+import { siteStream } from '../../src/internal/contract/ingest.js'
 import { createSessionRegistry } from '../../src/memory/cooperative/sessions.js'
 import { createSiteRegistry } from '../../src/memory/cooperative/sites.js'
 import { badHooks, flushPromises } from '../bad-hooks.js'
@@ -91,50 +91,11 @@ describe('the registries in memory', () => {
     expect(await sessions.inspector.countSessions?.(sites, { ...ASK, limits: { examined: 25 } })).toEqual([20, null, 0])
   })
 
-  it('keep at most maxSessions live sessions, and make room when one ends or expires', async () => {
-    let time = START
-    const sessions = createSessionRegistry({ maxSessions: 2, now: () => time })
-    const open = (ttl_ms?: number) => sessions.open({ site_id: 's', owner: 'alice', ...(ttl_ms ? { ttl_ms } : {}) })
-    const first = await open()
-    await open(10)
-    await expect(open()).rejects.toMatchObject({ code: 'capacity_exceeded' })
-    await sessions.close(first.session_id)
-    await open()
-    await expect(open()).rejects.toMatchObject({ code: 'capacity_exceeded' })
-    time += 10
-    await expect(open()).resolves.toMatchObject({ state: 'pending' })
-  })
-
   it('apply that bound to the sessions of all users together', async () => {
     const sessions = createSessionRegistry({ maxSessions: 2, maxSessionsPerUser: 2, now: () => START })
     for (const owner of ['alice', 'bob']) await sessions.open({ site_id: 's', owner })
     const third = sessions.open({ site_id: 's', owner: 'carol' })
     await expect(third).rejects.toMatchObject({ code: 'capacity_exceeded' })
-  })
-
-  it('remember as many ended sessions as live ones, the latest first', async () => {
-    const sessions = createSessionRegistry({ maxSessions: 2, now: () => START })
-    const ids: string[] = []
-    for (let n = 0; n < 4; n++) {
-      const { session_id } = await sessions.open({ site_id: 's', owner: 'alice' })
-      await sessions.close(session_id)
-      ids.push(session_id)
-    }
-    const known = await Promise.all(ids.map((id) => sessions.get(id)))
-    expect(known.map((session) => session?.state)).toEqual([undefined, undefined, 'closed', 'closed'])
-  })
-
-  it('share a session with at most a thousand users, not counting expired shares', async () => {
-    let time = START
-    const sessions = createSessionRegistry({ now: () => time })
-    const { session_id } = await sessions.open({ site_id: 's', owner: 'alice' })
-    const share = (user_id: string, expires_at: string | null = null) =>
-      sessions.share(session_id, { user_id, rights: ['view'], expires_at })
-    for (let n = 0; n < 1_000; n++) await share(`u${n}`, n === 0 ? new Date(START + 5).toISOString() : null)
-    await expect(share('one more')).rejects.toMatchObject({ code: 'capacity_exceeded' })
-    await share('u7')
-    time += 5
-    await share('one more')
   })
 
   it.each(badHooks)('notify all watchers and complete the change even if one watcher %s', async (_, notify) => {
@@ -154,17 +115,6 @@ describe('the registries in memory', () => {
     // A test that ran before in this process may still be heard.
     const own = heard.mock.calls.map((call) => call.at(-1)).filter((error) => error.message === wrong.message)
     expect(own).toEqual([wrong, wrong, wrong])
-  })
-
-  it('forget a session an hour after it has ended', async () => {
-    let time = START
-    const sessions = createSessionRegistry({ now: () => time })
-    const { session_id } = await sessions.open({ site_id: 's', owner: 'alice' })
-    await sessions.close(session_id)
-    time += 3_599_999
-    expect((await sessions.get(session_id))?.state).toBe('closed')
-    time += 1
-    expect(await sessions.get(session_id)).toBeNull()
   })
 })
 

@@ -1,6 +1,6 @@
 /** The messages that a host sends over HTTP. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { Refusal } from '../../src/refusal.js'
+import { Refusal } from '../../src/internal/refusal.js'
 import { answer } from './answer.js'
 import { deferred } from './deferred.js'
 import { changed, createWorld, laptop, TOPIC } from './world.js'

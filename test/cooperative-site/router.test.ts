@@ -1,7 +1,7 @@
 /** What holds for every request to the relay router, whatever its route. */
 import { describe, expect, it } from 'vitest'
 import { ActionFailure, createCooperativeSiteRouter } from '../../src/cooperative-site/index.js'
-import { Refusal } from '../../src/refusal.js'
+import { Refusal } from '../../src/internal/refusal.js'
 import { badHooks, flushPromises } from '../bad-hooks.js'
 import { type Asked, answer } from './answer.js'
 import { deferred } from './deferred.js'

@@ -1,7 +1,7 @@
 /** The viewer streams of a relay as its operator sees them. */
 import { describe, expect, it } from 'vitest'
-import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
-import { noopAuth } from '../../src/http/auth.js'
+import { createDiagnosticsRouter } from '../../src/internal/diagnostics/router.js'
+import { noopAuth } from '../../src/internal/http/auth.js'
 import { memoryComposition } from '../../src/memory/composition/inspectors.js'
 import { createSubscriptionRegistry } from '../../src/memory/cooperative/subscriptions.js'
 import { subscriptionRegistryBattery } from '../contract/subscriptions.js'

@@ -1,9 +1,6 @@
 /** A whole relay over the real facilities in memory, with alice's notes, her laptop, and viewers bob and carol. */
 import { onTestFinished, vi } from 'vitest'
 import * as z from 'zod'
-import type { Instance } from '../../src/contract/connections.js'
-import type { SiteMessage } from '../../src/contract/ingest.js'
-import type { Session } from '../../src/contract/sessions.js'
 import {
   type CooperativeSiteRouterOptions,
   cooperativeSiteOpenApi,
@@ -16,6 +13,9 @@ import {
   createSiteRegistry,
   type ReplyTarget,
 } from '../../src/cooperative-site/index.js'
+import type { Instance } from '../../src/internal/contract/connections.js'
+import type { SiteMessage } from '../../src/internal/contract/ingest.js'
+import type { Session } from '../../src/internal/contract/sessions.js'
 import { createMemoryFacilities } from '../../src/memory/index.js'
 import { notes } from '../contract/sites.js'
 import { expectDescribed } from '../openapi.js'

@@ -105,7 +105,7 @@ inChromium('the accessibility of the dashboard', (open) => {
           resultTypes: ['violations'],
           ...(colorScheme === 'dark'
             ? { runOnly: ['color-contrast'] }
-            : { rules: { 'target-size': { enabled: true } } }),
+            : { rules: { 'target-size': { enabled: true }, 'label-content-name-mismatch': { enabled: true } } }),
         },
       )
       if (violations.length === 0) return

@@ -1,6 +1,8 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { createDashboard } from '../../src/dashboard/index.js'
+import { ProblemCode } from '../../src/internal/http/problem.js'
+import { FindingKind } from '../../src/internal/views/findings/finding.js'
 
 const get = (dashboard: ReturnType<typeof createDashboard>, path: string, init?: RequestInit) =>
   dashboard(new Request(`http://localhost${path}`, init))
@@ -92,18 +94,44 @@ test('names the page of a trace in the shell, escaped, and connects to no other 
   const response = await get(dashboard, '/dashboard/')
   expect(response.headers.get('content-security-policy')).toBe(POLICY)
   expect(await response.text()).toContain(
-    ' data-trace="https://tracing.example:8443/search?q=&quot;{trace_id}&quot;&amp;from=&lt;a&gt;">',
+    ' data-trace="https://tracing.example:8443/search?q=&quot;{trace_id}&quot;&amp;from=&lt;a&gt;"',
   )
   expect((await filesOf(createDashboard({ api: '/ops' }))).shell).not.toContain('data-trace')
+})
+
+test('names the page of a job in the shell', async () => {
+  const shellOf = async (options: object) => (await filesOf(createDashboard({ api: '/ops', ...options }))).shell
+  const jobUrl = 'https://board.example/queue/{queue}/{job_id}?"'
+  expect(await shellOf({ jobUrl })).toContain(' data-job="https://board.example/queue/{queue}/{job_id}?&quot;"')
+  expect(await shellOf({})).not.toContain('data-job')
+  for (const jobUrl of ['https://board.example/{queue}', 'https://{queue}.example/{job_id}', '/{queue}/{job_id}', 7])
+    await expect(shellOf({ jobUrl })).rejects.toThrow(
+      /^Invalid option "jobUrl": expected an http\(s\) URL with \{queue\} and \{job_id\} after its host/,
+    )
 })
 
 test('names the docs in the shell, relative to the page as a link is', async () => {
   const shellOf = async (docsUrl: string) => (await filesOf(createDashboard({ api: '/ops', docsUrl }))).shell
   expect(await shellOf('https://git.example/relayscope/docs/')).toContain(
-    ' data-docs="https://git.example/relayscope/docs/"',
+    ' data-docs="https://git.example/relayscope/docs/{name}.md"',
   )
-  expect(await shellOf('/docs/"/')).toContain(' data-docs="/docs/&quot;/"')
-  expect((await filesOf(createDashboard({ api: '/ops' }))).shell).not.toContain('data-docs')
+  expect(await shellOf('/docs/"/')).toContain(' data-docs="/docs/&quot;/{name}.md"')
+  expect((await filesOf(createDashboard({ api: '/ops' }))).shell).toContain(' data-docs="docs/{name}"')
+})
+
+test('serves the pages of the docs that findings and problems name, each with its headings', async () => {
+  const dashboard = createDashboard({ api: '/ops' })
+  for (const [path, headings] of [
+    ['/dashboard/docs/findings', FindingKind.options],
+    ['/dashboard/docs/problems', ProblemCode.options],
+  ] as const) {
+    const response = await get(dashboard, path)
+    expect(response.headers.get('content-security-policy')).toBe(POLICY)
+    const text = await response.text()
+    expect(text).toMatch(/href="\.\.\/dashboard-[0-9a-f]{16}\.css"/)
+    expect(headings.filter((heading) => !text.includes(` id="${heading}"`))).toEqual([])
+    expect(await (await get(dashboard, path, { method: 'HEAD' })).text()).toBe('')
+  }
 })
 
 test.each([

@@ -2,7 +2,7 @@
 import { onTestFinished } from 'vitest'
 import { startNodeServer } from '../../src/adapters/node.js'
 import { createDashboard, type DashboardOptions } from '../../src/dashboard/index.js'
-import { Refusal } from '../../src/refusal.js'
+import { Refusal } from '../../src/internal/refusal.js'
 import type { FakeWorld } from '../../src/testing/kits.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
 import { createSubject, KEY, PREFIX, type RouterOptions } from '../diagnostics/subject.js'

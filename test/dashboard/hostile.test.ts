@@ -12,7 +12,7 @@ import { startViewed, startViewedOnce, type ViewedHost } from './host.js'
 
 /** Fields whose words, instants and forms the contract fixes: an answer with others is never sent. */
 const FIXED =
-  /_at$|^(at|minute|client_type|status|ownership|type|state|mode|kind|event|reason|last_outcome|counts_source|counting_since|close_reason)$/
+  /_at$|^(at|minute|client_type|status|ownership|type|state|mode|kind|event|reason|last_outcome|counts_source|counting_since|close_reason|direction)$/
 
 type Taint = (text: string) => string
 
@@ -111,9 +111,9 @@ const HARM = `(() => {
   const main = document.querySelector('main')
   const found = (selector) => [...main.querySelectorAll(selector)].map((element) => element.outerHTML.slice(0, 200))
   return {
-    injected: found('img, script, iframe, object, embed, style, link, form'),
+    injected: found('img, script, iframe, object, embed, style, link, form:not(.add)'),
     bold: [...main.querySelectorAll('b')].map((b) => b.textContent).filter((text) => /^bold/.test(text)),
-    links: [...main.querySelectorAll('a')].map((a) => a.getAttribute('href')).filter((href) => !href?.startsWith('#/')),
+    links: [...main.querySelectorAll('a')].map((a) => a.getAttribute('href')).filter((href) => !/^(#\\/|docs\\/(findings|problems)#\\w+$)/.test(href)),
     // The window cannot be scrolled aside: what is wide scrolls in a place of its own.
     wide: document.documentElement.scrollWidth > innerWidth ? document.documentElement.scrollWidth : null,
     unseen: /[\\u202a-\\u202e\\u2066-\\u2069\\u200b\\u2028\\u0007]/.test(main.textContent + document.title),
@@ -184,9 +184,9 @@ inChromium('hostile records in the viewer', (open) => {
     ]
     const own = await startViewedOnce({ ...createWorld(), connections })
     const page = await open(`${own.page}#/connections`, { key: KEY, refusals: true })
-    const client = (id: string) => page.locator('tbody tr', { hasText: id }).locator('td a').nth(1)
-    await expect.poll(() => client('odd-1').innerText()).toBe(family)
-    await expect.poll(() => client('odd-2').innerText()).toBe('3 × U+0020')
+    const client = (id: string) => page.locator(`tbody a.who[title="${id}"] .dim`)
+    await expect.poll(async () => (await client('odd-1').innerText()).trim()).toBe(`/ ${family}`)
+    await expect.poll(async () => (await client('odd-2').innerText()).trim()).toBe('/ 3 × U+0020')
     // A mark is whole or not there: it is not cut in the middle.
     const mark = client('odd-3').locator('.unseen', { hasText: 'U+200D' })
     expect(await mark.evaluate((element) => getComputedStyle(element).display)).toBe('inline-block')

@@ -10,7 +10,7 @@ import { inChromium } from './chromium.js'
 
 /** `relayscope open`, in this process. @returns the address of the page. */
 async function serve(source: ReplaySource): Promise<string> {
-  const replay = createReplay(source)
+  const replay = await createReplay(source)
   const dashboard = createDashboard({ api: '' })
   const server = await startNodeServer(
     (request) => (dashboard.owns(new URL(request.url).pathname) ? dashboard : replay)(request),

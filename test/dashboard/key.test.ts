@@ -204,7 +204,8 @@ inChromium('the key of the viewer', (open) => {
     await shown(page)
     const base = `${new URL(host.page).origin}${PREFIX}/`
     const sent: string[] = []
-    const copyCurl = page.getByRole('button', { name: 'copy curl' })
+    // In a menu that is closed.
+    const copyCurl = page.locator('.tools button', { hasText: 'copy curl' })
     page.on('request', (request) => {
       if (request.headers()['x-admin-key'] !== undefined) sent.push(request.url())
     })
@@ -216,7 +217,7 @@ inChromium('the key of the viewer', (open) => {
       expect([fragment, await copyCurl.count()]).toEqual([fragment, 0])
       await page.clock.runFor(1_000)
       await page.goto(`${host.page}#/users`)
-      await copyCurl.waitFor()
+      await copyCurl.waitFor({ state: 'attached' })
     }
     await expect.poll(() => sent.length).toBeGreaterThan(0)
     expect(sent.filter((url) => !url.startsWith(base) || /secret|evil/.test(url))).toEqual([])

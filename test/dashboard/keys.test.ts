@@ -13,7 +13,12 @@ inChromium('the viewer by keys', (open) => {
   })
   afterAll(() => host.close())
 
-  const focused = (page: Page) => page.evaluate(() => document.activeElement?.textContent)
+  /** The record of a focused row, or the text of what has the focus. */
+  const focused = (page: Page) =>
+    page.evaluate(() => {
+      const element = document.activeElement as HTMLElement | null
+      return element?.matches('.who') ? element.title : element?.textContent
+    })
   const press = async (page: Page, ...keys: string[]) => {
     for (const key of keys) await page.keyboard.press(key)
   }
@@ -89,8 +94,9 @@ inChromium('the viewer by keys', (open) => {
     const page = await open(`${host.page}#/connections`, { key: KEY })
     await page.getByRole('link', { name: 'conn-1' }).waitFor()
     await press(page, 'e')
-    const field = page.locator('main .filters input, main .filters select').first()
-    await expect.poll(() => field.evaluate((element) => element === document.activeElement)).toBe(true)
+    await expect.poll(() => page.evaluate(() => document.activeElement?.getAttribute('aria-label'))).toBe('filter')
+    const field = page.locator('main .filters input')
+    await field.focus()
     await page.keyboard.type('gp?jalice')
     expect(await field.inputValue()).toBe('gp?jalice')
     await isAt(page, '/connections')
@@ -177,7 +183,7 @@ inChromium('the viewer by keys', (open) => {
     for (let i = 0; i < 60; i++) add(`many-${i}`, i * 1_000 - 600_000)
     const own = await startViewedOnce(world)
     const page = await open(`${own.page}#/connections`, { key: KEY, viewport: { width: 1_280, height: 600 } })
-    const row = page.getByRole('link', { name: 'many-20', exact: true })
+    const row = page.getByRole('link', { name: 'many-20' })
     await row.scrollIntoViewIfNeeded()
     await row.focus()
     const topOf = async () => Math.round((await row.boundingBox())?.y ?? -1)
@@ -210,10 +216,14 @@ inChromium('the viewer by keys', (open) => {
     await expect.poll(copied).toBe('conn-1')
     await press(page, 'y')
     await expect.poll(copied).toBe(`${host.page}#/connections/conn-1`)
+    await page.locator('.tools summary').click()
     await page.getByRole('button', { name: 'copy curl' }).click()
     await expect.poll(copied).toContain('/connections')
     await page.getByRole('button', { name: 'copy JSON' }).click()
     await expect.poll(async () => JSON.parse(await copied()).items.length).toBe(6)
+    await page.getByRole('button', { name: 'copy CSV' }).click()
+    await expect.poll(async () => (await copied()).split('\n').length).toBe(7)
+    expect((await copied()).split(',')[0]).toBe('connection_id')
   })
 
   it('pauses and continues', async () => {
@@ -243,7 +253,7 @@ inChromium('the viewer by keys', (open) => {
       const { name, outline }: { name: string; outline: string } = await page.evaluate(() => {
         const element = document.activeElement as HTMLElement
         return {
-          name: `${element.tagName} ${element.textContent?.slice(0, 30)}`,
+          name: `${element.tagName} ${(element.title || element.textContent)?.slice(0, 30)}`,
           outline: getComputedStyle(element).outlineStyle,
         }
       })

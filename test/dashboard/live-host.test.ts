@@ -20,9 +20,13 @@ inChromium('the viewer of the live host', (open) => {
     const tab = await open(link)
     await tab.getByText('all sources answer').waitFor()
     const links = tab.locator('nav.views a')
+    await tab.locator('nav.views a', { hasText: 'Sources' }).waitFor()
     for (const title of await links.allTextContents()) {
-      await links.filter({ hasText: new RegExp(`^${title}$`) }).click()
-      await tab.locator('main h1', { hasText: title }).waitFor({ state: 'attached' })
+      const link = links.filter({ hasText: new RegExp(`^${title}$`) })
+      // What is not fed is folded up.
+      if (!(await link.isVisible())) await tab.locator('nav.views summary').click()
+      await link.click()
+      await tab.locator('main h1', { hasText: title === 'Overview' ? 'relayscope' : title }).waitFor()
       await expect.poll(() => tab.locator('main .state', { hasText: 'loading' }).count()).toBe(0)
       await expect
         .poll(async () => [title, ...(await tab.locator('main .trouble, main .absent').allTextContents())])
@@ -46,12 +50,12 @@ inChromium('the viewer of the live host', (open) => {
 
     await tab.goto(`${page}#/delivery/commands`)
     await row.first().waitFor()
-    const before = new Set(await tab.locator('main tbody th').allTextContents())
+    const idsOf = () =>
+      tab.locator('main tbody a.who').evaluateAll((all) => (all as HTMLElement[]).map(({ title }) => title))
+    const before = new Set(await idsOf())
     // New rows wait, so that no row moves away from a pointer.
     await tab.getByRole('button', { name: /^show \d+ new$/ }).click()
-    await expect
-      .poll(async () => (await tab.locator('main tbody th').allTextContents()).some((id) => !before.has(id)))
-      .toBe(true)
+    await expect.poll(async () => (await idsOf()).some((id) => !before.has(id))).toBe(true)
   })
 
   it('shows when the host is stopped, when it continues, and when it has ended', async () => {
@@ -70,6 +74,6 @@ inChromium('the viewer of the live host', (open) => {
     await end(host)
     await fresh.getByText('no answer for').first().waitFor()
     await tab.locator('main.late .old').first().waitFor()
-    await tab.locator('main .trouble', { hasText: 'No answer' }).first().waitFor()
+    await tab.locator('main .state .trouble', { hasText: 'No answer' }).first().waitFor()
   })
 })

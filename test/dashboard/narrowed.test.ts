@@ -19,9 +19,9 @@ inChromium('the dashboard of some users', (open) => {
     page.on('response', (response) => void (response.status() === 403 && refused.push(response.url())))
     const main = page.locator('main')
     await main.getByText('Your key is for some users, such as alice.').waitFor()
-    await main.getByRole('link', { name: 'cmd-2' }).waitFor()
-    await main.locator('section', { hasText: 'Connected clients' }).locator('.figure').waitFor()
-    expect(await main.locator('.trouble, .bad, .unknown').allTextContents()).toEqual([])
+    await main.getByRole('link', { name: 'cmd-2' }).first().waitFor()
+    await main.locator('.numbers a', { hasText: 'clients' }).waitFor()
+    expect(await main.locator('.trouble, .attention, .headline .bad, .unknown').allTextContents()).toEqual([])
     const titles = await page.locator('nav.views a').allTextContents()
     expect(titles).toEqual(expect.arrayContaining(['Overview', 'Users', 'Commands']))
     for (const title of OF_ALL) expect(titles).not.toContain(title)
@@ -33,7 +33,7 @@ inChromium('the dashboard of some users', (open) => {
     expect(host.asked.filter((path) => ofAll.test(path) || /view=%2Fdelivery%2Fnodes/.test(path))).toEqual([])
     // No record of an audit says that this caller tried what it may not.
     await page.reload()
-    await main.getByRole('link', { name: 'cmd-2' }).waitFor()
+    await main.getByRole('link', { name: 'cmd-2' }).first().waitFor()
     expect(refused).toEqual([])
   })
 
@@ -43,6 +43,8 @@ inChromium('the dashboard of some users', (open) => {
     await page.locator('main .absent', { hasText: 'What covers all users is not shown' }).waitFor()
     await page.goto(`${host.page}#/users/alice/summary`)
     await page.getByRole('link', { name: 'conn-1' }).waitFor()
+    // Every page says so, in its header.
+    await page.locator('.top .brand', { hasText: 'some users only' }).waitFor()
     expect(await page.locator('main .trouble').count()).toBe(0)
   })
 

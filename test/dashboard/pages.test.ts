@@ -1,20 +1,22 @@
 /** Opens every page of the dashboard, from its navigation and by its address, over a world in which each has something to show. */
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { traceFields } from '../../src/contract/ids.js'
-import type { FindingSummary } from '../../src/views/findings/finding.js'
+import { traceFields } from '../../src/internal/contract/ids.js'
+import type { FindingSummary } from '../../src/internal/views/findings/finding.js'
 import { KEY } from '../diagnostics/subject.js'
-import { connection, createWorld } from '../diagnostics/world.js'
+import { call, connection, createWorld } from '../diagnostics/world.js'
 import { inChromium } from './chromium.js'
 import { startViewed, startViewedOnce, type ViewedHost } from './host.js'
 
 /** By the path in `pages.tsx`: an address of it, its heading, and what of the world is to be read there. */
 const PAGES: Record<string, readonly [address: string, heading: string, ...texts: string[]]> = {
-  '/': ['/', 'Overview', '4 in delivery', 'node-2', 'all sources answer'],
-  '/findings': ['/findings', 'Findings', 'session without connector', 'Open'],
+  '/': ['/', 'relayscope', '4 open', 'node-2', 'all sources answer'],
+  '/findings': ['/findings', 'Findings', 'session without connector', 'Subjects'],
+  // Without a recorder it says what it needs.
+  '/changes': ['/changes', 'What changed', 'recorder'],
   '/users': ['/users', 'Users', 'alice', 'carol'],
-  '/users/*/summary': ['/users/alice/summary', 'User', 'client ids', 'desk-3', 'cmd-2'],
-  '/connections': ['/connections', 'Connections', 'conn-6', 'mobile'],
+  '/users/*/summary': ['/users/alice/summary', 'alice', 'All fields', 'desk-3', 'cmd-2'],
+  '/connections': ['/connections', 'Connections', 'bob / desk', 'mobile'],
   '/connections/*': ['/connections/conn-1', 'Connection', 'inst-1', 'client left'],
   '/contexts': ['/contexts', 'Contexts', 'ctx-7', 'stale'],
   '/contexts/*': ['/contexts/ctx-4', 'Context', 'task-1'],
@@ -28,7 +30,6 @@ const PAGES: Record<string, readonly [address: string, heading: string, ...texts
     '/delivery/status?user_id=alice&client_id=desk&command_id=cmd-1',
     'Command',
     'admitted',
-    'ack timeout',
     'Not proven',
   ],
   '/delivery/mailboxes': ['/delivery/mailboxes', 'Mailboxes', 'desk-3'],
@@ -51,7 +52,7 @@ const PAGES: Record<string, readonly [address: string, heading: string, ...texts
 
 it('knows every page that there is', () => {
   const source = readFileSync('src/dashboard/page/pages.tsx', 'utf8')
-  const table = source.slice(source.indexOf('export const PAGES'), source.indexOf('export const GROUPS'))
+  const table = source.slice(source.indexOf('export const PAGES'), source.indexOf('/** The page of a path. */'))
   expect(Object.keys(PAGES)).toEqual([...table.matchAll(/^ {2}'(\/[^']*)':/gm)].map(([, path]) => path))
 })
 
@@ -83,7 +84,7 @@ inChromium('the dashboard’s pages', (open) => {
     expect(titles.length).toBeGreaterThan(15)
     for (const title of titles) {
       await links.filter({ hasText: new RegExp(`^${title}$`) }).click()
-      await page.locator('main h1', { hasText: title }).waitFor({ state: 'attached' })
+      await page.locator('main h1', { hasText: title === 'Overview' ? 'relayscope' : title }).waitFor()
       expect(await page.locator('nav.views [aria-current=page]').allTextContents()).toEqual([title])
     }
   })
@@ -102,7 +103,13 @@ inChromium('the dashboard’s pages', (open) => {
 
   it('name the docs of a problem', async () => {
     const page = await open(`${host.page}#/connections?status=none`, { key: KEY, refusals: true })
-    await page.locator('main .trouble', { hasText: 'See docs/problems.md#invalid_query in the package.' }).waitFor()
+    await page.locator('main .trouble', { hasText: 'status' }).waitFor()
+    const link = page.locator('main .trouble').getByRole('link', { name: 'Read more' })
+    const opened = page.context().waitForEvent('page')
+    await link.click()
+    const docs = await opened
+    await docs.locator('h3#invalid_query').waitFor()
+    expect(new URL(docs.url()).pathname).toBe('/dashboard/docs/problems')
   })
 
   it('link findings and problems to the heading of the docs that explains them', async () => {
@@ -111,7 +118,7 @@ inChromium('the dashboard’s pages', (open) => {
     const page = await open(`${host.page}#/findings`, { key: KEY, refusals: true })
     const links = page.locator('main a[target=_blank]')
     const hrefs = () => links.evaluateAll((all) => all.map((link) => link.getAttribute('href') ?? ''))
-    await links.first().waitFor()
+    await links.first().waitFor({ state: 'attached' })
     const found = await hrefs()
     await page.goto(`${host.page}#/connections?status=none`)
     await page.locator('main .trouble a').waitFor()
@@ -130,9 +137,9 @@ inChromium('the dashboard’s pages', (open) => {
     const times = () =>
       page
         .locator('tbody time')
-        .evaluateAll((all) => all.map((time) => [time.getAttribute('title') ?? '', time.textContent]))
+        .evaluateAll((all) => all.map((time) => (time.getAttribute('title') ?? '').split(' ').slice(-2)))
     const written = (hours: number) => async () =>
-      (await times()).every(([at = '', text]) =>
+      (await times()).every(([text, at = '']) =>
         text?.endsWith(new Date(Date.parse(at ?? '') + hours * 3_600_000).toISOString().slice(11, 19)),
       )
     await page.locator('tbody time').first().waitFor()
@@ -208,11 +215,12 @@ inChromium('the dashboard’s pages', (open) => {
   it('follow the links in their tables from one to the next', async () => {
     const page = await open(`${host.page}#/connections`, { key: KEY })
     const follow = async (link: string, heading: string) => {
-      await page.locator('main').getByRole('link', { name: link, exact: true }).first().click()
+      await page.locator('main').getByRole('link', { name: link }).first().click()
       await page.locator('main h1', { hasText: heading }).waitFor()
     }
     await follow('conn-5', 'Connection')
-    await follow('bob', 'User')
+    await page.locator('main').getByRole('link', { name: 'bob', exact: true }).first().click()
+    await page.locator('main h1', { hasText: 'bob' }).waitFor()
     await follow('board', 'Site')
     await follow('session-4', 'Session')
     await page.goBack()
@@ -235,10 +243,56 @@ inChromium('the dashboard’s pages', (open) => {
     const contexts = Array.from({ length: 5 }, () => 'context')
     await expect.poll(() => barsOf('desk')).toEqual(['call', 'call', 'call', 'command', ...contexts])
     expect(await barsOf('desk-1')).toEqual(['connection'])
-    const headings = await page.locator('main h2').allTextContents()
-    expect(headings.indexOf('The last hour')).toBe(0)
+    // It is before all tables.
+    expect(
+      await page.evaluate(() => {
+        const [axis, table] = [document.querySelector('main .user-axis'), document.querySelector('main table')]
+        return (axis as Element).compareDocumentPosition(table as Element) & Node.DOCUMENT_POSITION_FOLLOWING
+      }),
+    ).toBeGreaterThan(0)
     const [link] = await page.locator('main .user-axis a[title^="command cmd-2"]').all()
     expect(await link?.getAttribute('href')).toBe('#/delivery/status?user_id=alice&client_id=desk&command_id=cmd-2')
+  })
+
+  it('link a job to the page of the host about it, in another tab', async () => {
+    const world = createWorld()
+    const statuses = ['e%3Amail:7%25', 'plain'].map((command_id) => ({ command_id }))
+    const shown = { ...world, delivery: { statuses } }
+    const jobUrl = 'https://board.example/queue/{queue}/{job_id}'
+    const host = await startViewedOnce(shown, {}, { jobUrl })
+    const at = (id: string) =>
+      `${host.page}#/delivery/status?${new URLSearchParams({ user_id: 'user-1', client_id: 'client-1', command_id: id })}`
+    const page = await open(at('e%3Amail:7%25'), { key: KEY })
+    const link = page.locator('main').getByRole('link', { name: 'Open the job' })
+    await link.waitFor()
+    expect(await link.getAttribute('href')).toBe('https://board.example/queue/e%3Amail/7%25')
+    await page.goto(at('plain'))
+    await page.locator('main', { hasText: 'plain' }).waitFor()
+    expect(await link.count()).toBe(0)
+  })
+
+  it('draw a call from when it was sent to its answer, or to the end of its connection', async () => {
+    const sent = '2026-01-02T03:04:00.000Z'
+    const ended = { user_id: 'alice', client_id: 'desk', started_at: sent, ended_at: '2026-01-02T03:04:02.000Z' }
+    const lost = { outcome: 'unanswered', observed: true, connection_reason: 'heartbeat_lost' } as const
+    const world = {
+      ...createWorld(),
+      calls: [call({ correlation_id: 'open', observed: true, answered_since: 'later', started_at: sent })],
+      endedCalls: [
+        { ...ended, correlation_id: 'done', outcome: 'succeeded' as const },
+        { ...ended, ...lost, correlation_id: 'lost' },
+      ],
+    }
+    const host = await startViewedOnce(world)
+    const page = await open(`${host.page}#/rpc/ended/done`, { key: KEY })
+    const lane = page.locator('.event-chart .lane', { hasText: 'call' })
+    const marks = lane.getByRole('img')
+    const titles = () => marks.evaluateAll((all) => all.map((each) => each.getAttribute('title')?.split(', ')[0]))
+    await expect.poll(titles).toEqual(['sent', 'answered'])
+    await page.goto(`${host.page}#/rpc/ended/lost`)
+    await expect.poll(titles).toEqual(['sent', 'connection ended: heartbeat lost'])
+    await page.goto(`${host.page}#/rpc/pending/open`)
+    await expect.poll(titles).toEqual(['sent', 'deadline'])
   })
 
   it('link the traces of commands, calls and messages to the tracing of the host, in another tab', async () => {

@@ -1,7 +1,7 @@
 /** Opens every page over inspectors that give required fields alone: what they leave out reads as unknown, never as a value. */
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import type { Inspectors } from '../../src/contract/families.js'
+import type { Inspectors } from '../../src/internal/contract/families.js'
 import { KEY } from '../diagnostics/subject.js'
 import { inChromium } from './chromium.js'
 import { startViewedOnce } from './host.js'
@@ -113,7 +113,7 @@ const SAID = `({
   attributes: [...document.querySelectorAll('main *')].flatMap((element) => element.getAttributeNames()
     .map((name) => name + '=' + element.getAttribute(name))),
   times: [...document.querySelectorAll('main time:not([title^="2026-01-02"])')].map((time) => time.title),
-  marks: [...document.querySelectorAll('.score [title]')].map(({ title }) => title),
+  marks: [...document.querySelectorAll('.event-chart [title]')].map(({ title }) => title),
 })`
 interface Said {
   text: string

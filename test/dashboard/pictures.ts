@@ -71,9 +71,9 @@ const LOOK = `(() => {
     heads: texts('main table:not(.hidden *) thead').slice(0, 1).flatMap(() =>
       [...document.querySelector('main table:not(.hidden *) thead').querySelectorAll('th')].map((th) => th.firstChild?.firstChild?.textContent ?? th.textContent)),
     rows: document.querySelector('main table:not(.hidden *) tbody')?.rows.length ?? 0,
-    numbers: [...texts('main .stand'), ...texts('main .figure'), ...texts('main .state').map((text) => text.split(' · ')[0]).filter((text) => /\\d/.test(text) && !/as of/.test(text))],
+    numbers: [...texts('main .numbers li'), ...texts('main .state').map((text) => text.split(' · ')[0]).filter((text) => /\\d/.test(text) && !/as of/.test(text))],
     troubles: all('main .trouble').length,
-    calm: main.match(/no findings(?! in)|No problems found|all sources answer|\\b0 of \\d+ nodes silent/g) ?? [],
+    calm: main.match(/no findings(?! in)|No problems found|all sources answer/g) ?? [],
   }
 })()`
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { AdminAuth } from '../../src/http/auth.js'
+import type { AdminAuth } from '../../src/internal/http/auth.js'
 import { CASES, createSubject, createWatched, KEY, ORIGIN, PREFIX, type Router, SECRET } from './subject.js'
 
 const ask = (router: Router, path: string, init?: RequestInit) => router(new Request(`${ORIGIN}${PREFIX}${path}`, init))

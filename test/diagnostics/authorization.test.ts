@@ -2,9 +2,9 @@
  * The host's `authorize` function: when it is called, how each return value is interpreted, and what is reported to it.
  */
 import { describe, expect, it } from 'vitest'
-import type { AccessQuestion, Authorize } from '../../src/diagnostics/authorization.js'
-import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
-import { noopAuth } from '../../src/http/auth.js'
+import type { AccessQuestion, Authorize } from '../../src/internal/diagnostics/authorization.js'
+import { createDiagnosticsRouter } from '../../src/internal/diagnostics/router.js'
+import { noopAuth } from '../../src/internal/http/auth.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
 import { CASES, createSubject, createWatched, expectProblem, get, never, ORIGIN, PREFIX, SECRET } from './subject.js'
 import { createWorld } from './world.js'

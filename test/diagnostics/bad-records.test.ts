@@ -1,6 +1,6 @@
 /** One record that its schema refuses: left out wherever it would be read, said on the page, and told field by field. */
 import { describe, expect, it } from 'vitest'
-import type { ErrorPlace } from '../../src/diagnostics/hooks.js'
+import type { ErrorPlace } from '../../src/internal/diagnostics/hooks.js'
 import type { FakeWorld } from '../../src/testing/kits.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
 import { createSubject, expectProblem, get } from './subject.js'

@@ -1,6 +1,6 @@
 /** Inspectors that do not let the event loop turn: neither the deadline nor a caller that leaves may escape notice. */
 import { beforeEach, describe, expect, it, vi } from 'vitest'
-import { sliceClock } from '../../src/async/turns.js'
+import { sliceClock } from '../../src/internal/async/turns.js'
 import { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 import { memoryComposition } from '../../src/memory/composition/inspectors.js'
 import { type Call, createSubject, createWatched, expectProblem, get, KEY, PREFIX } from './subject.js'

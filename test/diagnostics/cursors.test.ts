@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { Refusal } from '../../src/internal/refusal.js'
 import { createContextRegistry } from '../../src/memory/contexts.js'
-import { Refusal } from '../../src/refusal.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
 import {
   CASES,

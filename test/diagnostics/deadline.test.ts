@@ -1,7 +1,7 @@
 /** The deadline of a request: what it covers, what it ends, and what it leaves behind. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import type { AdminAuth } from '../../src/http/auth.js'
-import { Refusal } from '../../src/refusal.js'
+import type { AdminAuth } from '../../src/internal/http/auth.js'
+import { Refusal } from '../../src/internal/refusal.js'
 import { ourTimers, useFakeTimers } from '../fake-timers.js'
 import { createSubject, createWatched, expectProblem, get, never, SECRET } from './subject.js'
 

@@ -1,9 +1,9 @@
 /** Commands and clients of which findings are made, and the request for findings. */
 import { expect } from 'vitest'
+import { FindingPage } from '../../src/internal/views/findings/finding.js'
 import { createFakeInspectors, type FakeWorld } from '../../src/testing/kits.js'
-import { FindingPage } from '../../src/views/findings/finding.js'
 import { createSubject, get, type RouterOptions } from './subject.js'
-import { connection, NOW } from './world.js'
+import { call, connection, NOW } from './world.js'
 
 export const at = (ms: number) => new Date(NOW + ms).toISOString()
 export const desk = connection({ client_id: 'desk', instance_id: 'inst-1' })
@@ -64,3 +64,54 @@ export async function findingsOf(world: FakeWorld, query = '', options: RouterOp
   expect(status).toBe(200)
   return FindingPage.parse(body)
 }
+
+/** Findings about observed calls: a world with the finding, the same world without it, and the expected subject. */
+export const CALL_CASES = {
+  call_not_answered: [
+    { calls: [call({ observed: true, answered_since: 'later' })] },
+    {
+      calls: [
+        call({ observed: true, answered_since: 'earlier' }),
+        call({ correlation_id: 'call-2', observed: true, answered_since: 'none' }),
+        call({ correlation_id: 'call-3' }),
+      ],
+    },
+    { correlation_id: 'call-1', user_id: 'alice', client_id: 'desk' },
+  ],
+  client_not_answering: [
+    {
+      connections: [desk],
+      calls: [
+        call({ observed: true, answered_since: 'earlier' }),
+        call({ correlation_id: 'call-2', observed: true, answered_since: 'none' }),
+        call({ correlation_id: 'call-3', observed: true, answered_since: 'none' }),
+      ],
+    },
+    {
+      connections: [desk],
+      calls: [
+        call({ observed: true, answered_since: 'earlier' }),
+        call({ correlation_id: 'call-2', observed: true, answered_since: 'none', direction: 'to_server' }),
+        call({ correlation_id: 'call-3', observed: true, answered_since: 'none', ...gone }),
+        call({ correlation_id: 'call-4' }),
+      ],
+    },
+    { user_id: 'alice', client_id: 'desk' },
+  ],
+  calls_lost_with_connection: [
+    {
+      endedCalls: [
+        { correlation_id: 'call-1', observed: true, outcome: 'unanswered', connection_reason: 'ping_timeout' },
+        { correlation_id: 'call-2', observed: true, outcome: 'unanswered', connection_reason: 'ping_timeout' },
+      ],
+    },
+    {
+      endedCalls: [
+        { correlation_id: 'call-1', observed: true, outcome: 'unanswered', connection_reason: null },
+        { correlation_id: 'call-2', observed: true, outcome: 'failed' },
+        { correlation_id: 'call-3', outcome: 'timed_out' },
+      ],
+    },
+    { reason: 'ping_timeout' },
+  ],
+} satisfies Record<string, [FakeWorld, FakeWorld, Record<string, string>]>

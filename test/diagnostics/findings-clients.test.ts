@@ -1,7 +1,7 @@
 /** The findings about a client that is connected and acknowledges nothing, about commands of one that is not, and since when. */
 import { describe, expect, it } from 'vitest'
+import type { Finding, FindingKind, FindingSummary } from '../../src/internal/views/findings/finding.js'
 import { createFakeInspectors, type FakeWorld } from '../../src/testing/kits.js'
-import type { Finding, FindingKind, FindingSummary } from '../../src/views/findings/finding.js'
 import {
   acknowledged,
   at,

@@ -1,9 +1,9 @@
 /** How `/findings` reads lists with empty pages that have more: a record beyond the first page is not missing. */
 import { expect, it } from 'vitest'
-import type { Inspectors } from '../../src/contract/families.js'
-import type { Page, PageQuery } from '../../src/contract/page.js'
+import type { Inspectors } from '../../src/internal/contract/families.js'
+import type { Page, PageQuery } from '../../src/internal/contract/page.js'
+import type { Finding } from '../../src/internal/views/findings/finding.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
-import type { Finding } from '../../src/views/findings/finding.js'
 import { command as commandOf } from './finding-worlds.js'
 import { createSubject, get, type RouterOptions } from './subject.js'
 import { connection, context, NOW, node } from './world.js'

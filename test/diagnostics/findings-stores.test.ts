@@ -1,10 +1,10 @@
 /** What `/findings` and `/sources` report about the settings of a store. */
 import { describe, expect, it } from 'vitest'
-import type { Inspectors } from '../../src/contract/families.js'
-import type { SourceRow } from '../../src/diagnostics/sources.js'
-import { Refusal } from '../../src/refusal.js'
+import type { Inspectors } from '../../src/internal/contract/families.js'
+import type { SourceRow } from '../../src/internal/diagnostics/sources.js'
+import { Refusal } from '../../src/internal/refusal.js'
+import type { Finding } from '../../src/internal/views/findings/finding.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
-import type { Finding } from '../../src/views/findings/finding.js'
 import { desk } from './finding-worlds.js'
 import { createSubject, get } from './subject.js'
 

@@ -1,15 +1,16 @@
 /** What `/findings` reports about contradicting sources: each kind provoked, next to a healthy world, and its bounds. */
 import { describe, expect, it } from 'vitest'
-import type { ConnectionFilter } from '../../src/contract/connections.js'
-import type { Inspectors } from '../../src/contract/families.js'
-import type { PageQuery } from '../../src/contract/page.js'
-import { Refusal } from '../../src/refusal.js'
+import type { ConnectionFilter } from '../../src/internal/contract/connections.js'
+import type { Inspectors } from '../../src/internal/contract/families.js'
+import type { PageQuery } from '../../src/internal/contract/page.js'
+import { Refusal } from '../../src/internal/refusal.js'
+import { type Finding, FindingKind, FindingSummary } from '../../src/internal/views/findings/finding.js'
 import { createFakeInspectors, type FakeWorld } from '../../src/testing/kits.js'
-import { type Finding, FindingKind, FindingSummary } from '../../src/views/findings/finding.js'
 import {
   acknowledged,
   at,
   attempted,
+  CALL_CASES,
   command,
   confirmed,
   desk,
@@ -155,6 +156,7 @@ const CASES: Record<OfRecords, [FakeWorld, FakeWorld, Record<string, string>]> =
     },
     { correlation_id: 'call-1', user_id: 'alice', client_id: 'desk' },
   ],
+  ...CALL_CASES,
   worker_of_disconnected_client: [
     { connections: [desk], contexts: [context({ ...gone, task_id: 'task-1' })] },
     { connections: [desk], contexts: [context({ task_id: 'task-1' }), context({ ...gone, context_id: 'ctx-2' })] },
@@ -200,7 +202,6 @@ describe.each(Object.entries(CASES))('%s', (kind, [bad, good, subject]) => {
     // The same finding has the same id.
     expect((await findingsOf(bad)).items[0]?.finding_id).toBe(found.finding_id)
   })
-
   it('is not found where nothing contradicts', async () => {
     expect((await findingsOf(good)).items.filter((one) => one.kind === kind)).toEqual([])
   })
@@ -246,7 +247,7 @@ it('a waiting command is found, also after an attempted one, if its client has n
     const listCommands: NonNullable<typeof delivery>['listCommands'] = async (...query) => {
       const page = await delivery?.listCommands?.(...query)
       if (!page) throw new Error('the world has commands')
-      return { ...page, items: page.items.map((row) => ({ ...row, ...(row.state === 'waiting' && { waits_for }) })) }
+      return { ...page, items: page.items.map((row) => (row.state === 'waiting' ? { ...row, waits_for } : row)) }
     }
     const changed = { ...inspectors, delivery: { ...delivery, listCommands } } as Inspectors
     const { body } = await get(createSubject({ inspectors: changed }), '/findings')

@@ -1,7 +1,7 @@
 /** Nodes of a delivery system that is not ours, which knows of its workers that they are there, and little else. */
 import { describe, expect, it } from 'vitest'
-import type { DeliveryInspector, DeliveryNode } from '../../src/contract/delivery.js'
-import { METADATA_BYTES } from '../../src/contract/limits.js'
+import type { DeliveryInspector, DeliveryNode } from '../../src/internal/contract/delivery.js'
+import { METADATA_BYTES } from '../../src/internal/contract/limits.js'
 import { deliveryContract } from '../../src/testing/delivery.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
 import { createSubject, get } from './subject.js'

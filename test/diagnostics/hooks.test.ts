@@ -1,8 +1,8 @@
 /** What the hooks of a host receive for a request, and that they change no response. */
 import { describe, expect, it, vi } from 'vitest'
-import type { InspectionContext } from '../../src/contract/page.js'
-import type { AccessRecord } from '../../src/diagnostics/hooks.js'
-import { Refusal } from '../../src/refusal.js'
+import type { InspectionContext } from '../../src/internal/contract/page.js'
+import type { AccessRecord } from '../../src/internal/diagnostics/hooks.js'
+import { Refusal } from '../../src/internal/refusal.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
 import { createSubject, createWatched, expectProblem, get, KEY, never, ORIGIN, PREFIX, SECRET } from './subject.js'
 import { context, NOW } from './world.js'

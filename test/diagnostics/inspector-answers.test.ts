@@ -1,6 +1,6 @@
 /** How the router handles valid and invalid results of inspectors. */
 import { describe, expect, it } from 'vitest'
-import { Refusal } from '../../src/refusal.js'
+import { Refusal } from '../../src/internal/refusal.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
 import { CASES, type Call, createSubject, createWatched, expectProblem, get, SECRET } from './subject.js'
 import { connection, context, createWorld, message, node } from './world.js'

@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import openapiTS, { astToString } from 'openapi-typescript'
 import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openApiDocument } from '../../src/diagnostics/openapi.js'
+import { openApiDocument } from '../../src/internal/diagnostics/openapi.js'
 
 const document = openApiDocument()
 

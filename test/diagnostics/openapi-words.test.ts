@@ -1,7 +1,7 @@
 /** What every route owes its readers and the generators of clients: names, descriptions, and an example of its answer. */
 import { describe, expect, it } from 'vitest'
-import { openApiDocument } from '../../src/diagnostics/openapi.js'
-import { ROUTES } from '../../src/diagnostics/routes.js'
+import { openApiDocument } from '../../src/internal/diagnostics/openapi.js'
+import { ROUTES } from '../../src/internal/diagnostics/routes.js'
 import { expectProblems, operationsOf, undescribed, unnamed } from '../openapi.js'
 
 const document = openApiDocument()

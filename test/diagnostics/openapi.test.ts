@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { openApiDocument } from '../../src/diagnostics/openapi.js'
-import { Refusal } from '../../src/refusal.js'
+import { openApiDocument } from '../../src/internal/diagnostics/openapi.js'
+import { Refusal } from '../../src/internal/refusal.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
 import {
   ASKING,
@@ -108,7 +108,7 @@ describe('the document', () => {
 
   it('says which capability a route needs', () => {
     for (const { route, path } of CASES)
-      expect([path, operation({ path })['x-capability']]).toEqual([path, route.needs[0]])
+      expect([path, operation({ path })['x-capability']]).toEqual([path, route.requires[0]])
     expect(ASKING).toHaveLength(CASES.length - 3)
   })
 

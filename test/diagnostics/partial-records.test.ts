@@ -1,10 +1,11 @@
 /** An inspector says what it knows: a field that it leaves out is unknown in the answer. */
 import { describe, expect, it } from 'vitest'
 import type * as z from 'zod'
-import { BrowserWindowAnswer } from '../../src/contract/browser-windows.js'
-import { ClientEventAnswer, ConnectionAnswer, ConnectionEventAnswer } from '../../src/contract/connections.js'
-import { ContextAnswer } from '../../src/contract/contexts.js'
-import { DeduplicatorSummaryAnswer, DeduplicatorUserSummaryAnswer } from '../../src/contract/deduplicator.js'
+import { createDiagnosticsRouter, type Inspectors } from '../../src/index.js'
+import { BrowserWindowAnswer } from '../../src/internal/contract/browser-windows.js'
+import { ClientEventAnswer, ConnectionAnswer, ConnectionEventAnswer } from '../../src/internal/contract/connections.js'
+import { ContextAnswer } from '../../src/internal/contract/contexts.js'
+import { DeduplicatorSummaryAnswer, DeduplicatorUserSummaryAnswer } from '../../src/internal/contract/deduplicator.js'
 import {
   DeliveryCommandAnswer,
   DeliveryMailboxAnswer,
@@ -12,14 +13,13 @@ import {
   DeliveryStatusAnswer,
   DeliverySummaryAnswer,
   DeliveryTenantAnswer,
-} from '../../src/contract/delivery.js'
-import { HistoryMessageAnswer, HistoryStreamAnswer } from '../../src/contract/history.js'
-import { EndedCallAnswer, PendingCallAnswer, RpcSummaryAnswer } from '../../src/contract/rpc.js'
-import { SessionRowAnswer } from '../../src/contract/sessions.js'
-import { SiteRowAnswer } from '../../src/contract/sites.js'
-import { SubscriptionRowAnswer } from '../../src/contract/subscriptions.js'
-import { ROUTES } from '../../src/diagnostics/routes.js'
-import { createDiagnosticsRouter, type Inspectors } from '../../src/index.js'
+} from '../../src/internal/contract/delivery.js'
+import { HistoryMessageAnswer, HistoryStreamAnswer } from '../../src/internal/contract/history.js'
+import { EndedCallAnswer, PendingCallAnswer, RpcSummaryAnswer } from '../../src/internal/contract/rpc.js'
+import { SessionRowAnswer } from '../../src/internal/contract/sessions.js'
+import { SiteRowAnswer } from '../../src/internal/contract/sites.js'
+import { SubscriptionRowAnswer } from '../../src/internal/contract/subscriptions.js'
+import { ROUTES } from '../../src/internal/diagnostics/routes.js'
 
 type Row = Record<string, unknown>
 

@@ -1,6 +1,6 @@
 /** Answers without a part, of sources that say all the while that nothing has changed: for a moment, and then they are whole. */
-import type { Inspectors } from '../../src/contract/families.js'
-import type { InspectionContext } from '../../src/contract/page.js'
+import type { Inspectors } from '../../src/internal/contract/families.js'
+import type { InspectionContext } from '../../src/internal/contract/page.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
 import { createWatched } from './subject.js'
 import { connection, context } from './world.js'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { noopAuth } from '../../src/http/auth.js'
+import { noopAuth } from '../../src/internal/http/auth.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
 import { createSubject, createWatched, expectProblem, get, KEY, ORIGIN, PREFIX, type Router } from './subject.js'
 import { connection, context } from './world.js'

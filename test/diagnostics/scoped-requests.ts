@@ -1,9 +1,9 @@
 /** Requests for every route of the table, with every mark in every place that takes a value: new routes join by themselves. */
 import * as z from 'zod'
-import { userStream } from '../../src/contract/ingest.js'
-import type { DiagnosticsRoute } from '../../src/diagnostics/route.js'
-import { ROUTES } from '../../src/diagnostics/routes.js'
-import { fillTemplate, paramNames } from '../../src/http/match.js'
+import { userStream } from '../../src/internal/contract/ingest.js'
+import type { DiagnosticsRoute } from '../../src/internal/diagnostics/route.js'
+import { ROUTES } from '../../src/internal/diagnostics/routes.js'
+import { fillTemplate, paramNames } from '../../src/internal/http/match.js'
 import { MARKS, userOf } from './scoped-world.js'
 
 const forEach = (of: (mark: string) => string[]) => [...MARKS, 'missing'].flatMap(of)

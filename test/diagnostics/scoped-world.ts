@@ -1,8 +1,8 @@
 /** A world of users who bear a mark in every field that can hold one, told with some of them left out. */
-import type { SiteEventBus } from '../../src/contract/event-bus.js'
-import { toTimestamp } from '../../src/contract/ids.js'
-import { siteStream } from '../../src/contract/ingest.js'
-import type { ViewerStream } from '../../src/contract/subscriptions.js'
+import type { SiteEventBus } from '../../src/internal/contract/event-bus.js'
+import { toTimestamp } from '../../src/internal/contract/ids.js'
+import { siteStream } from '../../src/internal/contract/ingest.js'
+import type { ViewerStream } from '../../src/internal/contract/subscriptions.js'
 import type { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 import { ASK, type Clock, FIRST } from '../contract/clock.js'
 import { soon } from '../redis/wait-for.js'

@@ -2,9 +2,9 @@
  * The property of callers limited to some users, over all routes: nothing of any other user, and everything of theirs.
  */
 import { describe, expect, it } from 'vitest'
-import type { Deployment, Inspectors } from '../../src/contract/families.js'
-import { createDiagnosticsRouter, type DiagnosticsRouter } from '../../src/diagnostics/router.js'
-import { listIdentity, toCursor } from '../../src/http/cursor.js'
+import type { Deployment, Inspectors } from '../../src/internal/contract/families.js'
+import { createDiagnosticsRouter, type DiagnosticsRouter } from '../../src/internal/diagnostics/router.js'
+import { listIdentity, toCursor } from '../../src/internal/http/cursor.js'
 import { REQUESTS } from './scoped-requests.js'
 import { ANN, BEN, CYD, type Mark, userOf } from './scoped-world.js'
 import { withQuery } from './subject.js'
@@ -127,7 +127,7 @@ export function describeScope(name: string, worlds: () => Worlds, limits: readon
           }
       })
 
-      if (route.scopable && route.needs.length > 0)
+      if (route.scopable && route.requires.length > 0)
         it.each(WHO)('is shown all that there is of its own (%s)', async (who) => {
           const { full, alone } = routers()
           for (const target of targets) {
@@ -151,7 +151,7 @@ export function describeScope(name: string, worlds: () => Worlds, limits: readon
 
       it('is requested with values that exist', async () => {
         const all = await Promise.all(targets.map((target) => get(routers().full, 'root', target)))
-        if (route.needs.length > 0) expect(all.map(({ status }) => status)).toContain(200)
+        if (route.requires.length > 0) expect(all.map(({ status }) => status)).toContain(200)
         const said = all.map(({ text }) => text).join()
         // A summary of findings shows one of them.
         if (path !== '/findings/summary') expect(said.includes(ANN)).toBe(said.includes(BEN))

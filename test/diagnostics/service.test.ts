@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { DiagnosticsRouterOptions } from '../../src/diagnostics/options.js'
-import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
-import { noopAuth } from '../../src/http/auth.js'
+import type { DiagnosticsRouterOptions } from '../../src/internal/diagnostics/options.js'
+import { createDiagnosticsRouter } from '../../src/internal/diagnostics/router.js'
+import { noopAuth } from '../../src/internal/http/auth.js'
 import { memoryComposition } from '../../src/memory/composition/inspectors.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
 import { createLivedFacilities } from '../testing/lived-facilities.js'
@@ -24,7 +24,7 @@ describe('the index', () => {
         method: 'GET',
         path,
         summary: route.summary,
-        capability: route.operation ?? route.needs[0] ?? null,
+        capability: route.operation ?? route.requires[0] ?? null,
         available: true,
       })),
     })

@@ -1,12 +1,12 @@
 /** The router under test, over instrumented inspectors, and the requests that the tests of the router send. */
 import { expect, vi } from 'vitest'
-import type { Inspectors } from '../../src/contract/families.js'
-import type { DiagnosticsRouterOptions } from '../../src/diagnostics/options.js'
-import type { DiagnosticsRoute } from '../../src/diagnostics/route.js'
-import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
-import { ROUTES } from '../../src/diagnostics/routes.js'
-import { apiKeyAuth } from '../../src/http/auth.js'
-import { Problem } from '../../src/http/problem.js'
+import type { Inspectors } from '../../src/internal/contract/families.js'
+import type { DiagnosticsRouterOptions } from '../../src/internal/diagnostics/options.js'
+import type { DiagnosticsRoute } from '../../src/internal/diagnostics/route.js'
+import { createDiagnosticsRouter } from '../../src/internal/diagnostics/router.js'
+import { ROUTES } from '../../src/internal/diagnostics/routes.js'
+import { apiKeyAuth } from '../../src/internal/http/auth.js'
+import { Problem } from '../../src/internal/http/problem.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
 import { createWorld, NOW } from './world.js'
 
@@ -163,7 +163,7 @@ export const CASES: RouteCase[] = ROUTES.map((route) => {
 })
 
 /** The routes that ask an inspector. */
-export const ASKING = CASES.filter(({ route }) => route.needs.length > 0)
+export const ASKING = CASES.filter(({ route }) => route.requires.length > 0)
 
 /** `url` with one more query parameter. */
 export const withQuery = (url: string, query: string) => `${url}${url.includes('?') ? '&' : '?'}${query}`

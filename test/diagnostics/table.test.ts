@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { ErrorPlace } from '../../src/diagnostics/hooks.js'
-import { Refusal } from '../../src/refusal.js'
+import type { ErrorPlace } from '../../src/internal/diagnostics/hooks.js'
+import { Refusal } from '../../src/internal/refusal.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
 import {
   ASKING,
@@ -77,7 +77,7 @@ describe.each(CASES)('$path', ({ path, route, target, query, url }) => {
     const { router, calls } = createWatched({}, async (call) => plant(await call.proceed()))
     const { status, text } = await get(router, url)
     expect(status).toBe(200)
-    expect(calls.length > 0).toBe(route.needs.length > 0)
+    expect(calls.length > 0).toBe(route.requires.length > 0)
     expect(text).not.toContain(SECRET)
     expect(text).toBe((await get(createSubject(), url)).text)
   })
@@ -151,14 +151,14 @@ describe.each(CASES)('$path', ({ path, route, target, query, url }) => {
       expect(calls).toEqual([])
     })
 
-  if (route.needs.length > 0) {
+  if (route.requires.length > 0) {
     it('answers 501 with its capability without the inspector, before its query is read', async () => {
       const problem = expectProblem(
         await get(createSubject({ inspectors: {} }), withQuery(url, 'nope=1')),
         501,
         'inspector_absent',
       )
-      expect(problem.capability).toBe(route.needs[0])
+      expect(problem.capability).toBe(route.requires[0])
     })
   } else {
     it('answers without any inspector', async () => {
@@ -166,7 +166,7 @@ describe.each(CASES)('$path', ({ path, route, target, query, url }) => {
     })
   }
 
-  if (route.needs.length > 0 && !route.reportsFailures) {
+  if (route.requires.length > 0 && !route.reportsFailures) {
     it('answers 500 when the inspector throws, without a word of what it threw', async () => {
       const thrown = Object.assign(new Error(SECRET), { status: 418, detail: SECRET, code: SECRET })
       for (const fail of [
@@ -235,7 +235,7 @@ describe.each(CASES)('$path', ({ path, route, target, query, url }) => {
     })
   }
 
-  if (OPERATIONS.includes(route.needs[0] ?? ''))
+  if (OPERATIONS.includes(route.requires[0] ?? ''))
     it('answers 501 operation_absent when the inspector lacks the operation', async () => {
       const inspectors = createFakeInspectors({
         connections: [],
@@ -245,7 +245,7 @@ describe.each(CASES)('$path', ({ path, route, target, query, url }) => {
         delivery: {},
       })
       const problem = expectProblem(await get(createSubject({ inspectors }), url), 501, 'operation_absent')
-      expect(problem.capability).toBe(route.needs[0])
+      expect(problem.capability).toBe(route.requires[0])
     })
 
   if (route.record)
@@ -293,7 +293,7 @@ describe.each(CASES)('$path', ({ path, route, target, query, url }) => {
 
 it('reads the routes that the router lists', () => {
   expect(createSubject().routes.map((route) => [route.path, route.capability, route.available])).toEqual(
-    CASES.map(({ path, route }) => [path, route.operation ?? route.needs[0] ?? null, true]),
+    CASES.map(({ path, route }) => [path, route.operation ?? route.requires[0] ?? null, true]),
   )
   expect(createSubject({ inspectors: {} }).routes.filter((route) => route.available)).toHaveLength(
     CASES.length - ASKING.length,

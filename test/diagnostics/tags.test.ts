@@ -3,7 +3,7 @@
  * that sends the current one.
  */
 import { describe, expect, it } from 'vitest'
-import { familiesOf } from '../../src/diagnostics/question.js'
+import { familiesOf } from '../../src/internal/diagnostics/question.js'
 import { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 import { memoryComposition } from '../../src/memory/composition/inspectors.js'
 import { createMessageHistory } from '../../src/memory/history/facility.js'

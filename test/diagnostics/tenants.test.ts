@@ -1,6 +1,6 @@
 /** The list of admission scopes under a scope, whether or not the inspector finds one by its id. */
 import { expect, it } from 'vitest'
-import type { Page } from '../../src/contract/page.js'
+import type { Page } from '../../src/internal/contract/page.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
 import { type Answered, createSubject, get } from './subject.js'
 import { createWorld } from './world.js'

@@ -1,7 +1,7 @@
 /** Answers that are legal and longer than any may be: a shorter page, and a cursor for the rest. */
 import { describe, expect, it } from 'vitest'
-import type { Connection } from '../../src/contract/connections.js'
-import type { InspectionContext, PageQuery } from '../../src/contract/page.js'
+import type { Connection } from '../../src/internal/contract/connections.js'
+import type { InspectionContext, PageQuery } from '../../src/internal/contract/page.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
 import { createSubject, get } from './subject.js'
 import { connection } from './world.js'

@@ -3,7 +3,7 @@
  * process.
  */
 import { expect, it, onTestFinished } from 'vitest'
-import { noopAuth } from '../../src/http/auth.js'
+import { noopAuth } from '../../src/internal/http/auth.js'
 import { createMetrics } from '../../src/metrics/metrics.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
 import { createSubject, get } from './subject.js'

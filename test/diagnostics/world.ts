@@ -1,13 +1,18 @@
 /** A small world in which every route has something to say, for the tests of the router and of the contract suites. */
-import type { BrowserWindow } from '../../src/contract/browser-windows.js'
-import type { Connection } from '../../src/contract/connections.js'
-import type { Context } from '../../src/contract/contexts.js'
-import type { DeliveryMailbox, DeliveryNode, DeliveryStatus, DeliveryTenant } from '../../src/contract/delivery.js'
-import type { HistoryMessage, HistoryStream } from '../../src/contract/history.js'
-import type { PendingCall } from '../../src/contract/rpc.js'
-import type { SessionRow } from '../../src/contract/sessions.js'
-import type { SiteRow } from '../../src/contract/sites.js'
-import type { SubscriptionRow } from '../../src/contract/subscriptions.js'
+import type { BrowserWindow } from '../../src/internal/contract/browser-windows.js'
+import type { Connection } from '../../src/internal/contract/connections.js'
+import type { Context } from '../../src/internal/contract/contexts.js'
+import type {
+  DeliveryMailbox,
+  DeliveryNode,
+  DeliveryStatus,
+  DeliveryTenant,
+} from '../../src/internal/contract/delivery.js'
+import type { HistoryMessage, HistoryStream } from '../../src/internal/contract/history.js'
+import type { PendingCall } from '../../src/internal/contract/rpc.js'
+import type { SessionRow } from '../../src/internal/contract/sessions.js'
+import type { SiteRow } from '../../src/internal/contract/sites.js'
+import type { SubscriptionRow } from '../../src/internal/contract/subscriptions.js'
 import type { FakeWorld } from '../../src/testing/kits.js'
 
 export const NOW = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
@@ -85,6 +90,8 @@ export function call(over: Partial<PendingCall> = {}): PendingCall {
     started_at: at(-2_000),
     deadline_at: at(8_000),
     age_ms: 2_000,
+    direction: 'to_client',
+    observed: false,
     ...over,
   }
 }

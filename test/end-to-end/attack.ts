@@ -36,7 +36,7 @@ const FRAMES = [
   frame(BINARY, 'x'),
 ]
 
-/** Where the programs take sockets. The last is no URL. */
+/** Where the programs take sockets, and a path that no URL can have. */
 const SOCKETS = ['/ada/laptop/run-1', '/?user=ada&client_id=laptop&instance_id=run-1', '/?user=ada', '/']
 SOCKETS.push('/socket.io/?EIO=4&transport=websocket', '//[')
 

@@ -12,7 +12,7 @@ import { end, type LiveHost, startLiveHost } from './live-host-process.js'
 // A lost host is asked for again after 5 to 7.5 s, and after twice that when it was not back yet.
 const RECOVERY_MS = 45_000
 // A slow machine shows the same thing, later.
-const SHOWN = { timeout: 60_000 }
+const SHOWN = { timeout: 300_000 }
 
 /** Pastes a line that the host has printed into a shell. */
 async function paste(host: LiveHost, pattern: RegExp): Promise<unknown> {

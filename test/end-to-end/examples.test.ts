@@ -7,10 +7,23 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { createConnectionRegistry, memoryComposition } from '../../src/memory/index.js'
 
 const example = (name: string) => fileURLToPath(new URL(`../../examples/${name}.mjs`, import.meta.url))
 
 const jsonOf = async (response: Response) => ({ status: response.status, body: await response.json() })
+
+describe('examples/incident/flight-recorder', () => {
+  it('answers as of an instant that is over', async () => {
+    const { routerWithPast } = await import(example('incident/flight-recorder'))
+    const composition = memoryComposition({ connections: createConnectionRegistry() })
+    const { router, started, close } = routerWithPast(composition, 'key')
+    onTestFinished(close)
+    await started
+    const request = new Request(`http://localhost/at/${Date.now()}/connections`, { headers: { 'x-admin-key': 'key' } })
+    expect(await jsonOf(await router(request))).toMatchObject({ status: 200, body: { items: [] } })
+  })
+})
 
 describe('examples/custom-inspector', () => {
   const call = (sequence: number, user: string) => ({ sequence, user, client: 'laptop', action: 'load', startedAt: 0 })

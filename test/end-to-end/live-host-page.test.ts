@@ -1,7 +1,7 @@
 /** Opens the live host's page in a real browser: its tab is a context, its window a browser window. */
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { BrowserWindow, Context } from '../../src/contract/index.js'
+import type { BrowserWindow, Context } from '../../src/internal/contract/index.js'
 import { isChromiumMissing, launchChromium } from '../chromium.js'
 import { end, type LiveHost, startLiveHost, until } from './live-host-process.js'
 

@@ -11,7 +11,7 @@ import type {
   DeliveryNode,
   DeliveryStatus,
   PendingCall,
-} from '../../src/contract/index.js'
+} from '../../src/internal/contract/index.js'
 import { describeRedis } from '../redis/server.js'
 import { askAsPage, end, isAlive, type LiveHost, NPM_START, startLiveHost, until } from './live-host-process.js'
 

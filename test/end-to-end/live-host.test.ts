@@ -1,7 +1,13 @@
 /** Boots the live host as a newcomer does, asks everything that its page shows, breaks its clients, and ends it. */
 import { request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { BrowserWindow, Connection, Context, DeliveryStatus, PendingCall } from '../../src/contract/index.js'
+import type {
+  BrowserWindow,
+  Connection,
+  Context,
+  DeliveryStatus,
+  PendingCall,
+} from '../../src/internal/contract/index.js'
 import { askAsPage, end, isAlive, type LiveHost, NPM_START, startLiveHost, until } from './live-host-process.js'
 
 type Items<T> = { items: T[] }

@@ -34,7 +34,13 @@ const filesOf = (folder: string, ending: string) =>
     .sort()
 const files = filesOf('examples', '.mjs')
 const parts = new Set(files.flatMap(partsOf))
-const programs = files.filter((path) => LISTENS.test(textOf(path)) && !parts.has(path))
+/** Those that end by themselves are tests. */
+const isTest = (path: string) => textOf(path).includes("from 'node:test'")
+/** The worlds of the demo are started by the live host. */
+const isWorld = (path: string) => path.startsWith(join('examples/live-host/worlds', '/'))
+const programs = files.filter(
+  (path) => LISTENS.test(textOf(path)) && !parts.has(path) && !isTest(path) && !isWorld(path),
+)
 
 /** What the programs serve between them. */
 const PATHS = [
@@ -53,7 +59,14 @@ const statusOf = (url: string) =>
   new Promise<number | undefined>((resolve, reject) => {
     const { get } = url.startsWith('https') ? https : http
     const options = { headers, agent: false, rejectUnauthorized: false }
-    get(url, options, (answer) => answer.resume().on('end', () => resolve(answer.statusCode))).on('error', reject)
+    get(url, options, (answer) => {
+      const { statusCode, headers } = answer
+      // A stream of events has no end.
+      if (headers['content-type'] === 'text/event-stream') {
+        resolve(statusCode)
+        answer.destroy()
+      } else answer.resume().on('end', () => resolve(statusCode))
+    }).on('error', reject)
   })
 const look = async (port: number, scheme = 'http') =>
   Promise.all(PATHS.map(async (path) => [path, await statusOf(`${scheme}://127.0.0.1:${port}${path}`)]))
@@ -127,16 +140,20 @@ const OTHERS: Record<string, Other> = {
     },
   },
   'examples/playwright.mjs': { missing: isChromiumMissing && 'chromium' },
-  'examples/nestjs.mjs': {
-    start() {
-      for (const name of ['@nestjs', 'reflect-metadata', 'rxjs'])
-        symlinkSync(join(FRAMEWORKS, name), join(consumer.dir, 'node_modules', name))
-      return inProject(process.execPath, ['examples/nestjs.mjs', '0'])
-    },
-  },
 }
+const NEST = ['examples/nestjs.mjs', 'examples/nestjs-gateway.mjs']
+for (const path of NEST)
+  OTHERS[path] = {
+    start() {
+      for (const name of ['@nestjs', 'reflect-metadata', 'rxjs']) {
+        const link = join(consumer.dir, 'node_modules', name)
+        if (!existsSync(link)) symlinkSync(join(FRAMEWORKS, name), link)
+      }
+      return inProject(process.execPath, [path, '0'])
+    },
+  }
 /** Frameworks are installed for `npm run search` alone. */
-const ABSENT = existsSync(join(FRAMEWORKS, '@nestjs/core')) ? [] : ['examples/nestjs.mjs']
+const ABSENT = existsSync(join(FRAMEWORKS, '@nestjs/core')) ? [] : NEST
 /** Programs over Redis, and the host of many processes: tested below. */
 const BELOW = ['examples/bullmq.mjs', 'examples/observer/main.mjs', 'examples/live-host/main.mjs']
 

@@ -6,8 +6,8 @@ import {
   bearerAuth,
   noopAuth,
   resolveAdminAuth,
-} from '../../src/http/auth.js'
-import { isLoopbackHost } from '../../src/http/guard.js'
+} from '../../src/internal/http/auth.js'
+import { isLoopbackHost } from '../../src/internal/http/guard.js'
 
 /** Whether `auth` accepts a call in process. */
 const accepts = async (auth: AdminAuth, key?: string) =>

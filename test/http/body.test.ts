@@ -1,8 +1,8 @@
 /** Request bodies: their text is checked before anything is parsed, and errors repeat no name from outside. */
 import { describe, expect, it } from 'vitest'
 import * as z from 'zod'
-import { parseBody, readJson } from '../../src/http/body.js'
-import type { ProblemError } from '../../src/http/problem.js'
+import { parseBody, readJson } from '../../src/internal/http/body.js'
+import type { ProblemError } from '../../src/internal/http/problem.js'
 
 const post = (text: string) =>
   new Request('http://h/', { method: 'POST', body: text, headers: { 'content-type': 'application/json' } })

@@ -6,7 +6,7 @@ import crypto from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createRequestGuard } from '../../src/control-server/server.js'
-import { apiKeyAuth } from '../../src/http/auth.js'
+import { apiKeyAuth } from '../../src/internal/http/auth.js'
 
 const SECRET = 'a-secret-of-thirty-two-characters'
 const WRONG = [`x${SECRET.slice(1)}`, `${SECRET.slice(0, -1)}x`, SECRET.slice(0, -1), `${SECRET}x`, 'x']

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { utf8Length } from '../../src/contract/ids.js'
-import { CURSOR_BYTES, TOKEN_BYTES } from '../../src/contract/limits.js'
-import { fromCursor, listIdentity, toCursor } from '../../src/http/cursor.js'
-import { ProblemError } from '../../src/http/problem.js'
+import { utf8Length } from '../../src/internal/contract/ids.js'
+import { CURSOR_BYTES, TOKEN_BYTES } from '../../src/internal/contract/limits.js'
+import { fromCursor, listIdentity, toCursor } from '../../src/internal/http/cursor.js'
+import { ProblemError } from '../../src/internal/http/problem.js'
 import { codePoint } from '../code-point.js'
 
 const token = fc

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { Deadline, DeadlinePassed } from '../../src/async/deadline.js'
+import { Deadline, DeadlinePassed } from '../../src/internal/async/deadline.js'
 import { ourTimers, useFakeTimers } from '../fake-timers.js'
 
 /** A client that never leaves. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import * as z from 'zod'
-import { deepFreeze } from '../../src/contract/json.js'
-import { pageSchema } from '../../src/contract/page.js'
-import { encode, UnacceptableAnswer } from '../../src/http/encode.js'
+import { deepFreeze } from '../../src/internal/contract/json.js'
+import { pageSchema } from '../../src/internal/contract/page.js'
+import { encode, UnacceptableAnswer } from '../../src/internal/http/encode.js'
 
 /** A record schema that counts how often it reads. */
 function counted() {

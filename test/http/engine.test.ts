@@ -1,9 +1,9 @@
 /** The behaviour that all our routers share: the order of their checks, and their errors. */
 import { describe, expect, it } from 'vitest'
-import { createEngine, toHandler } from '../../src/http/engine.js'
-import { ProblemError, toProblemError } from '../../src/http/problem.js'
-import { jsonReply } from '../../src/http/respond.js'
-import { Refusal } from '../../src/refusal.js'
+import { createEngine, toHandler } from '../../src/internal/http/engine.js'
+import { ProblemError, toProblemError } from '../../src/internal/http/problem.js'
+import { jsonReply } from '../../src/internal/http/respond.js'
+import { Refusal } from '../../src/internal/refusal.js'
 
 /** A router of two routes; what is asked of it, in the order in which it happens, and whatever `broken` names fails. */
 function createSubject(broken: string[] = []) {

@@ -1,10 +1,10 @@
 /** What answers are compared by: every change of a text is noticed, wherever it stands and however long the text is. */
 import { describe, expect, it } from 'vitest'
 import * as z from 'zod'
-import { atOnce } from '../../src/async/turns.js'
-import { pageSchema } from '../../src/contract/page.js'
-import { createEncoder } from '../../src/http/encode.js'
-import { comparedText, weakTag } from '../../src/http/etag.js'
+import { atOnce } from '../../src/internal/async/turns.js'
+import { pageSchema } from '../../src/internal/contract/page.js'
+import { createEncoder } from '../../src/internal/http/encode.js'
+import { comparedText, weakTag } from '../../src/internal/http/etag.js'
 
 describe('a tag', () => {
   it.each([

@@ -1,7 +1,7 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { encodeFrame, eventStreamReply, HEARTBEAT_FRAME } from '../../src/http/respond.js'
+import { encodeFrame, eventStreamReply, HEARTBEAT_FRAME } from '../../src/internal/http/respond.js'
 import { codePoint } from '../code-point.js'
 
 /** What an independent reader makes of these bytes. */

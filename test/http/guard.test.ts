@@ -1,7 +1,7 @@
 /** Holds the guard against foreign names: which `Host` and `Origin` are a service's own. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { noopAuth, resolveAdminAuth } from '../../src/http/auth.js'
-import { createHostGuard } from '../../src/http/guard.js'
+import { noopAuth, resolveAdminAuth } from '../../src/internal/http/auth.js'
+import { createHostGuard } from '../../src/internal/http/guard.js'
 
 const PORT = 4780
 const guard = createHostGuard(['loopback'])

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { Deadline } from '../../src/async/deadline.js'
-import { createInspectionContext } from '../../src/diagnostics/question.js'
+import { Deadline } from '../../src/internal/async/deadline.js'
+import { createInspectionContext } from '../../src/internal/diagnostics/question.js'
 
 const LIMITS = { examined: 10 }
 

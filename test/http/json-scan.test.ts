@@ -1,7 +1,7 @@
 /** What the text of a body is refused for before anything is built of it. */
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { refuseJsonText } from '../../src/http/body.js'
+import { refuseJsonText } from '../../src/internal/http/body.js'
 
 const DEEP = 'must not nest deeper than 32 levels'
 const MANY = 'must not hold more than 32768 objects and lists'

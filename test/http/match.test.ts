@@ -1,8 +1,8 @@
 /** Holds which route a path names, and what becomes of its parameters. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { createTable } from '../../src/http/match.js'
-import { parsePrefix } from '../../src/http/target.js'
+import { createTable } from '../../src/internal/http/match.js'
+import { parsePrefix } from '../../src/internal/http/target.js'
 
 const ROUTES = [
   { path: '/' },

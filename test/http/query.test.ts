@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import * as z from 'zod'
-import { Id } from '../../src/contract/ids.js'
-import { ProblemError } from '../../src/http/problem.js'
-import { parseQuery } from '../../src/http/query.js'
+import { Id } from '../../src/internal/contract/ids.js'
+import { ProblemError } from '../../src/internal/http/problem.js'
+import { parseQuery } from '../../src/internal/http/query.js'
 import { codePoint } from '../code-point.js'
 
 const schema = z.object({

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { decodeSegment, parsePrefix, splitUrl } from '../../src/http/target.js'
+import { decodeSegment, parsePrefix, splitUrl } from '../../src/internal/http/target.js'
 
 const segment = fc
   .string({ unit: 'grapheme', minLength: 1, maxLength: 12 })

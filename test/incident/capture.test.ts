@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { type CapturedRouter, captureIncident } from '../../src/incident/capture.js'
+import { captureIncident } from '../../src/incident/capture.js'
 import { incidentComposition } from '../../src/incident/index.js'
+import type { CapturedRouter } from '../../src/incident/source.js'
 import { type ConnectInput, createDiagnosticsRouter, noopAuth } from '../../src/index.js'
 import { createMemoryFacilities, memoryComposition } from '../../src/memory/index.js'
 import { askRouter, createOriginal, HEADERS as headers, questionsAbout, timeless } from './subject.js'

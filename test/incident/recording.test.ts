@@ -116,7 +116,7 @@ describe('openRecording', () => {
     const gap = { from: at(0), to: at(60) }
     expect(shown.recording).toMatchObject({ gaps: { length: 1_000 }, gaps_omitted: 201, gap })
     expect(recording.at(NOW + 60_000).recording?.gap).toBeNull()
-    const { body } = await askRouter(createReplay({ at: () => shown }), '/capabilities')
+    const { body } = await askRouter(await createReplay({ at: () => shown }), '/capabilities')
     const banner = (body as { extensions: { incident: { recording: { gaps: unknown[]; gaps_omitted: number } } } })
       .extensions.incident.recording
     expect(banner).toMatchObject({ gaps: { length: 250 }, gaps_omitted: 951, gap })
@@ -144,7 +144,7 @@ describe('openRecording', () => {
       expect.arrayContaining(['/connections', '/connections/{connection_id}/history', '/history/messages']),
     )
     expect(reasons).not.toContain('/contexts')
-    const replay = createReplay({ at: () => shown })
+    const replay = await createReplay({ at: () => shown })
     expect(await askRouter(replay, '/connections/conn-1/history')).toMatchObject({
       status: 200,
       body: { has_more: false },
@@ -160,17 +160,17 @@ describe('createReplay', () => {
       segment('a', snapshotLine(moved(incident, 0), false), bad),
       { name: 'b', read: () => later },
     ])
-    const replay = createReplay({ at: (instant) => recording.at(instant ?? NOW) })
+    const replay = await createReplay({ at: (instant) => recording.at(instant ?? NOW) })
     const statusAt = async (ms: number) => (await askRouter(replay, `/at/${NOW + ms}/connections`)).status
     expect([await statusAt(0), await statusAt(2_000), await statusAt(60_000)]).toEqual([200, 503, 200])
     later = ''
     expect(await statusAt(60_001)).toBe(503)
-    expect(() => createReplay(recording)).toThrow('the segment b cannot be read any more')
+    await expect(createReplay(recording)).rejects.toThrow('the segment b cannot be read any more')
   })
 
   it('answers below /at/{epoch ms} as of that instant', async () => {
     const recording = openRecording([segment('a', ...changes())])
-    const replay = createReplay(recording)
+    const replay = await createReplay(recording)
     for (const [path, count] of [
       ['', 2],
       [`/at/${NOW}`, 6],
@@ -189,7 +189,7 @@ describe('createReplay', () => {
   })
 
   it('answers 422 for another instant than that of a capture', async () => {
-    const { status, body } = await askRouter(createReplay({ at: () => incident }), '/at/1/connections')
+    const { status, body } = await askRouter(await createReplay({ at: () => incident }), '/at/1/connections')
     expect([status, body]).toEqual([
       422,
       expect.objectContaining({
@@ -201,7 +201,7 @@ describe('createReplay', () => {
 
   it('tells the dashboard which instants there are', async () => {
     const { body } = await askRouter(
-      createReplay(openRecording([segment('a', ...changes())])),
+      await createReplay(openRecording([segment('a', ...changes())])),
       `/at/${NOW + 2_000}/capabilities`,
     )
     const extensions = (body as { extensions: { incident: unknown } }).extensions

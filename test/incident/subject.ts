@@ -1,6 +1,7 @@
 /** What the tests of incidents share: every question that a router can be asked, and answers without clocks and costs. */
-import type { CapturedRouter } from '../../src/incident/capture.js'
+
 import type { Incident } from '../../src/incident/format.js'
+import type { CapturedRouter } from '../../src/incident/source.js'
 import type { FakeWorld } from '../../src/testing/kits.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
 import { createSubject, KEY, type RouterOptions } from '../diagnostics/subject.js'

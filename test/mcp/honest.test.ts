@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Connection } from '../../src/contract/connections.js'
 import { noopAuth } from '../../src/index.js'
+import type { Connection } from '../../src/internal/contract/connections.js'
 import { createFakeInspectors } from '../../src/testing/index.js'
 import { createSubject, createWatched, never } from '../diagnostics/subject.js'
 import { connection, createWorld, message } from '../diagnostics/world.js'

@@ -70,7 +70,7 @@ describe('authentication under load', () => {
     const { pass, open, waiting } = createGate()
     const mcp = subject({ router: knowing((isAuth) => (isAuth ? undefined : pass())), deadlineMs: 60_000 })
     const hanging = Array.from({ length: 40 }, () => mcp(message(callMessage('find_records', { family: 'sites' }))))
-    await vi.waitFor(() => expect(waiting).toHaveLength(16), { timeout: 60_000 })
+    await vi.waitFor(() => expect(waiting).toHaveLength(16), { timeout: 300_000 })
     expect((await mcp(message(PING))).status).toBe(200)
     await opened(hanging, open)
   })

@@ -100,7 +100,7 @@ describe('relayscope mcp', () => {
     const result = startCommand(args, { SERVICE_ADMIN_KEY: KEY }, spoken('user_summary', { user_id: 'alice' }, 3))
     result.end()
     // Three questions are on their way and the input has ended: nothing more comes that could keep it.
-    await vi.waitFor(() => expect(held).toHaveLength(3), { timeout: 60_000 })
+    await vi.waitFor(() => expect(held).toHaveLength(3), { timeout: 300_000 })
     for (const letGo of held) letGo()
     const { code, out, err } = await result.ended
     expect([code, err]).toEqual([0, ''])

@@ -2,8 +2,8 @@
  * The facilities of one process when the wall clock jumps: all results are consistent, and silence counts as real time.
  */
 import { beforeEach, describe, expect, it } from 'vitest'
-import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
-import { noopAuth } from '../../src/http/auth.js'
+import { createDiagnosticsRouter } from '../../src/internal/diagnostics/router.js'
+import { noopAuth } from '../../src/internal/http/auth.js'
 import { createMemoryFacilities, type MemoryFacilities, memoryComposition } from '../../src/memory/index.js'
 import { at, type Clock, createClock } from '../contract/clock.js'
 

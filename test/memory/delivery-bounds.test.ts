@@ -1,7 +1,7 @@
 /** The bounds of a dispatcher in one process. */
 import { describe, expect, it } from 'vitest'
-import { createClock } from '../../src/async/timer.js'
-import { DEADLINE_MAX_MS } from '../../src/contract/delivery-dispatch.js'
+import { createClock } from '../../src/internal/async/timer.js'
+import { DEADLINE_MAX_MS } from '../../src/internal/contract/delivery-dispatch.js'
 import { createTrackedCommand } from '../../src/memory/delivery/command.js'
 import { createDeliveryStore } from '../../src/memory/delivery/commands.js'
 import { type CommandDispatcherOptions, createCommandDispatcher } from '../../src/memory/delivery/facility.js'

@@ -1,8 +1,8 @@
 /** A dispatcher that looks up the current instance in a connection registry. */
 import { beforeEach, describe, expect, it, vi } from 'vitest'
-import { DEADLINE_MS } from '../../src/async/deadline.js'
+import { DEADLINE_MS } from '../../src/internal/async/deadline.js'
+import { Refusal } from '../../src/internal/refusal.js'
 import { type CommandDispatcherOptions, createCommandDispatcher } from '../../src/memory/delivery/facility.js'
-import { Refusal } from '../../src/refusal.js'
 import { command, connection, eventually, first, key, second } from '../contract/delivery-commands.js'
 import { createSubject } from '../contract/delivery-subject.js'
 import { useFakeTimers } from '../fake-timers.js'

@@ -1,7 +1,7 @@
 /** The dispatcher compared with a small model: random lives of a few commands, and nothing left over. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import type { DeliveryStatus } from '../../src/contract/index.js'
+import type { DeliveryStatus } from '../../src/internal/contract/index.js'
 import { assembleDispatcher } from '../../src/memory/delivery/facility.js'
 import { ASK, createClock } from '../contract/clock.js'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { capabilitiesOf } from '../../src/contract/capabilities.js'
 import { createDiagnosticsRouter, noopAuth } from '../../src/index.js'
+import { capabilitiesOf } from '../../src/internal/contract/capabilities.js'
 import { createMemoryFacilities, createMessageHistory, memoryComposition } from '../../src/memory/index.js'
 import { createMetrics } from '../../src/metrics/index.js'
 import { ASK } from '../contract/clock.js'

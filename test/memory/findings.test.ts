@@ -1,5 +1,5 @@
-import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
-import { noopAuth } from '../../src/http/auth.js'
+import { createDiagnosticsRouter } from '../../src/internal/diagnostics/router.js'
+import { noopAuth } from '../../src/internal/http/auth.js'
 import { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 import { memoryComposition } from '../../src/memory/composition/inspectors.js'
 import { findingsBattery } from '../contract/findings.js'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { SpillStore } from '../../src/contract/history.js'
+import type { SpillStore } from '../../src/internal/contract/history.js'
 import { createMessageHistory } from '../../src/memory/history/facility.js'
 import { createMemorySpillStore } from '../../src/memory/history/spill-store.js'
 import { ASK } from '../contract/clock.js'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createIngest } from '../../src/contract/ingest.js'
+import { createIngest } from '../../src/internal/contract/ingest.js'
 import { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 import { ingestBattery } from '../contract/ingest.js'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compareIds } from '../../src/contract/ids.js'
+import { compareIds } from '../../src/internal/contract/ids.js'
 import { byNumber, OrderedIndex } from '../../src/memory/table/ordered-index.js'
 
 const numbers = () => new OrderedIndex<number, number>((n) => n, byNumber)

@@ -1,7 +1,7 @@
 /** The versions of live objects: another after every write and after all that passes by silence, the same after nothing. */
 import { describe, expect, it } from 'vitest'
-import type { Inspectors } from '../../src/contract/families.js'
-import type { Versioned } from '../../src/contract/page.js'
+import type { Inspectors } from '../../src/internal/contract/families.js'
+import type { Versioned } from '../../src/internal/contract/page.js'
 import { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 import { memoryComposition } from '../../src/memory/composition/inspectors.js'
 import { ASK, createClock } from '../contract/clock.js'

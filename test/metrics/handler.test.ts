@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
-import type { InspectionContext } from '../../src/contract/page.js'
-import { apiKeyAuth, bearerAuth, resolveAdminAuth } from '../../src/http/auth.js'
+import type { InspectionContext } from '../../src/internal/contract/page.js'
+import { apiKeyAuth, bearerAuth, resolveAdminAuth } from '../../src/internal/http/auth.js'
 import { parseText, seriesValue } from './parse.js'
 import { changed, never, OPEN, request, scrape, subject } from './subject.js'
 
@@ -104,12 +104,12 @@ describe('the handler', () => {
     }))
     const metrics = subject({ inspectors, deadlineMs: 30_000 })
     const all = [metrics(request()), metrics(request({ accept: OPEN })), metrics.collect()]
-    await vi.waitFor(() => expect(held).toHaveLength(1), { timeout: 60_000 })
+    await vi.waitFor(() => expect(held).toHaveLength(1), { timeout: 300_000 })
     for (const release of held.splice(0)) release()
     await Promise.all(all)
     expect(asked).toBe(1)
     const later = metrics(request())
-    await vi.waitFor(() => expect(held).toHaveLength(1), { timeout: 60_000 })
+    await vi.waitFor(() => expect(held).toHaveLength(1), { timeout: 300_000 })
     for (const release of held.splice(0)) release()
     await later
     expect(asked).toBe(2)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { emptyHistograms, measure } from '../../src/contract/delivery-rules.js'
-import type { Inspectors } from '../../src/contract/families.js'
+import { emptyHistograms, measure } from '../../src/internal/contract/delivery-rules.js'
+import type { Inspectors } from '../../src/internal/contract/families.js'
 import { createFakeInspectors } from '../../src/testing/index.js'
 import { parseText, seriesValue } from './parse.js'
 import { changed, OPEN, request, scrape, subject } from './subject.js'

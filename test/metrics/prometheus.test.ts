@@ -1,4 +1,5 @@
 /** A real Prometheus that scrapes the live host and is asked for what it has; `promtool` on what both compositions say. */
+import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { end, type LiveHost, startLiveHost } from '../end-to-end/live-host-process.js'
@@ -66,8 +67,8 @@ describePrometheus('a Prometheus that scrapes the live host', () => {
     expect(Number(risen?.value[1])).toBeGreaterThan(before)
   })
 
-  it('understands every question of the dashboard', async () => {
-    const { panels } = JSON.parse(readFileSync(`${ROOT}/docs/grafana.json`, 'utf8')) as {
+  it.each(['grafana', 'grafana-calls'])('understands every question of docs/%s.json', async (name) => {
+    const { panels } = JSON.parse(readFileSync(`${ROOT}/docs/${name}.json`, 'utf8')) as {
       panels: { title: string; targets: { expr: string }[] }[]
     }
     for (const { title, targets } of panels)
@@ -75,5 +76,13 @@ describePrometheus('a Prometheus that scrapes the live host', () => {
         const filled = expr.replaceAll('$__rate_interval', '1m').replaceAll('$job', '.+')
         expect(await prometheus.api(`/query?query=${encodeURIComponent(filled)}`), title).toBeDefined()
       }
+  })
+
+  it('accepts the alert rules', () => {
+    const { status, stdout, stderr } = spawnSync('promtool', ['check', 'rules', `${ROOT}/docs/alerts.yml`], {
+      encoding: 'utf8',
+    })
+    expect([status, stderr]).toEqual([0, ''])
+    expect(stdout).toContain('8 rules found')
   })
 })

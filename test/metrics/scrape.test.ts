@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
-import type { InspectionContext } from '../../src/contract/page.js'
+import type { InspectionContext } from '../../src/internal/contract/page.js'
 import { createFakeInspectors } from '../../src/testing/index.js'
 import { createWorld } from '../diagnostics/world.js'
 import { parseText, seriesValue } from './parse.js'
@@ -118,7 +118,7 @@ describe('a scrape', () => {
     expect(families.has('relayscope_delivery_tracked_commands')).toBe(false)
     expect(families.has('relayscope_delivery_nodes')).toBe(true)
     expect(up(families, 'registry')).toBe(1)
-    await vi.waitFor(() => expect(signal?.aborted).toBe(true), { timeout: 60_000 })
+    await vi.waitFor(() => expect(signal?.aborted).toBe(true), { timeout: 300_000 })
   })
 
   it('a source that hangs does not block later scrapes: each read ends within its timeout', async () => {

@@ -1,7 +1,7 @@
 /** The metrics under test over a world of plain data, and how the tests scrape them. */
 import { expect } from 'vitest'
-import type { Inspectors } from '../../src/contract/families.js'
-import { noopAuth } from '../../src/http/auth.js'
+import type { Inspectors } from '../../src/internal/contract/families.js'
+import { noopAuth } from '../../src/internal/http/auth.js'
 import { createMetrics, type MetricsOptions } from '../../src/metrics/index.js'
 import { createFakeInspectors } from '../../src/testing/index.js'
 import { createWorld } from '../diagnostics/world.js'

@@ -71,6 +71,6 @@ export async function createConsumer(links: string[] = []): Promise<Consumer> {
 
 /** Runs a program of the consumer's to its end; rejects when it fails, with what it said. */
 export async function runIn(consumer: Consumer, command: string, args: string[]): Promise<string> {
-  const { stdout, stderr } = await exec(command, args, { cwd: consumer.dir, timeout: 60_000 })
+  const { stdout, stderr } = await exec(command, args, { cwd: consumer.dir, timeout: 300_000 })
   return stdout + stderr
 }

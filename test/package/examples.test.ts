@@ -19,7 +19,15 @@ const MOST_LINES = 40
 /** What is mounted on Node, each by a package of that name. */
 const FRAMEWORKS = ['express', 'hono', 'fastify', 'koa']
 /** What is plugged in. */
-const PEERS = ['@modelcontextprotocol/server', 'bullmq']
+const PEERS = [
+  '@modelcontextprotocol/server',
+  'bullmq',
+  '@opentelemetry/api',
+  '@opentelemetry/context-async-hooks',
+  '@opentelemetry/exporter-metrics-otlp-proto',
+  '@opentelemetry/sdk-metrics',
+  '@opentelemetry/sdk-trace-base',
+]
 
 let consumer: Consumer
 beforeAll(async () => {
@@ -232,6 +240,7 @@ describe.each([
   'authorization',
   'connector',
   'diagnostics-channels',
+  'opentelemetry',
 ])('examples/%s', (name) => {
   it('passes under node:test', async () => {
     expect(await runIn(consumer, process.execPath, ['--test', fileOf(name)])).toMatch(/fail 0\b/)

@@ -1,4 +1,4 @@
-/** The routes of docs/frameworks.md, called as their frameworks call them. */
+/** The routes of docs/mounting.md, called as their frameworks call them. */
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'

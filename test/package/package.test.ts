@@ -20,7 +20,10 @@ const PROMISED = [
   'relayscope/metrics',
   'relayscope/ws',
   'relayscope/socket.io',
+  'relayscope/follow',
   'relayscope/mcp',
+  'relayscope/opentelemetry',
+  'relayscope/probes',
   'relayscope/playwright',
   'relayscope/node',
   'relayscope/express',
@@ -31,18 +34,21 @@ const PROMISED = [
   'relayscope/testing',
 ]
 /** What opens a socket or keeps files; everything else runs on any runtime. */
-const NODE_ONLY = ['relayscope/control-server', 'relayscope/redis']
+const NODE_ONLY = ['relayscope/control-server', 'relayscope/opentelemetry', 'relayscope/redis']
 const PORTABLE = SUBPATHS.filter((path) => !NODE_ONLY.includes(path))
 
 const PACKED_BYTES = 1_500_000
 
-/** The package that one subpath alone needs, and that only its users install. */
-const PEERS: Record<string, string> = { 'relayscope/mcp': '@modelcontextprotocol/server' }
+/** The packages that one subpath alone needs, and that only its users install. */
+const PEERS: Record<string, string[]> = {
+  'relayscope/mcp': ['@modelcontextprotocol/server'],
+  'relayscope/opentelemetry': ['@opentelemetry/api', '@opentelemetry/sdk-metrics'],
+}
 
 describe('the package', () => {
   let consumer: Consumer
   beforeAll(async () => {
-    consumer = await createConsumer(Object.values(PEERS))
+    consumer = await createConsumer(Object.values(PEERS).flat())
   })
   afterAll(() => consumer?.remove())
 
@@ -167,7 +173,7 @@ describe('the package', () => {
     const foreign = [...(await imports(built(subpath)))].filter(
       (name) => !name.startsWith('/') && !name.startsWith('node:'),
     )
-    expect(foreign.filter((name) => !['zod', 'itty-router', PEERS[subpath]].includes(name))).toEqual([])
+    expect(foreign.filter((name) => !['zod', 'itty-router', ...(PEERS[subpath] ?? [])].includes(name))).toEqual([])
   })
 
   it.each(['relayscope/browser', 'relayscope/publisher'])('%s loads no zod', async (subpath) => {

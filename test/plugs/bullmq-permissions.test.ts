@@ -6,7 +6,7 @@ import { commandsOf, describeBullmq, nodesOf, observe, scopesOf, startWorld, sta
 
 describeBullmq('the documented permissions of relayscope/bullmq', (bullmq) => {
   it('suffice for every answer, and for no write', async () => {
-    const docs = await readFile(new URL('../../docs/bullmq.md', import.meta.url), 'utf8')
+    const docs = await readFile(new URL('../../docs/redis-keys.md', import.meta.url), 'utf8')
     const [, acl = ''] = /```text\n(ACL SETUSER viewer[^`]*)```/.exec(docs) ?? []
     const { server, queue, worker, flows } = await startWorld(bullmq)
     await server.cli(...acl.trim().split(/\s+/))

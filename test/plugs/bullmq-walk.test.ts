@@ -1,7 +1,7 @@
 /** That a walk over the jobs of a queue which is worked misses none that stays where it is, and says nothing that was not. */
 import type { Job, Queue, Worker } from 'bullmq'
 import { expect, it } from 'vitest'
-import type { DeliveryCommand } from '../../src/contract/delivery.js'
+import type { DeliveryCommand } from '../../src/internal/contract/delivery.js'
 import { get, type Router } from '../redis/router.js'
 import { describeBullmq, observe, startWorld } from './bullmq-world.js'
 

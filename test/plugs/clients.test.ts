@@ -1,8 +1,8 @@
 /** What is written of one client while a reply of the registry is pending, or after the registry has lost it. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Connection } from '../../src/index.js'
+import { Refusal } from '../../src/internal/refusal.js'
 import { createConnectionFollower } from '../../src/plugs/follow/connections.js'
-import { Refusal } from '../../src/refusal.js'
 import { soon } from '../redis/wait-for.js'
 import { createPeer, plain } from './plain-peer.js'
 import { agree, createMemoryWorld } from './world.js'

@@ -1,5 +1,7 @@
 /** Boots the examples of the integration pages, and checks what they show of one client. */
+import { get } from 'node:http'
 import { fileURLToPath } from 'node:url'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { io } from 'socket.io-client'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { WebSocket } from 'ws'
@@ -34,6 +36,62 @@ describe('examples/ws', () => {
     socket.close(1000)
     await shown<Connection>('/connections', (items) =>
       expect(items).toMatchObject([{ ended_reason: 'normal_closure' }]),
+    )
+  })
+})
+
+describe('examples/event-streams', () => {
+  it('shows a client that comes and goes', async () => {
+    const { port, shown } = await start('event-streams')
+    const client = get(`http://127.0.0.1:${port}/events?user=ada&client=laptop&instance=run-1`)
+    client.on('error', () => {})
+    onTestFinished(() => void client.destroy())
+    await shown<Connection>('/connections', (items) =>
+      expect(items).toMatchObject([{ user_id: 'ada', status: 'connected', metadata: { transport: 'event_stream' } }]),
+    )
+    client.destroy()
+    await shown<Connection>('/connections', (items) =>
+      expect(items).toMatchObject([{ ended_reason: 'connection_closed' }]),
+    )
+  })
+})
+
+describe('examples/mcp-sessions', () => {
+  it('shows the call that a tool does not answer', async () => {
+    const { port, shown } = await start('mcp-sessions')
+    const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: 'legacy' } })
+    onTestFinished(() => client.close())
+    const requestInit = { headers: { 'x-user': 'ada', 'x-client': 'laptop' } }
+    await client.connect(new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${port}/mcp`), { requestInit }))
+    client.callTool({ name: 'report' }).catch(() => {})
+    await shown('/rpc/pending', (items) =>
+      expect(items).toMatchObject([{ action: 'tools/call report', client_id: 'laptop', direction: 'to_server' }]),
+    )
+  })
+})
+
+describe('examples/acknowledgements', () => {
+  it('names clients that do not answer, over Socket.IO and JSON-RPC', async () => {
+    const { port, shown } = await start('acknowledgements')
+    const auth = { user: 'ada', client: 'laptop', instance: 'run-1' }
+    const client = io(`http://127.0.0.1:${port}`, { auth, transports: ['websocket'] })
+    const socket = new WebSocket(`ws://127.0.0.1:${port}/rpc?user=ada&client=phone&instance=run-1`)
+    const device = new WebSocket(`ws://127.0.0.1:${port}/devices?user=ada&client=lamp&instance=run-1`)
+    onTestFinished(() => {
+      client.disconnect()
+      socket.terminate()
+      device.terminate()
+    })
+    await shown<{ kind: string; subject: { client_id?: string } }>('/findings', (items) =>
+      expect(items.map(({ kind, subject }) => `${kind} ${subject.client_id}`).sort()).toEqual([
+        'client_not_answering lamp',
+        'client_not_answering laptop',
+        'client_not_answering phone',
+      ]),
+    )
+    client.disconnect()
+    await shown('/rpc/ended', (items) =>
+      expect(items).toMatchObject([{ action: 'sync', connection_reason: 'client_namespace_disconnect' }]),
     )
   })
 })

@@ -1,5 +1,5 @@
 /** Facilities that can be taken away for a while, as a store that is down takes them. */
-import { Refusal } from '../../src/refusal.js'
+import { Refusal } from '../../src/internal/refusal.js'
 
 export interface Outage {
   isDown: boolean

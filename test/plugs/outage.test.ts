@@ -1,8 +1,8 @@
 /** What a store that goes down and comes back costs a plug: evidence of what was between, and nothing else. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Connection } from '../../src/index.js'
+import { Refusal } from '../../src/internal/refusal.js'
 import { createConnectionRegistry } from '../../src/memory/index.js'
-import { Refusal } from '../../src/refusal.js'
 import { describeRedis, type Server, startServer } from '../redis/server.js'
 import { soon } from '../redis/wait-for.js'
 import { failing, type Outage } from './failing.js'

@@ -59,6 +59,8 @@ async function createPeer(setUp: (io: Io) => void = () => {}) {
     async join(identity: Identity, path = '', options: Partial<ManagerOptions & SocketOptions> = {}): Promise<Socket> {
       const client = connect(`http://127.0.0.1:${port}${path}`, {
         transports: ['websocket'],
+        // More than a busy machine needs.
+        timeout: 300_000,
         reconnection: false,
         forceNew: true,
         auth: { identity },

@@ -3,9 +3,9 @@
  */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { ErrorPlace } from '../../src/diagnostics/hooks.js'
-import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
-import { noopAuth } from '../../src/http/auth.js'
+import type { ErrorPlace } from '../../src/internal/diagnostics/hooks.js'
+import { createDiagnosticsRouter } from '../../src/internal/diagnostics/router.js'
+import { noopAuth } from '../../src/internal/http/auth.js'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { redisComposition } from '../../src/redis/composition/inspectors.js'
 import { createClock } from '../contract/clock.js'

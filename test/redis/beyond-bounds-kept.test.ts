@@ -1,8 +1,8 @@
 /** Lists and counters of a store with more nodes, commands, actions and messages than the scan limit. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { CommandFilter } from '../../src/contract/delivery.js'
-import type { Inspectors } from '../../src/contract/families.js'
-import type { Awaitable, Page, PageQuery } from '../../src/contract/page.js'
+import type { CommandFilter } from '../../src/internal/contract/delivery.js'
+import type { Inspectors } from '../../src/internal/contract/families.js'
+import type { Awaitable, Page, PageQuery } from '../../src/internal/contract/page.js'
 import { redisComposition } from '../../src/redis/composition/inspectors.js'
 import { createRedisConnectionRegistry } from '../../src/redis/connections/facility.js'
 import { createRedisCommandDispatcher } from '../../src/redis/delivery/facility.js'

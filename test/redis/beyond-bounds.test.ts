@@ -1,10 +1,10 @@
 /** Every list, count and aggregate of a store with more entries than the scan limit, expired ones first. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { CommandFilter, DeliveryCommand } from '../../src/contract/delivery.js'
-import type { Inspectors } from '../../src/contract/families.js'
-import type { Awaitable, Page, PageQuery } from '../../src/contract/page.js'
-import type { SessionFilter } from '../../src/contract/sessions.js'
-import type { SiteFilter } from '../../src/contract/sites.js'
+import type { CommandFilter, DeliveryCommand } from '../../src/internal/contract/delivery.js'
+import type { Inspectors } from '../../src/internal/contract/families.js'
+import type { Awaitable, Page, PageQuery } from '../../src/internal/contract/page.js'
+import type { SessionFilter } from '../../src/internal/contract/sessions.js'
+import type { SiteFilter } from '../../src/internal/contract/sites.js'
 import { createRedisBrowserWindowRegistry } from '../../src/redis/browser-windows/facility.js'
 import { redisComposition } from '../../src/redis/composition/inspectors.js'
 import { createRedisConnectionRegistry } from '../../src/redis/connections/facility.js'
@@ -57,7 +57,7 @@ describeRedis('a store with more entries than the scan limit', () => {
       clock = createClock()
       const place = { client: host.client, deploymentId: `beyond-${shards}`, shards }
       // A walk over everything may take longer on a busy machine than the default timeout.
-      const where = { ...place, now: clock.now, commandTimeoutMs: 20_000 }
+      const where = { ...place, now: clock.now, commandTimeoutMs: 20_000, onError: null }
       // One by one: the loop of a whole node would sweep the dead meanwhile.
       const connections = createRedisConnectionRegistry({ ...where, newId: () => `k-${MARK}`, retentionMs: 1_000 })
       const living = createRedisConnectionRegistry({ ...where, heartbeatTimeoutMs: 3_600_000 })

@@ -2,8 +2,8 @@
 import { type ClusterOptions, Command, Cluster as IoCluster, Redis, type RedisOptions } from 'ioredis'
 import { createClient, createCluster, RESP_TYPES, type RedisClientOptions, type RedisClusterOptions } from 'redis'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
-import { noopAuth } from '../../src/http/auth.js'
+import { createDiagnosticsRouter } from '../../src/internal/diagnostics/router.js'
+import { noopAuth } from '../../src/internal/http/auth.js'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { redisComposition } from '../../src/redis/composition/inspectors.js'
 import type { RedisClient } from '../../src/redis/store/client.js'
@@ -110,7 +110,7 @@ async function outcomes(client: RedisClient, deploymentId: string, shards: numbe
 
 /** Options that change no reply, only when and how commands are sent. */
 const QUIET_NODE_REDIS: Partial<RedisClientOptions> = {
-  commandOptions: { asap: true, timeout: 60_000 },
+  commandOptions: { asap: true, timeout: 300_000 },
   disableClientInfo: true,
   disableOfflineQueue: true,
   name: 'n',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { ChurnFilter, ConnectionFilter } from '../../src/contract/connections.js'
-import type { InspectionContext } from '../../src/contract/page.js'
+import type { ChurnFilter, ConnectionFilter } from '../../src/internal/contract/connections.js'
+import type { InspectionContext } from '../../src/internal/contract/page.js'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { createRedisConnectionRegistry } from '../../src/redis/connections/facility.js'
 import { createStore } from '../../src/redis/store/store.js'

@@ -1,7 +1,6 @@
 /** Cooperative sites on two nodes of one deployment: the application is at one, its viewers are at the other. */
 import { expect, it, onTestFinished } from 'vitest'
 import * as z from 'zod'
-import type { SiteMessageAnswer } from '../../src/contract/ingest.js'
 import {
   type CooperativeSiteRouterOptions,
   createActionHandlers,
@@ -9,6 +8,7 @@ import {
   createDispatchConnector,
   createSessionPolicy,
 } from '../../src/cooperative-site/index.js'
+import type { SiteMessageAnswer } from '../../src/internal/contract/ingest.js'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { createRedisEventBus } from '../../src/redis/event-bus/facility.js'
 import { createRedisSessionRegistry } from '../../src/redis/sessions/facility.js'
@@ -268,10 +268,11 @@ describeStores('cooperative sites over two nodes', (kind, place) => {
         await sessions.get(id)
         counted.reset()
         expect((await node.ask('mallory', 'GET', `/sessions/${id}/events`)).status).toBe(404)
-        return [...counted.names]
+        // The clock of the store is read again now and then, whatever is asked.
+        return counted.names.filter((name) => name !== 'TIME')
       }
       const absent = await costOf('guessed')
-      expect(absent).toContain('HMGET')
+      expect(absent).toContain('GET')
       expect(await costOf(session_id)).toEqual(absent)
     })
 

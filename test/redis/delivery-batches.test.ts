@@ -1,8 +1,8 @@
 /** Calls of one turn of the event loop share a run of the store, and each behaves as if it ran alone. */
 import { Redis } from 'ioredis'
 import { expect, it } from 'vitest'
-import type { CommandFilter } from '../../src/contract/delivery.js'
-import type { Step } from '../../src/redis/delivery/run.js'
+import type { CommandFilter } from '../../src/internal/contract/delivery.js'
+import type { Step } from '../../src/redis/delivery/steps.js'
 import { keyOf, shardPrefix } from '../../src/redis/store/keys.js'
 import { ASK, walk } from '../contract/clock.js'
 import { command, connection, first, key } from '../contract/delivery-commands.js'
@@ -39,12 +39,12 @@ describeNode('calls of one turn', ({ client, keep, make, observe, server }) => {
     plan.forget()
     const answers = await Promise.all(ids.map((id) => dispatcher.dispatch(command(id, long))))
     expect(answers.map(({ command_id }) => command_id)).toEqual(ids)
-    expect(runs('A')).toBe(Math.ceil(MANY / AT_ONCE))
+    expect(runs('admit')).toBe(Math.ceil(MANY / AT_ONCE))
     expect((await commands()).map(({ command_id }) => command_id)).toEqual(['first', ...ids])
     plan.forget()
     const said = await Promise.all(ids.map((id) => dispatcher.settle({ ...key(id), state: 'resulted' })))
     expect(said).toEqual(ids.map(() => true))
-    expect(runs('S')).toBe(Math.ceil(MANY / AT_ONCE))
+    expect(runs('report')).toBe(Math.ceil(MANY / AT_ONCE))
     expect((await observe(deploymentId).summary(ASK)).tracked_commands).toBe(1)
   })
 
@@ -115,7 +115,7 @@ describeNode('calls of one turn', ({ client, keep, make, observe, server }) => {
       plan.forget()
       const own = ids.slice(0, 10).map((id) => `${id} ${payload[0]}`)
       await Promise.all(own.map((id) => dispatcher.dispatch(command(id, { payload, ...long }))))
-      expect(runs('A')).toBe(3)
+      expect(runs('admit')).toBe(3)
     }
   })
 
@@ -128,7 +128,7 @@ describeNode('calls of one turn', ({ client, keep, make, observe, server }) => {
     const each = (n: number) => ({ ...command('c', long), client_id: ids[n] as string })
     await Promise.all(ids.map((_, n) => dispatcher.dispatch(each(n))))
     await soon(() => expect(tabs.map((tab) => tab.ids())).toEqual(ids.map(() => ['c'])))
-    expect(runs('A')).toBe(Math.ceil(MANY / AT_ONCE))
+    expect(runs('admit')).toBe(Math.ceil(MANY / AT_ONCE))
     plan.forget()
     const acknowledge = ({ instance }: (typeof tabs)[number]) =>
       dispatcher.acknowledge({ ...instance, command_id: 'c' })
@@ -137,7 +137,7 @@ describeNode('calls of one turn', ({ client, keep, make, observe, server }) => {
       dispatcher.cancel({ ...key('c'), client_id: each(0).client_id }),
     ])
     expect(said).toEqual(ids.map(() => true))
-    expect(runs('S')).toBe(Math.ceil(MANY / AT_ONCE))
+    expect(runs('report')).toBe(Math.ceil(MANY / AT_ONCE))
   })
 
   it('use scripts if the ACL allows no functions', async () => {

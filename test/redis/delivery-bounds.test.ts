@@ -1,6 +1,6 @@
 /** The limits of a shared-store dispatcher: how much it keeps, and for how long. */
 import { expect, it } from 'vitest'
-import { DEADLINE_MAX_MS } from '../../src/contract/delivery-dispatch.js'
+import { DEADLINE_MAX_MS } from '../../src/internal/contract/delivery-dispatch.js'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { ASK, at, createClock, FIRST } from '../contract/clock.js'
 import { command, first, key, second } from '../contract/delivery-commands.js'

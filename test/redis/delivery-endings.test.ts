@@ -1,12 +1,12 @@
 /** A node of the dispatcher that is closed, and one that loses a shard of the store. */
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
+import { Refusal } from '../../src/internal/refusal.js'
 import { createHeartbeat } from '../../src/redis/delivery/heartbeat.js'
 import type { NodeRecord } from '../../src/redis/delivery/nodes.js'
 import { createRedisCommandDispatcher } from '../../src/redis/index.js'
 import type { RedisClient } from '../../src/redis/store/client.js'
 import { shardOf } from '../../src/redis/store/keys.js'
 import type { Store } from '../../src/redis/store/store.js'
-import { Refusal } from '../../src/refusal.js'
 import { runsOf } from './delivery-shard.js'
 import { lossyClient } from './lossy-client.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
@@ -57,7 +57,7 @@ describeRedis('a node of the dispatcher', () => {
     const onError: unknown[] = []
     const { client, plan } = lossyClient(connected.client)
     // The first pass is still under way when the node is closed.
-    const held = plan.meet('held', runsOf('R'))
+    const held = plan.meet('held', runsOf('pass'))
     const { dispatcher } = open({ client, commandTimeoutMs: 1_000, onError: (error) => onError.push(error) })
     await held
     // What a busy machine made late until now is another matter.
@@ -110,7 +110,8 @@ it('a node sends one heartbeat after several changes during which the store did 
     },
     onError: () => {},
   } as unknown as Store
-  const heartbeat = createHeartbeat(store, 'n', () => ({}) as NodeRecord)
+  const heartbeat = createHeartbeat(store, 'n')
+  heartbeat.start(() => ({}) as NodeRecord)
   const all = Array.from({ length: 100 }, () => heartbeat.publish().catch(() => {}))
   // One change in each turn of the event loop.
   for (let turn = 0; turn < 20; turn++) {

@@ -44,7 +44,7 @@ describeNode('a node of the dispatcher', ({ client, make, server }) => {
 
   it('expires a command whose mailbox was overwritten, and other commands of the shard', async () => {
     const { dispatcher, deploymentId } = make({ onError: null })
-    const foreign = `relayscope:{${deploymentId}:0}:delivery:box:ada:other`
+    const foreign = `relayscope:{${deploymentId}:0}:delivery:queue:ada:other`
     await server().cli('SET', foreign, 'foreign')
     const other = { ...command('c1', { deadline_ms: 300 }), client_id: 'other' }
     await dispatcher.dispatch(other)
@@ -68,7 +68,7 @@ describeNode('a node of the dispatcher', ({ client, make, server }) => {
         const value = Reflect.get(own, property, own)
         if (property !== 'call') return typeof value === 'function' ? value.bind(own) : value
         return async (...words: string[]) => {
-          const isAdmission = fill && runsOf('A')(words)
+          const isAdmission = fill && runsOf('admit')(words)
           if (isAdmission) await full.cli('CONFIG', 'SET', 'maxmemory', '1')
           try {
             return await value.apply(own, words)
@@ -121,7 +121,7 @@ describeNode('a node of the dispatcher', ({ client, make, server }) => {
     const { client: lossy, plan } = lossyClient(client())
     const { dispatcher } = make({ client: lossy, ackTimeoutMs: 600_000, commandTimeoutMs: 2_000, onError: null })
     await dispatcher.attach(first, connection().deliver)
-    const unsent = plan.meet('unsent', runsOf('C'))
+    const unsent = plan.meet('unsent', runsOf('conclude'))
     await dispatcher.dispatch(command('c1', { deadline_ms: 600_000 }))
     await unsent
     await soon(async () =>

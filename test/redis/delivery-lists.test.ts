@@ -1,7 +1,7 @@
 /** The lists of commands in a store, and their summary: overwritten records, the permissions of an observer, and the cost. */
 import { expect, it, onTestFinished } from 'vitest'
-import type { CommandFilter, DeliveryCommandInput, DeliveryInspector } from '../../src/contract/delivery.js'
-import type { Page, PageQuery } from '../../src/contract/page.js'
+import type { CommandFilter, DeliveryCommandInput, DeliveryInspector } from '../../src/internal/contract/delivery.js'
+import type { Page, PageQuery } from '../../src/internal/contract/page.js'
 import { redisComposition } from '../../src/redis/composition/inspectors.js'
 import { ASK, at, createClock, walk } from '../contract/clock.js'
 import { command, connection, first, key } from '../contract/delivery-commands.js'

@@ -3,7 +3,7 @@
  * stranded.
  */
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { Step } from '../../src/redis/delivery/run.js'
+import type { Step } from '../../src/redis/delivery/steps.js'
 import { shardOf } from '../../src/redis/store/keys.js'
 import { ASK, FIRST, walk } from '../contract/clock.js'
 import { command, connection, first, key, second } from '../contract/delivery-commands.js'
@@ -14,12 +14,12 @@ import type { Fault, Plan } from './lossy-plan.js'
 import { soon } from './wait-for.js'
 
 const STEPS: Record<string, Step> = {
-  order: 'O',
-  attach: 'W',
-  admission: 'A',
-  outcome: 'C',
-  word: 'S',
-  pass: 'R',
+  order: 'take_order',
+  attach: 'attach',
+  admission: 'admit',
+  outcome: 'conclude',
+  word: 'report',
+  pass: 'pass',
 }
 const FAULTS: Fault[] = ['lost', 'late', 'repeated', 'held', 'unsent']
 
@@ -74,12 +74,12 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
     await dispatcher.attach(first, tab.deliver)
     // From now on the script is loaded in the store.
     await again(() => dispatcher.dispatch(command('c0')))
-    void plan.meet('lost', runsOf('A'))
+    void plan.meet('lost', runsOf('admit'))
     await expect(dispatcher.dispatch(command('c1'))).rejects.toMatchObject({ code: 'unavailable', outcome: 'unknown' })
     await soon(() => expect(tab.ids()).toEqual(['c0', 'c1']))
   })
 
-  it('delivers a command once that left its box in a lost reply', async () => {
+  it('delivers a command once that left its queue in a lost reply', async () => {
     const { dispatcher, other } = pair({ ...PATIENT, ackTimeoutMs: 60_000, maxDeliveriesPerClient: 1 })
     const tab = connection()
     await dispatcher.attach(first, tab.deliver)
@@ -89,19 +89,19 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
     await dispatcher.attach(second, hold.deliver)
     for (const id of ['c3', 'c4']) await other.dispatch(command(id, { deadline_ms: 600_000, max_attempts: 1 }))
     await hold.got(1)
-    void plan.meet('lost', runsOf('S'))
+    void plan.meet('lost', runsOf('report'))
     await expect(dispatcher.settle({ ...key('c3'), state: 'resulted' })).rejects.toMatchObject({ code: 'unavailable' })
     await hold.got(2)
     expect(hold.ids()).toEqual(['c3', 'c4'])
     expect((await dispatcher.inspector.status(key('c4'), ASK))?.attempts?.count).toBe(1)
   })
 
-  it('returns commands to the box that a waiter was given in a lost reply before its detach', async () => {
+  it('returns commands to the queue that a waiter was given in a lost reply before its detach', async () => {
     const { dispatcher } = pair({ ...PATIENT, ackTimeoutMs: 600_000 })
     const tab = connection()
     const waiter = await dispatcher.attach(first, tab.deliver)
     await dispatcher.dispatch(command('c0', { client_id: 'away' }))
-    const held = plan.meet('held', runsOf('A'))
+    const held = plan.meet('held', runsOf('admit'))
     const admission = dispatcher.dispatch(command('c1', { max_attempts: 1, deadline_ms: 600_000 }))
     await held
     await waiter.detach()
@@ -123,7 +123,7 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
     const tab = connection()
     await dispatcher.attach(first, tab.deliver)
     await dispatcher.dispatch(command('c0'))
-    void plan.meet('resent', runsOf('A'))
+    void plan.meet('resent', runsOf('admit'))
     expect((await dispatcher.dispatch(command('c1', { max_attempts: 1 }))).attempts.count).toBe(1)
     await tab.got(2)
     // If the Redis client reports that it reconnected, the node synchronises at once; otherwise with its next pass.
@@ -134,7 +134,7 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
   it('never lets a late attach take the mailbox from a newer waiter', async () => {
     // The fence rejects it after two seconds. Here it arrives before that.
     const { dispatcher, other } = pair({ commandTimeoutMs: 10_000 })
-    const late = plan.meet('late', runsOf('W'))
+    const late = plan.meet('late', runsOf('attach'))
     const former = Promise.resolve(dispatcher.attach(first, () => {})).catch((error) => error.code)
     await late
     expect(await former).toBe('unavailable')
@@ -147,12 +147,12 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
 
   it('ignores a late attach that arrives after its own detach', async () => {
     const { deploymentId, dispatcher } = pair({ commandTimeoutMs: 10_000 })
-    const late = plan.meet('late', runsOf('W'))
+    const late = plan.meet('late', runsOf('attach'))
     await Promise.all([late, expect(dispatcher.attach(first, () => {})).rejects.toThrow()])
     await dispatcher.reconcile()
-    await soon(() => expect(plan.seen.filter(runsOf('X'))).not.toHaveLength(0))
+    await soon(() => expect(plan.seen.filter(runsOf('detach'))).not.toHaveLength(0))
     await soon(async () =>
-      expect(await server().cli('EXISTS', `relayscope:{${deploymentId}:0}:delivery:left:ada:tab`)).toBe('1'),
+      expect(await server().cli('EXISTS', `relayscope:{${deploymentId}:0}:delivery:detached:ada:tab`)).toBe('1'),
     )
     await plan.release()
     expect(await server().cli('HEXISTS', `relayscope:{${deploymentId}:0}:delivery:waiters`, 'ada:tab')).toBe('0')
@@ -174,10 +174,10 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
     // The script is loaded by then, so that the resent call is the one that ran.
     for (const id of ['c1', 'c2', 'c3']) await dispatcher.dispatch(command(id))
     expect(await end('c1')).toBe(true)
-    void plan.meet('resent', runsOf('S'))
+    void plan.meet('resent', runsOf('report'))
     expect(await end('c2')).toBe(true)
     expect(await end('c2')).toBe(false)
-    void plan.meet('resent', runsOf('S'))
+    void plan.meet('resent', runsOf('report'))
     expect(await end('c1')).toBe(false)
   })
 
@@ -190,7 +190,7 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
     })
     await dispatcher.dispatch(command('c1'))
     await soon(() => expect(signals).toHaveLength(1))
-    void plan.meet('lost', runsOf('S'))
+    void plan.meet('lost', runsOf('report'))
     await expect(dispatcher.cancel(key('c1'))).rejects.toMatchObject({ code: 'unavailable' })
     await dispatcher.reconcile()
     expect(signals[0]?.aborted).toBe(true)
@@ -209,7 +209,12 @@ describeNode('a dispatcher whose replies get lost', ({ client, make, observe, se
   })
 
   for (const fault of ['lost', 'repeated', 'late'] as const)
-    for (const [name, step] of Object.entries({ reserve: 'V', admit: 'A', end: 'S', release: 'L' } as const))
+    for (const [name, step] of Object.entries({
+      reserve: 'reserve',
+      admit: 'admit',
+      end: 'report',
+      release: 'release',
+    } as const))
       it(`leaks no reservation in another shard past its deadline (${name} ${fault})`, async () => {
         const { deploymentId, dispatcher, other } = pair({ shards: 5 })
         const scope_id = ['red', 'green', 'blue', 'black'].find((scope) => shardOf(scope, 5) !== shardOf('ada', 5))

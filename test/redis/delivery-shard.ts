@@ -1,7 +1,8 @@
 /** A shard of a dispatcher without a loop: a step runs only when the test calls it. */
-import type { DeliveryStatus } from '../../src/contract/delivery.js'
+import type { DeliveryStatus } from '../../src/internal/contract/delivery.js'
 import { readRecord } from '../../src/redis/delivery/record.js'
-import { createDeliveryRun, type Step } from '../../src/redis/delivery/run.js'
+import { createDeliveryRun } from '../../src/redis/delivery/run.js'
+import { type Given as Arguments, STEPS, type Step } from '../../src/redis/delivery/steps.js'
 import type { RedisClient } from '../../src/redis/store/client.js'
 import { createStore } from '../../src/redis/store/store.js'
 import { createClock } from '../contract/clock.js'
@@ -14,20 +15,17 @@ export const RETENTION_MS = 60_000
 export const MAILBOX = `${mailbox.user_id}:${mailbox.client_id}`
 export const refOf = (command_id: string) => `${MAILBOX}:${command_id}`
 
-/** The number of arguments of each step. */
-const ARGUMENTS: Record<Step, number> = {
-  ...{ A: 17, S: 9, C: 4, G: 2, B: 2, D: 2, K: 1, O: 0, W: 4, X: 2, V: 6, L: 3, R: 4 },
-}
+const STEP_OF = new Map(Object.entries(STEPS).map(([name, { letter, args }]) => [letter as string, { name, args }]))
 
-/** Parses the steps of a call of the store: letters and arguments. */
-function stepsOf([name = '', , , , head = '', batch = '']: readonly string[]): [Step, ...string[]][] {
+/** Parses the names of the steps of a call of the store. */
+function stepsOf([name = '', , , , head = '', batch = '']: readonly string[]): string[] {
   if (!['FCALL', 'EVALSHA', 'EVAL'].includes(name) || !head.includes('\0')) return []
-  const steps: [Step, ...string[]][] = []
+  const steps: string[] = []
   for (let rest = batch; rest !== ''; ) {
-    const step = rest[0] as Step
-    const parts = rest.slice(1).split('\0')
-    steps.push([step, ...parts.slice(0, ARGUMENTS[step])])
-    rest = parts.slice(ARGUMENTS[step]).join('\0')
+    const step = STEP_OF.get(rest[0] as string)
+    if (!step) throw new Error(`unknown step ${rest[0]}`)
+    steps.push(step.name)
+    rest = rest.slice(1).split('\0').slice(step.args.length).join('\0')
   }
   return steps
 }
@@ -36,7 +34,7 @@ function stepsOf([name = '', , , , head = '', batch = '']: readonly string[]): [
 export const runsOf =
   (step: Step): Matcher =>
   (words) =>
-    stepsOf(words).some(([letter]) => letter === step)
+    stepsOf(words).includes(step)
 
 /** A delivery attempt in a message of the store. */
 export interface Given {
@@ -67,12 +65,14 @@ export function openShard(client: RedisClient, options: { maxPerUser?: number; m
       maxTracked: 100,
       maxTrackedPerUser: options.maxPerUser ?? 100,
       incarnationIn: () => incarnation,
-      onMessage: (message) => messages.push(message),
-      onUnsure: (_, mailboxes) => unsure.push(...mailboxes),
       onTime: () => {},
       onCount: () => {},
     })
-    const run = async (step: Step, ...given: (string | number)[]) => (await delivery.run(step, 0, given)).answer
+    delivery.connect({
+      receive: (message) => messages.push(message),
+      unsure: (mailboxes) => unsure.push(...mailboxes),
+    })
+    const run = async <S extends Step>(step: S, given: Arguments<S>) => (await delivery.run(step, 0, given)).answer
     let words = 0
     let heard = ''
     return {
@@ -81,66 +81,58 @@ export function openShard(client: RedisClient, options: { maxPerUser?: number; m
       /** Returns the messages in the replies of its own runs since the last call. */
       told: () => messages.splice(0),
       unsure,
-      order: () => run('O'),
-      attach: (instance: string, order: number | string, most = 8) => run('W', MAILBOX, instance, order, most),
-      detach: (order: number | string) => run('X', MAILBOX, order),
-      /** Dispatches a command. Returns the letter of the result, followed by its details. */
-      admit: (
+      order: () => run('take_order', {}),
+      attach: async (instance: string, order: number | string, most = 8) =>
+        (await run('attach', { mailbox: MAILBOX, instance, order, max_deliveries: most })).split('\0'),
+      detach: (order: number | string) => run('detach', { mailbox: MAILBOX, order }),
+      /** Dispatches a command. Returns the kind of the result, followed by its details. */
+      admit: async (
         id: string,
         {
           ttl = 600_000,
           maxAttempts = 3,
-          needs = '',
+          required = '',
           current = '',
           scope = mailbox.user_id,
           capacity = 100,
-          print = 'f',
+          fingerprint = 'f',
           payload = '1',
           trace = '',
           by = `by${++words}`,
         } = {},
-      ) =>
-        run(
-          'A',
-          MAILBOX,
-          id,
-          'refresh',
-          trace && `\t${trace}`,
-          scope,
-          '',
-          '',
-          ttl,
-          capacity,
-          '1',
-          maxAttempts,
-          print,
-          needs,
-          current,
-          '',
-          by,
-          payload,
-        ),
+      ) => {
+        const of = { mailbox: MAILBOX, id, action: 'refresh', trace: trace && `\t${trace}`, fingerprint, payload }
+        const place = { scope, scope_shard: '', deadline: '', ttl, capacity, writes_capacity: '1', refused: '' }
+        const given = { ...of, ...place, max_attempts: maxAttempts, required, current, call_id: by }
+        return (await run('admit', given)).split('\0')
+      },
       say: (
         id: string,
-        word: 'k' | 'n' | 'r' | 'f' | 'c',
+        kind: 'k' | 'n' | 'r' | 'f' | 'c',
         { instance = '', handed = '', by = `by${++words}`, acknowledges = '' } = {},
-      ) => run('S', refOf(id), word, '', instance, '', '', handed, acknowledges, by),
-      conclude: (id: string, delivery: number, what: string, ago = 0) => run('C', refOf(id), delivery, what, ago),
-      retry: (id: string, delivery: number) => run('G', refOf(id), delivery),
-      giveBack: (id: string, delivery: number) => run('B', refOf(id), delivery),
-      fetch: (id: string, delivery: number) => run('D', refOf(id), delivery),
+      ) => {
+        const of = { ref: refOf(id), kind, reason: '', instance, was_asked: '', current: '' }
+        return run('report', { ...of, handed, acknowledges, call_id: by })
+      },
+      conclude: (id: string, delivery: number, outcome: string, ago = 0) =>
+        run('conclude', { ref: refOf(id), delivery, outcome, ago }),
+      retry: (id: string, delivery: number) => run('retry', { ref: refOf(id), delivery }),
+      giveBack: (id: string, delivery: number) => run('give_back', { ref: refOf(id), delivery }),
+      fetch: (id: string, delivery: number) => run('fetch', { ref: refOf(id), delivery }),
       reserve: (scope: string, id: string, ttl: number, dispatch = id, capacity = 1) =>
-        run('V', scope, refOf(id), ttl, capacity, '1', dispatch),
-      release: (scope: string, id: string, dispatch: string) => run('L', scope, refOf(id), dispatch),
+        run('reserve', { scope, ref: refOf(id), ttl, capacity, writes_capacity: '1', dispatch }),
+      release: (scope: string, id: string, dispatch: string) => run('release', { scope, ref: refOf(id), dispatch }),
       /** Runs a pass. Returns the state of the lease, the expired leases and the messages. */
       async pass(suspects = '', from = heard) {
-        const [standing = '', , , , seen = '', ...entries] = (await run('R', from, suspects, '0', '')).split('\x03')
+        const [standing = '', , , , seen = '', ...entries] = (
+          await run('pass', { heard: from, suspects, scope_after: '0', former: '' })
+        ).split('\x03')
         const read = entries.filter((entry) => entry !== '').map((entry) => entry.split('\x02'))
         if (standing !== 'restart') heard = read.at(-1)?.[0] ?? (from || '0-0')
         return { standing, seen, messages: read.flatMap(([, ...rest]) => rest) }
       },
       async status(id: string): Promise<DeliveryStatus | null> {
-        const answer = await run('K', refOf(id))
+        const answer = await run('look_up', { ref: refOf(id) })
         return readRecord(answer, { ...mailbox, command_id: id }, clock.now())?.status ?? null
       },
     }
@@ -150,7 +142,7 @@ export function openShard(client: RedisClient, options: { maxPerUser?: number; m
   const givenIn = (messages: readonly string[]): Given[] =>
     messages
       .map((message) => message.split('\t'))
-      .filter(([kind]) => kind === 'c')
+      .filter(([kind]) => kind === 'command')
       .map(([, ref = '', delivery = '', attempt = '']) => ({ ref, delivery, attempt }))
 
   return { clock, store, node, ask, key, givenIn }

@@ -22,17 +22,19 @@ describeNode('a shard of the dispatcher', ({ client }) => {
 
   it('gives a command to the attached client with its admission, as long as that has free slots', async () => {
     const { node, ask, givenIn } = await waiting(2)
-    expect([await node.admit('c1'), await node.admit('c2'), await node.admit('c3')].map((answer) => answer[0])).toEqual(
-      ['G', 'G', 'N'],
-    )
-    expect(await ask('LRANGE', ['box', 'ada', 'tab'], '0', '-1')).toEqual([refOf('c3')])
+    expect([await node.admit('c1'), await node.admit('c2'), await node.admit('c3')].map(([kind]) => kind)).toEqual([
+      'given',
+      'given',
+      'admitted',
+    ])
+    expect(await ask('LRANGE', ['queue', 'ada', 'tab'], '0', '-1')).toEqual([refOf('c3')])
     expect(await node.status('c3')).toMatchObject({ attempts: { count: 0 } })
     expect(await node.conclude('c1', 1, 'handed_over')).toBe('1')
     expect(givenIn(node.told())).toEqual([{ ref: refOf('c3'), delivery: '1', attempt: '1' }])
-    expect(await ask('EXISTS', ['box', 'ada', 'tab'])).toBe(0)
+    expect(await ask('EXISTS', ['queue', 'ada', 'tab'])).toBe(0)
   })
 
-  it('gives commands from the box before those that are admitted later', async () => {
+  it('gives commands from the queue before those that are admitted later', async () => {
     const { node, givenIn } = await waiting(1)
     for (const id of ['c1', 'c2', 'c3']) await node.admit(id)
     await node.say('c1', 'k', { instance: 'i1' })
@@ -45,25 +47,25 @@ describeNode('a shard of the dispatcher', ({ client }) => {
   it('sends a command admitted at another node to the node of the client, again until that has read it', async () => {
     const { node, givenIn, other } = await waiting()
     const b = other('b')
-    expect((await b.admit('c1'))[0]).toBe('N')
+    expect((await b.admit('c1'))[0]).toBe('admitted')
     const first = await node.pass('', '0-0')
     expect(givenIn(first.messages)).toEqual([{ ref: refOf('c1'), delivery: '1', attempt: '1' }])
     expect(givenIn((await node.pass('', '0-0')).messages)).toHaveLength(1)
     expect((await node.pass()).messages).toEqual([])
   })
 
-  it('keeps the trace of a command in its record, and out of the messages to its node', async () => {
+  it('keeps the trace of a command in its record, and in the messages to its node', async () => {
     const { node, ask, other } = await waiting()
     const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
     await other('b').admit('c1', { trace })
     const given = ({ messages }: { messages: string[] }) => messages.map((message) => message.split('\t').slice(6))
-    expect(given(await node.pass('', '0-0'))).toEqual([['refresh', '1']])
+    expect(given(await node.pass('', '0-0'))).toEqual([['refresh', trace, '1']])
     await node.conclude('c1', 1, 'rejected')
     await node.retry('c1', 1)
-    expect(given({ messages: node.told() })).toEqual([['refresh', '1']])
+    expect(given({ messages: node.told() })).toEqual([['refresh', trace, '1']])
     await node.say('c1', 'r')
     expect(await node.status('c1')).toMatchObject({ trace, terminal: { state: 'resulted' } })
-    const record = await node.run('K', refOf('c1'))
+    const record = await node.run('look_up', { ref: refOf('c1') })
     const copied = async (to: string) => {
       await ask('SET', ['command', 'ada', 'tab', 'c2'], record.replace(trace, to))
       return node.status('c2')
@@ -75,17 +77,17 @@ describeNode('a shard of the dispatcher', ({ client }) => {
 
   it('admits a command that requires the current instance only if that is attached', async () => {
     const { node } = await waiting()
-    expect((await node.admit('c1', { needs: 'current', current: 'i2' }))[0]).toBe('J')
+    expect((await node.admit('c1', { required: 'current', current: 'i2' }))[0]).toBe('rejected')
     expect((await node.status('c1'))?.terminal).toMatchObject({ state: 'rejected', reason: 'no_waiter' })
-    expect((await node.admit('c2', { needs: 'current', current: 'i1' }))[0]).toBe('G')
-    expect((await node.admit('c3', { needs: 'any' }))[0]).toBe('G')
+    expect((await node.admit('c2', { required: 'current', current: 'i1' }))[0]).toBe('given')
+    expect((await node.admit('c3', { required: 'any' }))[0]).toBe('given')
   })
 
   it('returns the record for a repeated dispatch, and gives the command once', async () => {
     const { node } = await waiting()
     await node.admit('c1')
-    expect((await node.admit('c1'))[0]).toBe('S')
-    expect(await node.admit('c1', { print: 'other' })).toBe('C')
+    expect((await node.admit('c1'))[0]).toBe('known')
+    expect(await node.admit('c1', { fingerprint: 'other' })).toEqual(['conflict'])
     expect(await attempts(node, 'c1')).toMatchObject({ count: 1 })
     expect(node.counters.other).toMatchObject({ admitted: 1, dispatch_repeated: 1, dispatch_conflict: 1 })
   })
@@ -94,18 +96,18 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     const { node } = await waiting()
     await node.admit('c1', { capacity: 1 })
     const rejected = await node.admit('c2', { capacity: 1, by: 'first' })
-    expect(rejected[0]).toBe('J')
+    expect(rejected[0]).toBe('rejected')
     await node.say('c1', 'r')
-    expect(await node.admit('c2', { capacity: 1, by: 'first' })).toBe(rejected)
+    expect(await node.admit('c2', { capacity: 1, by: 'first' })).toEqual(rejected)
     expect((await node.status('c2'))?.terminal).toMatchObject({ state: 'rejected', reason: 'capacity_exceeded' })
-    expect((await node.admit('c2', { capacity: 1 }))[0]).toBe('G')
+    expect((await node.admit('c2', { capacity: 1 }))[0]).toBe('given')
   })
 
   it('does not apply the outcome of a former attempt to a later one', async () => {
     const { node, givenIn } = await waiting()
     await node.admit('c1')
-    expect(await node.conclude('c1', 1, 'deliver_timed_out')).toBe('p')
-    expect(await node.conclude('c1', 1, 'deliver_timed_out')).toBe('p')
+    expect(await node.conclude('c1', 1, 'deliver_timed_out')).toBe('pause')
+    expect(await node.conclude('c1', 1, 'deliver_timed_out')).toBe('pause')
     for (const _ of [1, 2]) await node.retry('c1', 1)
     expect(givenIn(node.told())).toEqual([{ ref: refOf('c1'), delivery: '2', attempt: '2' }])
     await node.conclude('c1', 1, 'handed_over')
@@ -121,7 +123,7 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     await node.admit('c1', { maxAttempts: 1 })
     expect(await node.conclude('c1', 1, 'rejected')).toBe('0')
     expect((await node.status('c1'))?.terminal).toMatchObject({ state: 'failed', reason: 'attempts_exhausted' })
-    expect(node.told()).toEqual([`e\tfailed\t${refOf('c1')}`])
+    expect(node.told()).toEqual([`ended\tfailed\t${refOf('c1')}`])
   })
 
   it('does not count an attempt that was given back before it began', async () => {
@@ -148,12 +150,12 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     const { node } = await waiting()
     for (const id of ['c1', 'c2', 'c3']) await node.admit(id)
     await node.conclude('c2', 1, 'handed_over')
-    const hand = `${refOf('c1')} 1,${refOf('c3')} 1`
-    expect(await node.attach('i1', 1)).toBe(`W${hand}`)
-    expect(await node.fetch('c1', 1)).toMatch(/^c\tada:tab:c1\t1\t1\t\d+\t1\trefresh\t1$/)
+    const given = `${refOf('c1')} 1,${refOf('c3')} 1`
+    expect(await node.attach('i1', 1)).toEqual(['attached', given])
+    expect(await node.fetch('c1', 1)).toMatch(/^command\tada:tab:c1\t1\t1\t\d+\t1\trefresh\t\t1$/)
     expect(await node.fetch('c2', 1)).toBe('0')
     await node.attach('i2', 2)
-    expect(node.told()).toEqual([`r\t${MAILBOX}\t1\t${hand}`])
+    expect(node.told()).toEqual([`replaced\t${MAILBOX}\t1\t${given}`])
     await node.admit('c4')
     expect(await node.detach(2)).toBe(`${refOf('c4')} 1`)
     expect(await node.detach(2)).toBe('')
@@ -162,13 +164,13 @@ describeNode('a shard of the dispatcher', ({ client }) => {
   it('ignores a late attach after a newer one, even if that has detached', async () => {
     const { node } = await waiting()
     await node.attach('i3', 3)
-    expect(await node.attach('i2', 2)).toBe('Li3')
+    expect(await node.attach('i2', 2)).toEqual(['late', 'i3'])
     await node.detach(1)
-    expect((await node.admit('c1', { needs: 'any' }))[0]).toBe('G')
+    expect((await node.admit('c1', { required: 'any' }))[0]).toBe('given')
     await node.detach(3)
     // The attach of that very order may arrive after its own detach.
-    for (const order of [2, 3]) expect(await node.attach('i2', order)).toBe('L')
-    expect((await node.attach('i4', 4))[0]).toBe('W')
+    for (const order of [2, 3]) expect(await node.attach('i2', order)).toEqual(['late', ''])
+    expect((await node.attach('i4', 4))[0]).toBe('attached')
     expect(node.counters.other).toMatchObject({ waiter_late: 3 })
   })
 
@@ -211,7 +213,7 @@ describeNode('a shard of the dispatcher', ({ client }) => {
   it('returns the same result for a resent settlement, and keeps the first end', async () => {
     const { node } = await waiting()
     await node.admit('c1')
-    const told = [`e\tresulted\t${refOf('c1')}`]
+    const told = [`ended\tresulted\t${refOf('c1')}`]
     expect(await node.say('c1', 'r', { by: 'x' })).toBe('1')
     expect(node.told()).toEqual(told)
     expect(await node.say('c1', 'r', { by: 'x' })).toBe('1')
@@ -221,7 +223,7 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     expect(node.counters.outcome).toEqual({ resulted: 1 })
   })
 
-  it('expires overdue commands in the next pass, removes them from the box and frees their slots once', async () => {
+  it('expires overdue commands in the next pass, removes them from the queue and frees their slots once', async () => {
     const { clock, node, ask } = await waiting(1, { maxPerUser: 3 })
     await node.admit('c1', { ttl: 500 })
     await node.admit('c2', { ttl: 500 })
@@ -230,11 +232,11 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     await node.pass()
     expect((await node.status('c1'))?.terminal).toMatchObject({ state: 'expired', reason: 'deadline_passed' })
     expect(await node.status('c3')).toMatchObject({ attempts: { count: 1 }, terminal: null })
-    expect(await ask('EXISTS', ['box', 'ada', 'tab'])).toBe(0)
+    expect(await ask('EXISTS', ['queue', 'ada', 'tab'])).toBe(0)
     expect(await ask('HGET', ['held'], 'ada')).toBe('1')
     const answers = []
     for (const id of ['c4', 'c5', 'c6']) answers.push((await node.admit(id))[0])
-    expect(answers).toEqual(['N', 'N', 'J'])
+    expect(answers).toEqual(['admitted', 'admitted', 'rejected'])
   })
 
   it('treats a command as unknown after its retention, before a pass has deleted it', async () => {
@@ -242,12 +244,12 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     await node.admit('c1')
     await node.say('c1', 'r', { by: 'x' })
     clock.advance(RETENTION_MS - 1)
-    expect((await node.admit('c1'))[0]).toBe('S')
+    expect((await node.admit('c1'))[0]).toBe('known')
     // The retention ends with a full second.
     clock.advance(1_000)
     expect(await node.status('c1')).toBeNull()
     expect(await node.say('c1', 'r', { by: 'x' })).toBe('0')
-    expect((await node.admit('c1'))[0]).toBe('G')
+    expect((await node.admit('c1'))[0]).toBe('given')
     expect((await node.status('c1'))?.terminal).toBeNull()
   })
 
@@ -283,7 +285,7 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     for (let i = 0; i < 8; i++) {
       await node.admit(`c${i}`)
       await node.say(`c${i}`, 'f')
-      await node.admit(`r${i}`, { needs: 'current', current: 'absent' })
+      await node.admit(`r${i}`, { required: 'current', current: 'absent' })
     }
     const kept = []
     for (const id of ['open', ...Array.from({ length: 8 }, (_, i) => [`c${i}`, `r${i}`]).flat()])
@@ -392,7 +394,7 @@ describeNode('a shard of the dispatcher', ({ client }) => {
     const last = (await ask('XREVRANGE', ['inbox', 'a'], '+', '-', 'COUNT', '1')) as [[string]]
     // As after a failover to a replica that lacks the last message and has received another one since.
     await ask('XDEL', ['inbox', 'a'], last[0][0])
-    await ask('HSET', ['told'], 'a', '1-0')
+    await ask('HSET', ['last-message'], 'a', '1-0')
     await b.admit('c3')
     expect((await node.pass()).standing).toBe('restart')
   })
@@ -411,8 +413,8 @@ describeNode('a shard of the dispatcher', ({ client }) => {
   it('expires commands whose mailbox another application replaced by another type', async () => {
     const { clock, node, ask } = await waiting(1)
     for (const id of ['c1', 'c2']) await node.admit(id, { ttl: 900 })
-    await ask('DEL', ['box', 'ada', 'tab'])
-    await ask('SET', ['box', 'ada', 'tab'], 'foreign')
+    await ask('DEL', ['queue', 'ada', 'tab'])
+    await ask('SET', ['queue', 'ada', 'tab'], 'foreign')
     clock.advance(1_200)
     await node.pass()
     expect((await node.status('c1'))?.terminal?.state).toBe('expired')

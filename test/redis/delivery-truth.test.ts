@@ -1,8 +1,8 @@
 /** The routers of both compositions return the same after the same calls of the memory and the shared-store dispatcher. */
 import { expect, it } from 'vitest'
-import type { Command } from '../../src/contract/delivery-dispatch.js'
-import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
-import { noopAuth } from '../../src/http/auth.js'
+import type { Command } from '../../src/internal/contract/delivery-dispatch.js'
+import { createDiagnosticsRouter } from '../../src/internal/diagnostics/router.js'
+import { noopAuth } from '../../src/internal/http/auth.js'
 import { memoryComposition } from '../../src/memory/composition/inspectors.js'
 import { createConnectionRegistry } from '../../src/memory/connections/facility.js'
 import { createCommandDispatcher } from '../../src/memory/delivery/facility.js'

@@ -1,6 +1,6 @@
 /** Nodes of a dispatcher on a server of their own, and an observer of them. */
 import { afterAll, afterEach, beforeAll } from 'vitest'
-import type { DeliveryInspector } from '../../src/contract/delivery.js'
+import type { DeliveryInspector } from '../../src/internal/contract/delivery.js'
 import { redisComposition } from '../../src/redis/composition/inspectors.js'
 import { createRedisCommandDispatcher, type RedisCommandDispatcherOptions } from '../../src/redis/delivery/facility.js'
 import type { RedisClient } from '../../src/redis/store/client.js'

@@ -2,7 +2,7 @@
  * A store that is connected but does not reply: everything can be closed, and reports what the store did not confirm.
  */
 import { expect, it, onTestFinished } from 'vitest'
-import { sleep } from '../../src/async/timer.js'
+import { sleep } from '../../src/internal/async/timer.js'
 import {
   createRedisEventBus,
   createRedisFacilities,

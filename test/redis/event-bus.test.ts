@@ -1,6 +1,6 @@
 /** The event bus over a shared store: the battery, two nodes of one deployment, and what happens when the link is lost. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import type { SiteEventBus } from '../../src/contract/event-bus.js'
+import type { SiteEventBus } from '../../src/internal/contract/event-bus.js'
 import { createRedisEventBus } from '../../src/redis/event-bus/facility.js'
 import { keyOf, shardPrefix } from '../../src/redis/store/keys.js'
 import { BadRow } from '../../src/redis/table/rows.js'
@@ -259,7 +259,12 @@ describeRedis('the connection of an event bus', () => {
       const other = await clients[kind]([own.port])
       try {
         await own.kill()
-        const bus = createRedisEventBus({ client: other.client, deploymentId: 'down', commandTimeoutMs: 100 })
+        const bus = createRedisEventBus({
+          client: other.client,
+          deploymentId: 'down',
+          commandTimeoutMs: 100,
+          onError: null,
+        })
         buses.push(bus)
         await expect(bus.publish('t', event(1))).rejects.toMatchObject({ code: 'unavailable' })
         await expect(bus.prepare('t')).rejects.toMatchObject({ code: 'unavailable' })

@@ -1,6 +1,6 @@
 /** Worlds in which most indexed entries have expired, ahead of the live ones. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Inspectors } from '../../src/contract/families.js'
+import type { Inspectors } from '../../src/internal/contract/families.js'
 import { redisComposition } from '../../src/redis/composition/inspectors.js'
 import { createRedisConnectionRegistry } from '../../src/redis/connections/facility.js'
 import { createRedisContextRegistry } from '../../src/redis/contexts/facility.js'

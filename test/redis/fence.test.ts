@@ -2,11 +2,11 @@
  * A write that timed out never runs later, and the reported outcome of a failed write is correct, with both clients.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { Refusal, wasNotRun } from '../../src/internal/refusal.js'
 import { createFence } from '../../src/redis/store/fence.js'
 import { Late } from '../../src/redis/store/reply.js'
 import { defineScript, runScript } from '../../src/redis/store/script.js'
 import { createStore } from '../../src/redis/store/store.js'
-import { Refusal, wasNotRun } from '../../src/refusal.js'
 import { type Connected, clients, describeRedis, type Server, startServer } from './server.js'
 import { soon } from './wait-for.js'
 

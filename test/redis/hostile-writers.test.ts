@@ -3,12 +3,12 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createDispatchConnector } from '../../src/cooperative-site/actions/dispatch-connector.js'
 import { createCooperativeSiteRouter } from '../../src/cooperative-site/router.js'
 import { createSessionPolicy } from '../../src/cooperative-site/sessions/grants.js'
+import { Refusal } from '../../src/internal/refusal.js'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { createRedisCommandDispatcher } from '../../src/redis/delivery/facility.js'
 import { createRedisEventBus } from '../../src/redis/event-bus/facility.js'
 import { createRedisSessionRegistry } from '../../src/redis/sessions/facility.js'
 import { createRedisSiteRegistry } from '../../src/redis/sites/facility.js'
-import { Refusal } from '../../src/refusal.js'
 import { ASK } from '../contract/clock.js'
 import { spoil } from './record.js'
 import { createObserver, get } from './router.js'
@@ -250,7 +250,7 @@ describeRedis('a writer to a store that others write to', () => {
       await dispatcher.dispatch({ ...client, command_id, action: 'go', deadline_ms: 500 })
     const delivery = 'relayscope:{loop:0}:delivery'
     for (const index of ['due', 'chunks']) await send('ZADD', `${delivery}:${index}`, '0', 'junk')
-    for (const list of ['due:4', 'box:ada:c']) await send('RPUSH', `${delivery}:${list}`, 'junk', '7 junk', '=junk=')
+    for (const list of ['due:4', 'queue:ada:c']) await send('RPUSH', `${delivery}:${list}`, 'junk', '7 junk', '=junk=')
     await spoil(send, `${delivery}:command:ada:c:k1`, 'deadline_at', 'junk')
     await spoil(send, `${delivery}:command:ada:c:k2`, 'attempts', 'junk')
     await spoil(send, `${delivery}:command:ada:c:k3`, 'scope', '')

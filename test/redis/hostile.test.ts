@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
-import { noopAuth } from '../../src/http/auth.js'
+import { createDiagnosticsRouter } from '../../src/internal/diagnostics/router.js'
+import { noopAuth } from '../../src/internal/http/auth.js'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { redisComposition } from '../../src/redis/composition/inspectors.js'
 import { createStore } from '../../src/redis/store/store.js'

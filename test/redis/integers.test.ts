@@ -1,6 +1,6 @@
 /** Integers that a host writes are returned unchanged by both compositions, up to the largest safe integer. */
 import { expect, it } from 'vitest'
-import type { BrowserWindowInput } from '../../src/contract/browser-windows.js'
+import type { BrowserWindowInput } from '../../src/internal/contract/browser-windows.js'
 import { createBrowserWindowRegistry } from '../../src/memory/browser-windows.js'
 import { createContextRegistry } from '../../src/memory/contexts.js'
 import { createRedisBrowserWindowRegistry } from '../../src/redis/browser-windows/facility.js'

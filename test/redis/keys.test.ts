@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { encodePart } from '../../src/contract/ids.js'
+import { encodePart } from '../../src/internal/contract/ids.js'
 import { checkDeploymentId, crc16, keyOf, shardOf, shardPrefix } from '../../src/redis/store/keys.js'
 import { parseText } from '../../src/redis/store/reply.js'
 import { defineScript, runScript } from '../../src/redis/store/script.js'

@@ -1,6 +1,6 @@
 /** The last events of a deployment's sites, which never affect publishing. */
 import { expect, it } from 'vitest'
-import { siteStream } from '../../src/contract/ingest.js'
+import { siteStream } from '../../src/internal/contract/ingest.js'
 import { createRedisEventBus } from '../../src/redis/event-bus/facility.js'
 import { createRedisSiteRegistry } from '../../src/redis/sites/facility.js'
 import { createStore } from '../../src/redis/store/store.js'

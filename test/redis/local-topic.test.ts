@@ -2,10 +2,9 @@
  * What a topic receives before its position is known: its readers get at most what fits in the ring, and a gap for the
  * rest.
  */
-import { once } from 'node:events'
-import { connect, createServer, type Socket } from 'node:net'
+import { MessageChannel } from 'node:worker_threads'
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { Subscription } from '../../src/contract/event-bus.js'
+import type { Subscription } from '../../src/internal/contract/event-bus.js'
 import { createLocalTopic } from '../../src/redis/event-bus/local-topic.js'
 import { event } from '../contract/event-bus.js'
 
@@ -184,24 +183,15 @@ describe('after a reconnect', () => {
   })
 
   it('does not report events as lost that arrived while the process was suspended', async () => {
-    const server = createServer().listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const reading = connect((server.address() as { port: number }).port, '127.0.0.1')
-    const [[writing]] = (await Promise.all([once(server, 'connection'), once(reading, 'connect')])) as [
-      [Socket],
-      unknown,
-    ]
-    onTestFinished(() => {
-      for (const each of [reading, writing, server]) 'destroy' in each ? each.destroy() : each.close()
-    })
+    // Like data in a socket, a message of a port is processed after due timers.
+    const { port1, port2 } = new MessageChannel()
+    onTestFinished(() => port1.close())
     const { local, reader } = standing()
-    reading.once('data', () => local.hear(message('e', 1)))
+    port2.once('message', () => local.hear(message('e', 1)))
+    await new Promise(setImmediate)
     const relinked = local.relink({ epoch: 'e', seq: 1 })
-    // In this phase: what lies in a socket is processed after due timers.
-    setImmediate(() => {
-      writing.write('x')
-      for (const end = performance.now() + 1_100; performance.now() < end; );
-    })
+    port1.postMessage('x')
+    for (const end = performance.now() + 1_100; performance.now() < end; );
     await relinked
     expect(taken(reader)).toEqual([1])
     expect(reader.dropped).toBe(0)

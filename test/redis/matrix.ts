@@ -1,6 +1,6 @@
 /**
- * Runs a battery over a client of the store: node-redis on one server. With `REDIS_CLIENTS=others`, which `npm run test:all`
- * sets, over the other ways into a store: ioredis, and both on a Cluster with several shards.
+ * Runs a battery over a client of the store: node-redis on one server. With `REDIS_CLIENTS=second`, which `npm run test:all`
+ * sets, over the other client on a Cluster with several shards; with `others`, which `npm run search` sets, over the other ways.
  */
 import { afterAll, beforeAll, describe, expect } from 'vitest'
 import type { RedisClient } from '../../src/redis/store/client.js'
@@ -14,8 +14,15 @@ export interface Place {
   shards: number
 }
 
+const FIRST = 'node-redis'
 const OTHERS = ['ioredis', 'node-redis cluster', 'ioredis cluster'] as const
-const ONE = ['node-redis'] as const
+type Kind = typeof FIRST | (typeof OTHERS)[number]
+/** Which of them a run takes. */
+const CHOSEN: Record<string, readonly Kind[]> = {
+  second: ['ioredis cluster'],
+  others: ['ioredis', 'node-redis cluster'],
+}
+const chosen = CHOSEN[process.env.REDIS_CLIENTS ?? ''] ?? [FIRST]
 
 /** Keys that a test has written in the name of another application. */
 export const planted = new Set<string>()
@@ -50,10 +57,10 @@ function startFor(isCluster: boolean): Promise<readonly Server[]> {
 export function describeStores(
   name: string,
   body: (kind: string, place: () => Place, servers: () => readonly Server[]) => void,
-  others: readonly (typeof OTHERS)[number][] = OTHERS,
+  others: readonly Kind[] = OTHERS,
 ): void {
   describeRedis(name, () => {
-    for (const kind of process.env.REDIS_CLIENTS === 'others' ? others : ONE)
+    for (const kind of chosen.filter((one) => one === FIRST || others.includes(one)))
       describe(`over ${kind}`, () => {
         const isCluster = kind.endsWith('cluster')
         const shards = isCluster ? 5 : 1
@@ -65,7 +72,7 @@ export function describeStores(
           connected = await clients[kind](servers.map(({ port }) => port))
         })
         afterAll(async () => {
-          connected?.close()
+          await connected?.close()
           // After every suite: whatever it wrote, no key of a deployment stays forever.
           const endless = await Promise.all(servers.map(({ cli }) => cli('EVAL', ENDLESS, '0')))
           expect(endless.flatMap((found) => found.split(/\s+/)).filter((key) => key && !planted.has(key))).toEqual([])

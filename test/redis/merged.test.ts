@@ -1,10 +1,10 @@
 /** A page of several shards in one order, of which one is lost: no entry is returned before an unknown earlier one. */
 import { describe, expect, it } from 'vitest'
-import { Order } from '../../src/contract/page.js'
+import { Order } from '../../src/internal/contract/page.js'
+import { Refusal } from '../../src/internal/refusal.js'
 import type { Stretch } from '../../src/redis/table/pages.js'
 import { mergePage } from '../../src/redis/table/pages.js'
 import { type Scores, scoreOf } from '../../src/redis/table/spans.js'
-import { Refusal } from '../../src/refusal.js'
 import { ASK } from '../contract/clock.js'
 
 /**

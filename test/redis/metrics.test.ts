@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { noopAuth } from '../../src/http/auth.js'
+import { noopAuth } from '../../src/internal/http/auth.js'
 import { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 import { memoryComposition } from '../../src/memory/composition/inspectors.js'
 import { createMetrics, type Metrics } from '../../src/metrics/index.js'

@@ -8,11 +8,11 @@ import { ALIKE, type Connected, ready, type Server } from './server.js'
 const PASSWORD = 'change-me'
 const USER = 'observer'
 
-/** The arguments of the `ACL SETUSER` in docs/shared-store.md, for another deployment. */
+/** The arguments of the `ACL SETUSER` in docs/redis-keys.md, for another deployment. */
 export async function publishedAcl(deploymentId: string): Promise<string[]> {
-  const docs = await readFile(new URL('../../docs/shared-store.md', import.meta.url), 'utf8')
+  const docs = await readFile(new URL('../../docs/redis-keys.md', import.meta.url), 'utf8')
   const [, block] = /```text\n(ACL SETUSER observer[^`]*)```/.exec(docs) ?? []
-  if (!block) throw new Error('docs/shared-store.md publishes no ACL')
+  if (!block) throw new Error('docs/redis-keys.md publishes no ACL')
   return block.replaceAll('{prod:', `{${deploymentId}:`).trim().split(/\s+/)
 }
 

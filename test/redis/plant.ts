@@ -1,5 +1,5 @@
 /** Worlds larger than any bound: one record that a facility has written, copied by the store itself. */
-import type { CommandKey } from '../../src/contract/delivery.js'
+import type { CommandKey } from '../../src/internal/contract/delivery.js'
 import claimsLua from '../../src/redis/deduplicator/claims.lua'
 import { BUCKET_MS, CHUNK } from '../../src/redis/delivery/library.js'
 import { withRecords } from '../../src/redis/delivery/record.js'
@@ -93,21 +93,17 @@ for i = 4, #ARGV do
 end
 return 1`
 
-// ARGV: 1 session, 2 its fields, 3 the field of when it expires or '', 4… numbers; as above.
+// ARGV: 1 session, 2 its record, 3 owner, 4 site, 5 when it expires or '+inf', 6… numbers; as above.
 const SESSIONS = `
-local prefix, fields = KEYS[1] .. 'sessions:', cjson.decode(ARGV[2])
-local held = {}
-for i = 1, #fields, 2 do held[fields[i]] = fields[i + 1] end
-for i = 4, #ARGV do
+local prefix = KEYS[1] .. 'sessions:'
+for i = 6, #ARGV do
   local id = (string.gsub(ARGV[1], '${MARK}', string.format('tpl%05d', ARGV[i])))
-  local seq, key = redis.call('INCR', prefix .. 'seq'), prefix .. 'session:' .. id
-  redis.call('HSET', key, unpack(fields))
-  redis.call('HSET', key, 'session_id', id, 'seq', seq)
-  if ARGV[3] ~= '' then redis.call('HSET', key, 'expires_at', ARGV[3]) end
-  for _, list in ipairs({ 'all', 'owner:' .. held.owner, 'site_id:' .. held.site_id }) do
+  local seq, row = redis.call('INCR', prefix .. 'seq'), string.gsub(ARGV[2], '"session_id":"[^"]*"', '"session_id":"' .. id .. '"')
+  redis.call('SET', prefix .. 'row:' .. id, (string.gsub(row, '"seq":%d+', '"seq":' .. seq)))
+  for _, list in ipairs({ 'all', 'owner:' .. ARGV[3], 'site_id:' .. ARGV[4] }) do
     redis.call('ZADD', prefix .. list, seq, id)
   end
-  redis.call('ZADD', prefix .. 'at:' .. held.owner .. ':' .. held.site_id, ARGV[3] == '' and '+inf' or ARGV[3], id)
+  redis.call('ZADD', prefix .. 'at:' .. ARGV[3] .. ':' .. ARGV[4], ARGV[5], id)
 end
 return 1`
 
@@ -169,12 +165,15 @@ export async function copySites(
 }
 
 /** Creates `count` copies of a session, which expired at `expiresAt` if given. Ids must need no encoding. */
-export async function copySessions(place: Place, session_id: string, count: number, expiresAt: number | '' = '') {
+export async function copySessions(place: Place, session_id: string, count: number, expiresAt: number | null = null) {
   const store = createStore({ ...place, commandTimeoutMs: 30_000 })
-  const key = store.key(await store.shardOf(session_id), 'sessions', 'session', session_id)
-  const fields = JSON.stringify(await store.command(['HGETALL', key], key))
+  const key = store.key(await store.shardOf(session_id), 'sessions', 'row', session_id)
+  const [state, content = ''] = String(await store.command(['GET', key], key)).split('\n')
+  const expires_at = expiresAt === null ? null : new Date(expiresAt).toISOString()
+  const session = { ...JSON.parse(content), expires_at }
+  const given = [`${state}\n${JSON.stringify(session)}`, session.owner, session.site_id, expiresAt ?? '+inf']
   for await (const { shard, some } of batches(store, count, (number) => session_id.replace(MARK, number)))
-    await run(store, SESSIONS, shard, session_id, fields, expiresAt, ...some)
+    await run(store, SESSIONS, shard, session_id, ...given, ...some)
 }
 
 /** Creates `count` scopes whose single reservation expired by `deadline`. */

@@ -1,6 +1,6 @@
 /** How errors of a client are interpreted. */
 import { expect, it } from 'vitest'
-import { count, toError, UnknownScript } from '../../src/redis/store/reply.js'
+import { count, isErrorReply, toError, UnknownScript } from '../../src/redis/store/reply.js'
 
 it.each([
   ['a lost link', new Error('Socket closed unexpectedly')],
@@ -36,6 +36,15 @@ it.each([
   ['whose link is lost', 'Socket closed unexpectedly', 'unknown'],
 ])('reports for a store %s whether the write may have run', (_, message, outcome) => {
   expect(toError(new Error(message))).toMatchObject({ code: 'unavailable', outcome })
+})
+
+it.each([
+  ['NOPERM this user has no permissions', true],
+  ['ERR unknown command', true],
+  ['Connection is closed.', false],
+  ['Socket closed unexpectedly', false],
+])('knows whether %j is a reply of the store: %j', (message, isReply) => {
+  expect(isErrorReply(toError(new Error(message)))).toBe(isReply)
 })
 
 it('follows nested errors to a limited depth, so that cycles end', () => {

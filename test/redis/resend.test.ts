@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
 import { createRedisFacilities, type RedisFacilities } from '../../src/redis/composition/facilities.js'
 import { CONNECT } from '../../src/redis/connections/facility.js'
-import type { Step } from '../../src/redis/delivery/run.js'
+import type { Step } from '../../src/redis/delivery/steps.js'
 import { createRedisEventBus } from '../../src/redis/event-bus/facility.js'
 import { PUBLISH } from '../../src/redis/event-bus/topics.js'
 import { INGEST_MESSAGE } from '../../src/redis/history/facility.js'
@@ -61,7 +61,7 @@ const CASES: Record<string, Case> = {
     },
   },
   'an attach': {
-    script: 'W',
+    script: 'attach',
     async act(world) {
       await world.far.connections.connect({ ...first, client_type: 'web' })
       await world.near.dispatcher.dispatch(command('c1', long))
@@ -98,7 +98,7 @@ const CASES: Record<string, Case> = {
     },
   },
   'a dispatch': {
-    script: 'A',
+    script: 'admit',
     async act(world) {
       tab = await waiting(world)
       return () => world.far.dispatcher.dispatch(command('c1', long))
@@ -110,7 +110,7 @@ const CASES: Record<string, Case> = {
     },
   },
   'an acknowledgement': {
-    script: 'S',
+    script: 'report',
     async act(world) {
       tab = await waiting(world)
       await world.near.dispatcher.dispatch(command('c1', long))
@@ -123,7 +123,7 @@ const CASES: Record<string, Case> = {
     },
   },
   'an end': {
-    script: 'S',
+    script: 'report',
     async act(world) {
       await world.near.dispatcher.dispatch(command('c1', long))
       return () => world.far.dispatcher.settle({ ...key('c1'), state: 'resulted' })

@@ -1,6 +1,6 @@
 /** The diagnostics router of a deployment in a real store, and requests to it. */
-import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
-import { noopAuth } from '../../src/http/auth.js'
+import { createDiagnosticsRouter } from '../../src/internal/diagnostics/router.js'
+import { noopAuth } from '../../src/internal/http/auth.js'
 import { type RedisCompositionOptions, redisComposition } from '../../src/redis/composition/inspectors.js'
 
 export type Router = ReturnType<typeof createDiagnosticsRouter>

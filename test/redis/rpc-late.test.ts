@@ -2,7 +2,7 @@
  * Opens, replies and withdrawals that arrive late or twice: a call is opened once, ends once, and gets its own reply.
  */
 import { expect, it } from 'vitest'
-import type { RpcSummary } from '../../src/contract/rpc.js'
+import type { RpcSummary } from '../../src/internal/contract/rpc.js'
 import { createRedisRpcCorrelator } from '../../src/redis/rpc/facility.js'
 import { createRpcInspector } from '../../src/redis/rpc/inspector.js'
 import { OPEN_CALL, SETTLE_CALL, WITHDRAW_CALL } from '../../src/redis/rpc/pending.js'
@@ -25,7 +25,7 @@ function openShard(client: RedisClient) {
   const clock = createClock()
   const store = createStore({ client, deploymentId: `calls${++shards}`, shards: 1, now: clock.now })
   const inspector = createRpcInspector(store)
-  const bounds = { timeout: 60_000, max_pending: 10, max_per_user: 10 }
+  const bounds = { timeout: 300_000, max_pending: 10, max_per_user: 10 }
   return {
     clock,
     /** Opens `id` as `attempt`, which identifies one opening of it. */
@@ -34,7 +34,15 @@ function openShard(client: RedisClient) {
       attempt: string,
       { user_id = 'ann', ...more }: Partial<typeof bounds & { user_id: string }> = {},
     ) => {
-      const call = { action: 'a', user_id, client_id: 'c', instance_id: null, correlation_id: id }
+      const call = {
+        action: 'a',
+        user_id,
+        client_id: 'c',
+        instance_id: null,
+        correlation_id: id,
+        direction: 'to_client',
+        observed: false,
+      }
       const fields = JSON.stringify({ ...call, node: 'n', attempt })
       return runScript(store, OPEN_CALL, 0, { ...bounds, ...more, id, fields })
     },

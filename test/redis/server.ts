@@ -6,6 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { createConnection, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { Cluster, Redis } from 'ioredis'
 import { createClient, createCluster } from 'redis'
@@ -213,6 +214,9 @@ export const ALIKE = { toJSON: () => 'options of a test' }
 const leading = (ports: readonly number[], links: readonly number[]) =>
   Object.fromEntries(ports.map((port, i) => [`127.0.0.1:${port}`, { host: '127.0.0.1', port: links[i] as number }]))
 
+/** Resolves when the replies to all earlier commands have arrived; a store that is down or paused is not waited for. */
+const settled = (pings: readonly Promise<unknown>[]) => Promise.race([Promise.all(pings).catch(() => {}), sleep(1_000)])
+
 /** The four clients a host may hand in, each connected to `ports` (one for a single server), a Cluster's through `links`. */
 /**
  * Resolves when a client of ioredis is connected. Errors before that are ignored: on a busy machine its first query for
@@ -232,12 +236,20 @@ export const clients = {
     })
     client.on('error', () => {})
     await client.connect()
-    return { client: client, close: async () => client.destroy() }
+    const close = async () => {
+      await settled([client.ping()])
+      client.destroy()
+    }
+    return { client, close }
   },
   ioredis: async (ports: number[]): Promise<Connected> => {
     const client = new Redis(ports[0] as number, '127.0.0.1', { retryStrategy: () => 50 })
     await ready(client)
-    return { client: client, close: async () => client.disconnect() }
+    const close = async () => {
+      await settled([client.ping()])
+      client.disconnect()
+    }
+    return { client, close }
   },
   'node-redis cluster': async (ports: number[], links: readonly number[] = ports): Promise<Connected> => {
     const client = createCluster({
@@ -247,7 +259,11 @@ export const clients = {
     })
     client.on('error', () => {})
     await client.connect()
-    return { client: client, close: async () => client.destroy() }
+    const close = async () => {
+      await settled(client.masters.map(async (master) => (await client.nodeClient(master)).ping()))
+      client.destroy()
+    }
+    return { client, close }
   },
   'ioredis cluster': async (ports: number[], links: readonly number[] = ports): Promise<Connected> => {
     const natMap = leading(ports, links)
@@ -256,7 +272,11 @@ export const clients = {
       { natMap },
     )
     await ready(client)
-    return { client: client, close: async () => client.disconnect() }
+    const close = async () => {
+      await settled(client.nodes('master').map((node) => node.ping()))
+      client.disconnect()
+    }
+    return { client, close }
   },
 } satisfies Record<string, (ports: number[], links?: readonly number[]) => Promise<Connected>>
 

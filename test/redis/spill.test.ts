@@ -2,12 +2,16 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import type { SpillStore } from '../../src/contract/history.js'
-import { HYDRATION_BYTES } from '../../src/contract/limits.js'
+import type { SpillStore } from '../../src/internal/contract/history.js'
+import { HYDRATION_BYTES } from '../../src/internal/contract/limits.js'
+import {
+  createFileBucket,
+  createFileSpillStore,
+  createObjectSpillStore,
+} from '../../src/internal/spill/object-store.js'
+import { createSpilling } from '../../src/internal/spill/spilling.js'
 import { createMemorySpillStore } from '../../src/memory/index.js'
 import { createRedisMessageHistory } from '../../src/redis/history/facility.js'
-import { createFileBucket, createFileSpillStore, createObjectSpillStore } from '../../src/spill/object-store.js'
-import { createSpilling } from '../../src/spill/spilling.js'
 import { createObserver, get } from './router.js'
 import { clients, describeRedis, startServer } from './server.js'
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { Refusal } from '../../src/internal/refusal.js'
 import { createStoreClock } from '../../src/redis/store/store.js'
 import { timestampOf } from '../../src/redis/table/rows.js'
-import { Refusal } from '../../src/refusal.js'
 
 describe('a stored instant', () => {
   it('is formatted as Date formats it', () => {

@@ -1,7 +1,7 @@
 /** Users that only commands, ended calls, sites or sessions mention, in both compositions. */
 import { expect, it, onTestFinished } from 'vitest'
-import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
-import { noopAuth } from '../../src/http/auth.js'
+import { createDiagnosticsRouter } from '../../src/internal/diagnostics/router.js'
+import { noopAuth } from '../../src/internal/http/auth.js'
 import { createMemoryFacilities, type MemoryFacilities } from '../../src/memory/composition/facilities.js'
 import { memoryComposition } from '../../src/memory/composition/inspectors.js'
 import { createRedisFacilities, type RedisFacilities } from '../../src/redis/composition/facilities.js'

@@ -1,6 +1,6 @@
 /** Settings of a store that a node reports when it starts, and an observer with its first list of sources. */
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { SourceRow } from '../../src/diagnostics/sources.js'
+import type { SourceRow } from '../../src/internal/diagnostics/sources.js'
 import { createRedisFacilities } from '../../src/redis/composition/facilities.js'
 import { createObserver, get } from './router.js'
 import { clients, describeRedis, startCluster, startServer } from './server.js'

@@ -1,7 +1,7 @@
 /** The same life on any facilities, so that two compositions can be compared result by result. */
-import type { SiteEventBus } from '../../src/contract/event-bus.js'
-import { toTimestamp } from '../../src/contract/ids.js'
-import { siteStream } from '../../src/contract/ingest.js'
+import type { SiteEventBus } from '../../src/internal/contract/event-bus.js'
+import { toTimestamp } from '../../src/internal/contract/ids.js'
+import { siteStream } from '../../src/internal/contract/ingest.js'
 import type { createMemoryFacilities } from '../../src/memory/composition/facilities.js'
 import { ASK, type Clock, walk } from '../contract/clock.js'
 import { soon } from './wait-for.js'

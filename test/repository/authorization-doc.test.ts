@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { ROUTES } from '../../src/diagnostics/routes.js'
+import { ROUTES } from '../../src/internal/diagnostics/routes.js'
 import { ROOT } from './imports.js'
 
 const [, table = ''] =

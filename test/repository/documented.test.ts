@@ -4,32 +4,31 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type * as z from 'zod'
 import { BAD_REQUEST, NOT_ALLOWED, TOO_MANY_HEADERS } from '../../src/adapters/handler.js'
-import { BrowserWindowAnswer } from '../../src/contract/browser-windows.js'
-import { ConnectionAnswer } from '../../src/contract/connections.js'
-import { ContextAnswer } from '../../src/contract/contexts.js'
-import { DeduplicatorSummaryAnswer } from '../../src/contract/deduplicator.js'
+import { controlServerOpenApi } from '../../src/control-server/index.js'
+import { CONTROL_ROUTES } from '../../src/control-server/routes.js'
+import { cooperativeSiteOpenApi } from '../../src/cooperative-site/index.js'
+import { RELAY_ROUTES } from '../../src/cooperative-site/relay-routes.js'
+import { createDiagnosticsRouter, noopAuth, openApiDocument } from '../../src/index.js'
+import { BrowserWindowAnswer } from '../../src/internal/contract/browser-windows.js'
+import { ConnectionAnswer } from '../../src/internal/contract/connections.js'
+import { ContextAnswer } from '../../src/internal/contract/contexts.js'
+import { DeduplicatorSummaryAnswer } from '../../src/internal/contract/deduplicator.js'
 import {
   DeliveryCommandAnswer,
   DeliveryNodeAnswer,
   DeliveryStatusAnswer,
   DeliverySummaryAnswer,
   DeliveryTenantAnswer,
-} from '../../src/contract/delivery.js'
-import { HistoryMessageAnswer } from '../../src/contract/history.js'
-import { PendingCallAnswer } from '../../src/contract/rpc.js'
-import { SessionRowAnswer } from '../../src/contract/sessions.js'
-import { SiteDefinition, SiteRowAnswer } from '../../src/contract/sites.js'
-import { SubscriptionRowAnswer } from '../../src/contract/subscriptions.js'
-import { controlServerOpenApi } from '../../src/control-server/index.js'
-import { CONTROL_ROUTES } from '../../src/control-server/routes.js'
-import { cooperativeSiteOpenApi } from '../../src/cooperative-site/index.js'
-import { RELAY_ROUTES } from '../../src/cooperative-site/relay-routes.js'
-import { PROBLEMS, type ProblemCode, toProblem } from '../../src/http/problem.js'
-import { createDiagnosticsRouter, noopAuth, openApiDocument } from '../../src/index.js'
+} from '../../src/internal/contract/delivery.js'
+import { HistoryMessageAnswer } from '../../src/internal/contract/history.js'
+import { PendingCallAnswer } from '../../src/internal/contract/rpc.js'
+import { SessionRowAnswer } from '../../src/internal/contract/sessions.js'
+import { SiteDefinition, SiteRowAnswer } from '../../src/internal/contract/sites.js'
+import { SubscriptionRowAnswer } from '../../src/internal/contract/subscriptions.js'
+import { PROBLEMS, type ProblemCode, toProblem } from '../../src/internal/http/problem.js'
 import { createFakeInspectors } from '../../src/testing/index.js'
 import { FACES } from '../../tools/faces.mjs'
 import { codesOf } from '../openapi.js'
-import { DEFECTS } from '../simulation/defects.js'
 import { membersOf, methodsOf, textFrom, valuesOf } from './declarations.js'
 import { ROOT, readFiles } from './imports.js'
 
@@ -138,7 +137,7 @@ describe('the documents name', () => {
   })
 
   it.each([
-    ['docs/site-reference.md', 'Routes of the relay', RELAY_ROUTES],
+    ['docs/site-hosts.md', 'Routes of the relay', RELAY_ROUTES],
     ['docs/control-server.md', 'Routes', CONTROL_ROUTES],
   ] as const)('every route of %s', (path, heading, routes) => {
     const served = routes.flatMap(({ path, methods }) => Object.keys(methods).map((method) => `${method} ${path}`))
@@ -147,14 +146,14 @@ describe('the documents name', () => {
 
   it('every field that a site declares', () => {
     const fields = Object.keys(SiteDefinition.shape)
-    expect(firstColumn('docs/site-reference.md', 'What a site declares').sort()).toEqual(fields.sort())
+    expect(firstColumn('docs/site-hosts.md', 'What a site declares').sort()).toEqual(fields.sort())
   })
 
   it('the fields that a record of an inspector must have', () => {
     const required = ({ shape }: z.ZodObject) =>
       Object.entries(shape).flatMap(([name, field]) => (field.safeParse(undefined).success ? [] : name))
     const rows = [
-      ...section('docs/own-inspector.md', 'What each record needs').matchAll(/^\| `(\w+)` \|.*\| (.*) \|$/gm),
+      ...section('docs/custom-inspectors.md', 'What each record needs').matchAll(/^\| `(\w+)` \|.*\| (.*) \|$/gm),
     ]
     const names = rows.map(([, name, fields = '']) => [name, fields.match(/(?<=`)[a-z_]+(?=`)/g) ?? []])
     expect(Object.fromEntries(names)).toEqual({
@@ -180,13 +179,6 @@ describe('the documents name', () => {
   it('every key of a fake world', () => {
     expect(firstColumn('docs/testing.md', 'What a world holds').sort()).toEqual(membersOf('FakeWorld').sort())
   })
-})
-
-it('the table of planted defects has each with its store and its seed', () => {
-  const rows = [...textOf('docs/repository-tests.md').matchAll(/^\| ([\w ]+) \| ([\w-]+) \| (\d+) \| \d+ \|$/gm)]
-  expect(rows.map(([, name, store, seed]) => [name, store, Number(seed)])).toEqual(
-    DEFECTS.map(({ name, store, seed }) => [name, store, seed]),
-  )
 })
 
 describe('the exports of the package', () => {

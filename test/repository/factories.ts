@@ -1,16 +1,19 @@
 /** A factory for each declaration of options, with what it cannot do without. */
 import { startNodeServer } from '../../src/adapters/node-listen.js'
+import { openRecordingDirectory } from '../../src/adapters/recording-directory.js'
 import { type BullmqQueue, createBullmqInspectors } from '../../src/bullmq/index.js'
 import { startCooperativeSiteControlServer } from '../../src/control-server/index.js'
 import * as site from '../../src/cooperative-site/index.js'
-import { captureIncident } from '../../src/incident/index.js'
+import { captureIncident, captureLast, createFlightRecorder } from '../../src/incident/index.js'
 import { createDiagnosticsRouter, noopAuth } from '../../src/index.js'
 import { createMcp } from '../../src/mcp/index.js'
 import * as memory from '../../src/memory/index.js'
 import { createMetrics } from '../../src/metrics/index.js'
+import { followEventStreams, followMcpSessions } from '../../src/plugs/index.js'
 import { followBrowser } from '../../src/plugs/playwright/index.js'
 import { followSocketIo } from '../../src/plugs/socket.io/index.js'
 import { followWebSockets } from '../../src/plugs/ws/index.js'
+import { createProbes } from '../../src/probes/index.js'
 import * as redis from '../../src/redis/index.js'
 import { lineageOf, typesIn } from './declarations.js'
 
@@ -72,6 +75,7 @@ const MAKERS: Record<string, Make[]> = {
     (o) => site.createCooperativeSiteRouter({ ...relayParts, ...o }),
   ],
   BullmqOptions: [(o) => createBullmqInspectors({ queues: [queue], ...o })],
+  CaptureLastOptions: [(o) => captureLast({ prefix: '', fetch: async () => Response.json({}) }, o)],
   CaptureOptions: [(o) => captureIncident({ prefix: '', fetch: async () => Response.json({}) }, o)],
   ClaimOptions: [memory.createDeduplicator, (o) => redis.createRedisDeduplicator({ ...place, ...o })],
   CommandDispatcherOptions: [memory.createCommandDispatcher],
@@ -82,9 +86,13 @@ const MAKERS: Record<string, Make[]> = {
   DiagnosticsRouterOptions: [(o) => createDiagnosticsRouter({ inspectors: {}, auth: noopAuth(), ...o })],
   DispatcherOptions: [memory.createCommandDispatcher, (o) => redis.createRedisCommandDispatcher({ ...place, ...o })],
   EventBusOptions: [site.createCooperativeSiteEventBus, (o) => redis.createRedisEventBus({ ...place, ...o })],
+  FlightRecorderOptions: [(o) => createFlightRecorder({ inspectors: {}, ...o }).close()],
+  FollowCallsOptions: [(o) => followWebSockets(emitter, { ...plugParts, ...o }).close()],
+  FollowMcpOptions: [(o) => followMcpSessions({ ...plugParts, calls: memory.createRpcCorrelator(), ...o }).close()],
   FollowOptions: [
     (o) => followWebSockets(emitter, { ...plugParts, ...o }).close(),
     (o) => followSocketIo(noServer, { ...plugParts, ...o }).close(),
+    (o) => followEventStreams({ ...plugParts, ...o }).close(),
     (o) => followBrowser({ ...emitter, contexts: () => [] }, { ...browserParts, ...o }).close(),
   ],
   HistoryOptions: [memory.createMessageHistory, (o) => redis.createRedisMessageHistory({ ...place, ...o })],
@@ -92,9 +100,11 @@ const MAKERS: Record<string, Make[]> = {
   IngestSiteMessageDeps: [(o) => site.ingestCooperativeSiteMessage({ ...relayParts, ...o }, {} as never)],
   ListenOptions: [(o) => startNodeServer(() => new Response(), o)],
   MemorySpillStoreOptions: [memory.createMemorySpillStore],
+  RecordingDirectoryOptions: [(o) => openRecordingDirectory({ path: '/nowhere', ...o })],
   RedisIdempotencyStoreOptions: [(o) => redis.createRedisIdempotencyStore({ ...place, ...o })],
   McpOptions: [(o) => createMcp({ url: 'http://localhost', ...o })],
   MetricsOptions: [(o) => createMetrics({ inspectors: {}, auth: noopAuth(), ...o })],
+  ProbesOptions: [(o) => createProbes({ inspectors: {}, ...o })],
   PresenceOptions: [
     memory.createContextRegistry,
     memory.createBrowserWindowRegistry,

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { FindingKind, finding } from '../../src/views/findings/finding.js'
+import { FindingKind, finding } from '../../src/internal/views/findings/finding.js'
 import { ROOT } from './imports.js'
 
 const text = readFileSync(join(ROOT, 'docs/findings.md'), 'utf8')

@@ -14,7 +14,10 @@ export interface Import {
   typeOnly: boolean
 }
 
-/** One file below `src`, named with forward slashes. */
+/** Where the folders are that are no public entry. They are layers by their own names. */
+const asLayer = (path: string) => path.replace(/^internal\//, '')
+
+/** One file below `src`, named with forward slashes; one below `src/internal` as if it were not. */
 export interface SourceFile {
   path: string
   imports: Import[]
@@ -42,7 +45,10 @@ export function importsOf(path: string, text: string): { imports: Import[]; face
   if (path.endsWith('.lua')) {
     const included = [...text.matchAll(/^--@include (\.\S+)$/gm)].map(([, name]) => name as string)
     const targets = included.map((name) => posix.join(posix.dirname(path), name))
-    return { imports: targets.map((target) => ({ target, own: true, typeOnly: false })), faceOnly: false }
+    return {
+      imports: targets.map((target) => ({ target: asLayer(target), own: true, typeOnly: false })),
+      faceOnly: false,
+    }
   }
   const source = treeOf(path, text)
   const imports: Import[] = []
@@ -50,7 +56,7 @@ export function importsOf(path: string, text: string): { imports: Import[]; face
     if (!specifier || !ts.isStringLiteral(specifier)) return
     const own = specifier.text.startsWith('.')
     const target = own
-      ? posix.join(posix.dirname(path), specifier.text).replace(/\.js$/, '.ts')
+      ? asLayer(posix.join(posix.dirname(path), specifier.text).replace(/\.js$/, '.ts'))
       : specifier.text.startsWith('node:')
         ? specifier.text
         : specifier.text
@@ -89,5 +95,5 @@ export function readFiles(folder: string, names = /\.tsx?$/): { path: string; te
 
 /** Every TypeScript and Lua file below `src`. */
 export function readSources(): SourceFile[] {
-  return readFiles('src', SOURCES).map(({ path, text }) => ({ path, ...importsOf(path, text) }))
+  return readFiles('src', SOURCES).map(({ path, text }) => ({ path: asLayer(path), ...importsOf(path, text) }))
 }

@@ -28,7 +28,7 @@ const LAYERS: Record<string, Layer> = {
   'fair-share/': { own: [] },
   'event-ring/': { own: ['contract/'] },
   'spill/': { own: ['contract/', 'refusal.ts', 'async/'] },
-  'http/': { own: ['refusal.ts', 'version.ts', 'async/', ...GRAMMAR], packages: ['zod'] },
+  'http/': { own: ['refusal.ts', 'version.ts', 'async/', ...GRAMMAR, 'contract/options.ts'], packages: ['zod'] },
   'views/': { own: ['contract/', 'refusal.ts', 'async/'], packages: ['zod'] },
   'memory/': { own: [...GROUND, 'fair-share/'] },
   'redis/': { own: GROUND, packages: ['zod'] },
@@ -40,7 +40,7 @@ const LAYERS: Record<string, Layer> = {
   },
   // Facts about names, paths and options that have no dependency of their own.
   'adapters/': {
-    own: ['http/guard.ts', 'http/body-consumed.ts', 'contract/checks.ts', 'async/hook.ts'],
+    own: ['http/guard.ts', 'http/body-consumed.ts', 'contract/checks.ts', 'async/hook.ts', 'type incident/'],
     node: true,
   },
   'relay-client/': { own: ['async/'] },
@@ -65,6 +65,7 @@ const LAYERS: Record<string, Layer> = {
       'contract/evidence.ts',
       'contract/unseen.ts',
       'http/',
+      'incident/compare.ts',
       'type contract/',
       'type views/',
       'type diagnostics/',
@@ -72,9 +73,17 @@ const LAYERS: Record<string, Layer> = {
     ],
     packages: ['preact'],
   },
+  'opentelemetry/': {
+    own: ['contract/', 'version.ts', 'metrics/'],
+    packages: ['@opentelemetry/api', '@opentelemetry/sdk-metrics'],
+    node: true,
+  },
+  'probes/': { own: ['contract/', 'async/', 'http/'] },
   'metrics/': { own: ['contract/', 'version.ts', 'async/', 'http/', 'views/'], packages: ['zod'] },
   // They know their peer by what is used of it, and no facility but by its port.
-  'plugs/': { own: ['async/', 'refusal.ts', 'contract/checks.ts', 'type contract/'] },
+  'plugs/': {
+    own: ['async/', 'refusal.ts', 'contract/checks.ts', 'contract/call-counts.ts', 'type contract/'],
+  },
   // The queues themselves are known by their shape.
   'bullmq/': { own: ['contract/', 'refusal.ts', 'async/'] },
   // An agent is shown what a router answers, whichever it is: none of our views and none of our families.
@@ -229,15 +238,4 @@ export function circles(files: SourceFile[]): string[] {
   }
   for (const path of graph.keys()) walk(path, [])
   return found
-}
-
-/** The direction table as the documents show it. */
-export function directionTable(): string {
-  const names = (paths: readonly string[]) =>
-    paths.map((path) => (path === '' ? 'everything' : `\`${path}\``)).join(' ')
-  const rows = Object.entries(LAYERS).map(([name, { own, packages = [], node }]) => {
-    const outside = [...packages, ...(node ? ['node:'] : [])]
-    return `| \`${name}\` | ${names(own)} | ${names(outside)} |\n`
-  })
-  return `| layer | may import from src | and from outside |\n|---|---|---|\n${rows.join('')}`
 }

@@ -1,4 +1,4 @@
-/** The small relayscope of `docs/mini-relayscope.md`. */
+/** The small relayscope that `docs/architecture.md` begins with. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, vi } from 'vitest'

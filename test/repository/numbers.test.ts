@@ -45,16 +45,13 @@ function phraseOf(template: string, place: string): string {
     .replace(/\{(\w+)\}/, (_, unit: string) => `${shown(value / (UNITS[unit] ?? Number.NaN))} ${unit}`)
 }
 
-const LIMIT = (name: string) => `contract/limits ${name}`
+const LIMIT = (name: string) => `internal/contract/limits ${name}`
 
 /** By document: what it says, and of which constant. */
 const SAID: Record<string, [template: string, constant: string][]> = {
   'adapters.md': [['only the {KiB} limit of header bytes', 'node:http maxHeaderSize']],
-  'compositions.md': [
-    ['more than {bytes} (1 MiB and 64 KiB) with `payload_too_large`', 'redis/rpc/inspector REPLY_BYTES'],
-  ],
   'control-server.md': [
-    ['JSON, at most {KiB}', 'http/body BODY_BYTES'],
+    ['JSON, at most {KiB}', 'internal/http/body BODY_BYTES'],
     ['limited by bytes ({KiB})', 'node:http maxHeaderSize'],
     ['fewer than {} characters', 'control-server/server TOKEN_LENGTH'],
   ],
@@ -63,39 +60,19 @@ const SAID: Record<string, [template: string, constant: string][]> = {
     ['at most {bytes} of JSON', LIMIT('METADATA_BYTES')],
     ['entries ({} by default)', LIMIT('EXAMINED_MAX')],
   ],
-  'evidence.md': [['the last {} attempts', 'contract/delivery ATTEMPTS_KEPT']],
+  'evidence.md': [['the last {} attempts', 'internal/contract/delivery ATTEMPTS_KEPT']],
   'findings.md': [
-    ['the first {} records of each list', 'views/findings/detector SUMMARY_PAGE'],
-    ['is looked up for {} clients per request', 'views/findings/detector CHANGES_MAX'],
-    ['how many of its last {} commands', 'views/findings/delivery RECENT'],
+    ['the first {} records of each list', 'internal/views/findings/detector SUMMARY_PAGE'],
+    ['is looked up for {} clients per request', 'internal/views/findings/detector CHANGES_MAX'],
+    ['how many of its last {} commands', 'internal/views/findings/delivery RECENT'],
   ],
   'incidents.md': [
     ['the bound on the file, {MiB}', 'incident/format INCIDENT_BYTES'],
-    ['after {MiB} of changes', 'cli/incident/recorder CHANGES_BYTES'],
-  ],
-  'limits.md': [
-    ['URL | {bytes}', 'http/engine URL_LENGTH'],
-    ['body (relay router, control server, MCP) | {KiB}', 'http/body BODY_BYTES'],
-    ['page | {} items', LIMIT('PAGE_MAX')],
-    ['entries read per source | {}', LIMIT('EXAMINED_MAX')],
-    ['`deadlineMs` {s}', 'async/deadline DEADLINE_MS'],
-    ['id | {bytes}', LIMIT('ID_BYTES')],
-    ['record in a store | {KiB}', LIMIT('RECORD_BYTES')],
-    ['shares of one session | {}', 'contract/sessions SHARES_MAX'],
-    ['of connections | {} minutes', 'contract/connections CHURN_MINUTES'],
-    ['60 minutes, {} combinations', 'contract/connections CHURN_COMBINATIONS'],
-    ['60 minutes, {} counts of nodes', 'redis/delivery/churn ENTRIES'],
-    ['without readers | {}', 'memory/cooperative/event-bus UNREAD_MAX'],
-    ['{MiB} of answers', 'memory/cooperative/idempotency maxBytes'],
-    ['(in Redis {MiB} per viewer)', 'redis/idempotency/facility bytesPerViewer'],
-    ['per viewer) | {} per session', 'contract/invocations IDEMPOTENCY_KEYS_MAX'],
-    ['relay router | `closeTimeoutMs` {s}', 'async/deadline CLOSE_TIMEOUT_MS'],
-    ['correlator in Redis | {s}', 'async/deadline CLOSE_TIMEOUT_MS'],
-    ['disappear within {s}', 'redis/subscriptions/facility LEASE_MS'],
-    ['the latest {} of a user', 'contract/contexts LOST_MAX'],
+    ['or after {MiB};', 'incident/recorder SEGMENT_CHARS'],
+    ['the newest {} rows of each', 'incident/follow FOLLOWED_ROWS'],
   ],
   'mcp.md': [
-    ['at most {KiB} and one message', 'http/body BODY_BYTES'],
+    ['at most {KiB} and one message', 'internal/http/body BODY_BYTES'],
     ['`deadlineMs` ({s})', 'mcp/options DEADLINE_MS'],
     ['`answerBytes` ({KiB})', 'mcp/options ANSWER_BYTES'],
   ],
@@ -104,57 +81,68 @@ const SAID: Record<string, [template: string, constant: string][]> = {
     ['silent for {s} gets no commands', 'redis/delivery/library LEASE_MS'],
   ],
   'problems.md': [
-    ['the size at most {KiB}', 'http/problem PROBLEM_BYTES'],
-    ['Over {KiB}', 'http/body BODY_BYTES'],
-    ['Over {bytes}', 'http/engine URL_LENGTH'],
+    ['the size at most {KiB}', 'internal/http/problem PROBLEM_BYTES'],
+    ['Over {KiB}', 'internal/http/body BODY_BYTES'],
+    ['Over {bytes}', 'internal/http/engine URL_LENGTH'],
     ['from 1 to {}', LIMIT('PAGE_MAX')],
   ],
   'redis-keys.md': [
-    ['a crashed context: {h}', 'contract/contexts LOST_MS'],
-    ['at most {} of a user', 'contract/contexts LOST_MAX'],
+    ['a crashed context: {h}', 'internal/contract/contexts LOST_MS'],
+    ['at most {} of a user', 'internal/contract/contexts LOST_MAX'],
     ['A record has at most {KiB}', LIMIT('RECORD_BYTES')],
     ['counts beyond {} entries', LIMIT('EXAMINED_MAX')],
     ['of a dead node {s}', 'redis/subscriptions/facility LEASE_MS'],
-    ['until it ends, then {h}', 'contract/sessions FINAL_KEPT_MS'],
+    ['until it ends, then {h}', 'internal/contract/sessions FINAL_KEPT_MS'],
   ],
   'security.md': [
-    ['URL has at most {bytes}', 'http/engine URL_LENGTH'],
-    ['a page at most {} items', LIMIT('PAGE_MAX')],
-    ['at most {} entries per source', LIMIT('EXAMINED_MAX')],
-    ['`deadlineMs` ({s})', 'async/deadline DEADLINE_MS'],
-    ['at most {bytes} of URL', 'http/engine URL_LENGTH'],
-    ['and {KiB} of body', 'http/body BODY_BYTES'],
+    ['at most {bytes} of URL', 'internal/http/engine URL_LENGTH'],
+    ['and {KiB} of body', 'internal/http/body BODY_BYTES'],
     ['have 1 to {bytes} of UTF-8', LIMIT('ID_BYTES')],
-    ['the body last, of at most {KiB}', 'http/body BODY_BYTES'],
+    ['the body last, of at most {KiB}', 'internal/http/body BODY_BYTES'],
     ['be silent for {s}', 'browser/client HEARTBEAT_DEFAULT_MS'],
+    ['URL | {bytes}', 'internal/http/engine URL_LENGTH'],
+    ['body (relay router, control server, MCP) | {KiB}', 'internal/http/body BODY_BYTES'],
+    ['page | {} items', LIMIT('PAGE_MAX')],
+    ['entries read per source | {}', LIMIT('EXAMINED_MAX')],
+    ['`deadlineMs` {s}', 'internal/async/deadline DEADLINE_MS'],
+    ['id | {bytes}', LIMIT('ID_BYTES')],
+    ['record in a store | {KiB}', LIMIT('RECORD_BYTES')],
+    ['shares of one session | {}', 'internal/contract/sessions SHARES_MAX'],
+    ['of connections | {} minutes', 'internal/contract/connections CHURN_MINUTES'],
+    ['60 minutes, {} combinations', 'internal/contract/connections CHURN_COMBINATIONS'],
+    ['60 minutes, {} counts of nodes', 'redis/delivery/churn ENTRIES'],
+    ['without readers | {}', 'memory/cooperative/event-bus UNREAD_MAX'],
+    ['each for {min}', 'memory/cooperative/event-bus UNREAD_MS'],
+    ['{MiB} of answers', 'memory/cooperative/idempotency maxBytes'],
+    ['(in Redis {MiB} per viewer)', 'redis/idempotency/facility bytesPerViewer'],
+    ['per viewer) | {} per session', 'internal/contract/invocations IDEMPOTENCY_KEYS_MAX'],
+    ['relay router | `closeTimeoutMs` {s}', 'internal/async/deadline CLOSE_TIMEOUT_MS'],
+    ['correlator in Redis | {s}', 'internal/async/deadline CLOSE_TIMEOUT_MS'],
+    ['disappear within {s}', 'redis/subscriptions/facility LEASE_MS'],
+    ['the latest {} of a user', 'internal/contract/contexts LOST_MAX'],
   ],
   'shared-store.md': [
     ['refused if {MiB} of them wait', 'redis/store/store WAITING_MAX'],
     ['clock is read every {s}', 'redis/store/store TRUSTED_MS'],
-    ['facilities resolves within {s}', 'async/deadline CLOSE_TIMEOUT_MS'],
+    ['facilities resolves within {s}', 'internal/async/deadline CLOSE_TIMEOUT_MS'],
+    ['more than {bytes} (1 MiB and 64 KiB) with `payload_too_large`', 'redis/rpc/inspector REPLY_BYTES'],
   ],
   'site-hosts.md': [
     ['keeps no message over {KiB}', LIMIT('RECORD_BYTES')],
     ['Parameters have at most {KiB}', LIMIT('RECORD_BYTES')],
     ['results {MiB} (`result_too_large`)', 'cooperative-site/actions/failure RESULT_BYTES'],
-  ],
-  'site-reference.md': [
-    ['JSON of at most {KiB}', 'http/body BODY_BYTES'],
+    ['JSON of at most {KiB}', 'internal/http/body BODY_BYTES'],
     ['(a reply: {MiB})', 'cooperative-site/actions/failure RESULT_BYTES'],
-    ['{MiB} (16 MiB)', 'memory/cooperative/idempotency maxBytes'],
-    ['({MiB}) |', 'redis/idempotency/facility bytesPerViewer'],
     ['{} levels', LIMIT('JSON_DEPTH')],
-    ['and {} objects and arrays', 'http/body CONTAINERS_MAX'],
-    ['subscriber | {}; the oldest', 'contract/event-bus QUEUE_SIZE'],
-    ['keeps its position for {min}', 'memory/cooperative/event-bus UNREAD_MS'],
-    ['names in a site | {} events', 'contract/sites NAMES_MAX'],
-    ['A record has at most {KiB}', LIMIT('RECORD_BYTES')],
+    ['and {} objects and arrays', 'internal/http/body CONTAINERS_MAX'],
+    ['subscriber | {}; the oldest', 'internal/contract/event-bus QUEUE_SIZE'],
+    ['names in a site | {} events', 'internal/contract/sites NAMES_MAX'],
   ],
   'site-viewers.md': [
-    ['A viewer has {} keys', 'contract/invocations IDEMPOTENCY_KEYS_MAX'],
+    ['A viewer has {} keys', 'internal/contract/invocations IDEMPOTENCY_KEYS_MAX'],
     ['A relay keeps {MiB}', 'memory/cooperative/idempotency maxBytes'],
   ],
-  'terminal.md': [['An answer of more than {MiB}', 'relay-client/wire ANSWER_BYTES']],
+  'terminal.md': [['An answer of more than {MiB}', 'internal/relay-client/wire ANSWER_BYTES']],
 }
 
 const prose = (name: string) => textOf(`docs/${name}`).replaceAll(/\s+/g, ' ')
@@ -166,7 +154,7 @@ describe.each(Object.entries(SAID))('%s says of the code', (name, said) => {
 })
 
 /** Pages of measurements and of other programs. */
-const OTHERS = /benchmarks|performance|scaling|comparison|delivery-design|mini-relayscope/
+const OTHERS = /benchmarks|scaling|delivery-design/
 
 const names = readdirSync(join(ROOT, 'docs')).filter((name) => name.endsWith('.md'))
 

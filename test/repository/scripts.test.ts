@@ -1,9 +1,15 @@
 /** Holds what the scripts of a store must be, so that none can be taken for another and no argument for its neighbour. */
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join, posix } from 'node:path'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
-import { type CounterKind, NODE_COUNTERS, TERMINAL_REASONS, TerminalState } from '../../src/contract/delivery.js'
+import {
+  type CounterKind,
+  NODE_COUNTERS,
+  TERMINAL_REASONS,
+  TerminalState,
+} from '../../src/internal/contract/delivery.js'
 import { STATE_LETTERS } from '../../src/redis/delivery/record.js'
+import { STEPS } from '../../src/redis/delivery/steps.js'
 import { withConstants } from '../../src/redis/store/arguments.js'
 import type { ScriptText } from '../../src/redis/store/script.js'
 import { luaModule } from '../../tools/lua.mjs'
@@ -33,6 +39,14 @@ describe('the scripts of a store', () => {
     vi.resetModules()
     for (const file of readdirSync(REDIS, { recursive: true, encoding: 'utf8' }))
       if (file.endsWith('.ts') && !file.endsWith('.d.ts')) await import(join(REDIS, file))
+  })
+
+  it.each(Object.entries(STEPS))('have a function for the delivery step %s with its arguments', (name, {
+    file,
+    args,
+  }) => {
+    const lua = readFileSync(join(REDIS, `delivery/${file}.lua`), 'utf8')
+    expect(lua).toContain(`local function ${name}(${args.join(', ')})\n`)
   })
 
   it('are found', () => {

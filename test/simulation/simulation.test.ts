@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { bundleLibrary, type Load } from './bundle.js'
 import { configOf, type StoreKind } from './config.js'
+import { DEFECTS } from './defects.js'
 import { type Outcome, runHistory } from './history.js'
 import { missingForStore, type Store, startStore } from './store.js'
 
@@ -15,9 +16,13 @@ const needs = missing.length > 0 ? ` (needs ${missing.join(' and ')})` : ''
 const TIMEOUT = { timeout: 900_000 }
 
 let load: Load
+let text = ''
 let store: Store | null = null
 beforeAll(async () => {
-  load = await bundleLibrary()
+  load = await bundleLibrary((bundled) => {
+    text = bundled
+    return bundled
+  })
   store = missing.length === 0 ? await startStore() : null
 })
 afterAll(() => store?.stop())
@@ -26,6 +31,10 @@ const run = (kind: StoreKind, seed: number): Promise<Outcome> =>
   runHistory(configOf(seed, kind), load, kind === 'memory' ? null : store)
 
 const violationsOf = ({ history }: Outcome) => history.violations.map(({ rule, about }) => `${rule}: ${about}`)
+
+it('has the text that each planted defect replaces', () => {
+  expect(DEFECTS.filter(({ from }) => !text.includes(from)).map(({ name }) => name)).toEqual([])
+})
 
 describe('a simulated deployment', TIMEOUT, () => {
   const counts: [StoreKind, number][] = [

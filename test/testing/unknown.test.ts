@@ -1,6 +1,6 @@
 /** Contract suites over inspectors that know only what is required of them. */
 import { describe, expect, it } from 'vitest'
-import type { Inspectors } from '../../src/contract/families.js'
+import type { Inspectors } from '../../src/internal/contract/families.js'
 import { createFakeInspectors, inspectorContract } from '../../src/testing/index.js'
 import { createWorld } from '../diagnostics/world.js'
 import { bare, leavingOut } from './unknown.js'
@@ -23,9 +23,9 @@ describe.each<[string, () => Inspectors]>([
         "registry: not tested: actions: not known",
         "contextRegistry: not tested: client_id, client_type, status_reason, ownership, window_id, task_id, updated_at: not known",
         "browserWindowRegistry: not tested: client_id, ownership, type, state, focused, incognito, draining: not known",
-        "rpc: not tested: action, overdue: not known",
+        "rpc: not tested: action, overdue, direction, observed: not known",
         "rpc: not tested: started_at: not known",
-        "rpc: not tested: action, outcome, trace_id: not known",
+        "rpc: not tested: action, outcome, trace_id, direction, observed: not known",
         "rpc: not tested: pending, overdue, counters, oldest_started_at, oldest_age_ms: not known",
         "history: not tested: message_count, sequence: not known",
         "deduplicator: not tested: entries: not known",

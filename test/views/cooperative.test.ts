@@ -1,8 +1,8 @@
 /** Fields of sites and sessions that come from other inspectors, if those exist and can answer. */
 import { describe, expect, it } from 'vitest'
-import type { Inspectors } from '../../src/contract/families.js'
-import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
-import { noopAuth } from '../../src/http/auth.js'
+import type { Inspectors } from '../../src/internal/contract/families.js'
+import { createDiagnosticsRouter } from '../../src/internal/diagnostics/router.js'
+import { noopAuth } from '../../src/internal/http/auth.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
 
 const connector = { user_id: 'ada', client_id: 'app' }

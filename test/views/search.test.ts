@@ -1,8 +1,8 @@
 /** What `/search` finds: an exact id in every family, and the beginnings of user ids and action names. */
 import { describe, expect, it } from 'vitest'
-import { Refusal } from '../../src/refusal.js'
+import { Refusal } from '../../src/internal/refusal.js'
+import { HitKind, SearchResult } from '../../src/internal/views/search.js'
 import { createFakeInspectors, type FakeWorld } from '../../src/testing/kits.js'
-import { HitKind, SearchResult } from '../../src/views/search.js'
 import { createSubject, expectProblem, get, type RouterOptions } from '../diagnostics/subject.js'
 import { connection, context, createWorld } from '../diagnostics/world.js'
 

@@ -1,6 +1,6 @@
 /** How the tests of the views ask, and sources that misbehave on purpose. */
-import type { Page, PageQuery } from '../../src/contract/page.js'
-import type { ViewContext } from '../../src/views/reading.js'
+import type { Page, PageQuery } from '../../src/internal/contract/page.js'
+import type { ViewContext } from '../../src/internal/views/reading.js'
 import { NOW } from '../diagnostics/world.js'
 
 /** What accompanies a view in these tests; what it errors is kept. */

@@ -1,7 +1,7 @@
 /** The slowest streams: of those that a request may look at, and on one page. */
 import { expect, it } from 'vitest'
-import { createDiagnosticsRouter } from '../../src/diagnostics/router.js'
-import { noopAuth } from '../../src/http/auth.js'
+import { createDiagnosticsRouter } from '../../src/internal/diagnostics/router.js'
+import { noopAuth } from '../../src/internal/http/auth.js'
 import { createFakeInspectors } from '../../src/testing/kits.js'
 
 const pendings = Array.from({ length: 40 }, (_, n) => (n * 7) % 40)

@@ -1,7 +1,7 @@
 /** Sources that know users: one with an index over them, and the entries that others count. */
-import type { Connection, RegistryInspector } from '../../src/contract/connections.js'
-import { compareIds } from '../../src/contract/ids.js'
-import type { IdPageQuery } from '../../src/contract/page.js'
+import type { Connection, RegistryInspector } from '../../src/internal/contract/connections.js'
+import { compareIds } from '../../src/internal/contract/ids.js'
+import type { IdPageQuery } from '../../src/internal/contract/page.js'
 import { connection, context } from '../diagnostics/world.js'
 import { listOf } from './subject.js'
 

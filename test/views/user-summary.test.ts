@@ -1,8 +1,8 @@
 /** What all sources together say of one user. */
 import { describe, expect, it } from 'vitest'
-import type { Inspectors } from '../../src/contract/families.js'
+import type { Inspectors } from '../../src/internal/contract/families.js'
+import { summarizeUser } from '../../src/internal/views/user-observation.js'
 import { createFakeInspectors as fakes } from '../../src/testing/kits.js'
-import { summarizeUser } from '../../src/views/user-observation.js'
 import { browserWindow, call, connection, context, stream } from '../diagnostics/world.js'
 import { createInspectionContext, listOf } from './subject.js'
 

@@ -1,8 +1,8 @@
 /** Which users are listed, in which order, and what is said of each. */
 import { describe, expect, it } from 'vitest'
-import type { Inspectors } from '../../src/contract/families.js'
+import type { Inspectors } from '../../src/internal/contract/families.js'
+import { listUsers } from '../../src/internal/views/users.js'
 import { createFakeInspectors as fakes } from '../../src/testing/kits.js'
-import { listUsers } from '../../src/views/users.js'
 import { browserWindow, call, connection, stream } from '../diagnostics/world.js'
 import { createInspectionContext, FIRST, many } from './subject.js'
 import { connectionsOf, contextsOf, indexed } from './user-sources.js'

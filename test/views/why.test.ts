@@ -1,11 +1,11 @@
 /** The chain of links that explains why a command has not arrived. */
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { Inspectors } from '../../src/contract/families.js'
+import type { Inspectors } from '../../src/internal/contract/families.js'
+import { Refusal } from '../../src/internal/refusal.js'
+import { explainDelivery } from '../../src/internal/views/why.js'
+import { DeliveryWhy } from '../../src/internal/views/why-links.js'
 import { createMemoryFacilities, memoryComposition } from '../../src/memory/index.js'
-import { Refusal } from '../../src/refusal.js'
 import { createFakeInspectors } from '../../src/testing/index.js'
-import { explainDelivery } from '../../src/views/why.js'
-import { DeliveryWhy } from '../../src/views/why-links.js'
 import { eventually } from '../contract/delivery-commands.js'
 
 const client = { user_id: 'ada', client_id: 'tab' }

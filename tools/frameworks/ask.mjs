@@ -1,15 +1,17 @@
 /**
- * Mounts the routes of docs/frameworks.md in Elysia and in h3, the server of Nitro and Nuxt, and the router as docs/mounting.md
- * says in NestJS on both of its platforms. Asks them over HTTP.
+ * Mounts the routes of docs/mounting.md in Elysia and in h3, the server of Nitro and Nuxt, and the router as docs/mounting.md
+ * says in NestJS on both of its platforms, and follows a gateway of NestJS as docs/acknowledgements.md says. Asks them over HTTP.
  */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createDiagnosticsRouter, resolveAdminAuth } from 'relayscope'
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
 import { toNodeHandler } from 'relayscope/node'
+import { io as connect } from 'socket.io-client'
 
 const KEY = 'the-key-of-the-frameworks'
 process.env.SERVICE_ADMIN_KEY = KEY
@@ -66,14 +68,17 @@ for (const [name, start] of Object.entries(FRAMEWORKS)) {
   assert.equal((await ask('/ops/none')).status, 404, name)
   console.log(`${name}: answers diagnostics with the key, the dashboard, and nothing else`)
 }
-// Prints its address when it listens.
-const nest = spawn(process.execPath, ['nestjs.mjs', '0'], { stdio: ['ignore', 'pipe', 'inherit'] })
-const urls = {}
-for await (const line of createInterface(nest.stdout)) {
-  urls.nestjs = /http:\S+/.exec(line)?.[0]
-  if (urls.nestjs) break
+
+/** Starts a program. Returns the address that it prints when it listens. */
+async function start(program) {
+  const child = spawn(process.execPath, [program, '0'], { stdio: ['ignore', 'pipe', 'inherit'] })
+  process.on('exit', () => child.kill())
+  for await (const line of createInterface(child.stdout)) {
+    const [url] = /http:\S+/.exec(line) ?? []
+    if (url) return url
+  }
 }
-urls['nestjs on Fastify'] = await startNestOnFastify()
+const urls = { nestjs: await start('nestjs.mjs'), 'nestjs on Fastify': await startNestOnFastify() }
 for (const [name, url] of Object.entries(urls)) {
   assert.equal((await fetch(`${url}connections`)).status, 403, name)
   const answer = await fetch(`${url}connections`, { headers: { 'x-admin-key': KEY } })
@@ -81,5 +86,21 @@ for (const [name, url] of Object.entries(urls)) {
   assert.equal(await (await fetch(new URL('/', url))).text(), 'the host’s own', name)
   console.log(`${name}: answers diagnostics with the key, and the host its own paths`)
 }
-nest.kill()
+
+/** Asks the router at `url` until it shows one record at `path`. */
+async function untilShown(url, path) {
+  for (;;) {
+    const { items } = await (await fetch(url + path, { headers: { 'x-admin-key': KEY } })).json()
+    if (items.length === 1) return items[0]
+    await sleep(100)
+  }
+}
+const gateway = await start('nestjs-gateway.mjs')
+const socket = connect(new URL(gateway).origin, { auth: { user: 'ada', client: 'laptop', instance: 'run-1' } })
+const [, acknowledge] = await new Promise((resolve) => socket.on('sync', (...sent) => resolve(sent)))
+const { action, client_id, direction } = await untilShown(gateway, 'rpc/pending')
+assert.deepEqual([action, client_id, direction], ['sync', 'laptop', 'to_client'])
+acknowledge('ok')
+assert.equal((await untilShown(gateway, 'rpc/ended')).outcome, 'succeeded')
+console.log('nestjs gateway: shows an acknowledgement that is missing, and then that it came')
 process.exit()

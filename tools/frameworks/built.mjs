@@ -1,5 +1,5 @@
 /**
- * Builds a project of each framework with the packed package and the file that docs/frameworks.md shows, runs what it built, and
+ * Builds a project of each framework with the packed package and the file that docs/mounting.md shows, runs what it built, and
  * asks that over HTTP: at the root, and below a base path. `only` are names of frameworks; `keep` a folder in which the
  * installed projects stay for the next run.
  */

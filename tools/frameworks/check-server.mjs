@@ -1,4 +1,4 @@
-/** What a server must answer in which a framework serves the routes of docs/frameworks.md below `${base}/ops`. */
+/** What a server must answer in which a framework serves the routes of docs/mounting.md below `${base}/ops`. */
 import assert from 'node:assert/strict'
 
 /** Calls `connections` once a second, so that a watcher sees a change. Appended to `relay.mjs`. */

@@ -1,5 +1,5 @@
 /**
- * Projects of the frameworks of docs/frameworks.md, as small as each allows. `file` is the one that the page shows; `files` are
+ * Projects of the frameworks of docs/mounting.md, as small as each allows. `file` is the one that the page shows; `files` are
  * the framework's own, for the base path where the application is (`''` without one). With `isBaseRemoved` a route gets requests
  * without that base path. `bases` are the base paths to check. Versions are exact.
  */

@@ -119,7 +119,7 @@ inline give(n) {
   fi
 }
 
-/* hand.ts: take(). An attempt begins once, even if several replies or messages have it. */
+/* attempts.ts: take(). An attempt begins once, even if several replies or messages have it. */
 inline take(n, g) {
   if
 #ifdef NO_MEMORY
@@ -205,7 +205,7 @@ proctype Attach(byte n, token) {
     fi;
     attaching[n]--
   };
-  /* pass(): detaches a waiter whose attach may have run, and returns its attempts to the box. */
+  /* pass(): detaches a waiter whose attach may have run, and returns its attempts to the queue. */
   atomic {
     if
     :: alive(n) && failed == token && mine[n] != token ->
@@ -243,7 +243,7 @@ active proctype Client() {
   od
 }
 
-/* loop.ts: the pass of a node. The sync and the timeout of mailboxes.ts and hand.ts. */
+/* loop.ts: the pass of a node. The sync and the timeout of mailboxes.ts and attempts.ts. */
 proctype Node(byte n) {
   mtype:fate f; bool is_late; byte own; byte news; byte upto; byte was; bool restarts; byte back; byte asked;
   do

@@ -52,7 +52,7 @@ export const MUTANTS = [
   ...weaken('src/redis/delivery/admission.lua', 'test/redis/delivery.test.ts', [
     ['a command is listed under its scope', 'if scope ~= user then append(lists, scope, seq) end', ''],
     ['a capacity that the host changed is shown', "(writes_capacity ~= '' or new_scopes[scope])", 'new_scopes[scope]'],
-    ['a dispatch with another payload is refused', "    return 'C'\n", "    return 'S' .. text_of(c)\n"],
+    ['a dispatch with another payload is refused', "    return 'conflict'\n", "    return 'known\\0' .. text_of(c)\n"],
   ]),
   ...weaken('src/redis/delivery/admission.lua', 'test/redis/delivery-bounds.test.ts', [
     ['a reservation past its deadline does not count', '    expire_due({{COMMANDS_A_PASS}}, true)\n', ''],
@@ -102,7 +102,7 @@ export const MUTANTS = [
     'src/redis/delivery/clients.lua',
     ['test/redis/delivery-replies.test.ts', 'test/redis/delivery-steps.test.ts'],
     [
-      ['an attach after its own detach is ignored', 'own_order <= left or ', ''],
+      ['an attach after its own detach is ignored', 'own_order <= detached or ', ''],
       ['a late attach takes the mailbox from no newer waiter', 'own_order < tonumber(was.order)', 'false'],
     ],
   ),
@@ -117,8 +117,8 @@ export const MUTANTS = [
       ],
       [
         'the outcome of another attempt changes nothing',
-        'or c.delivery ~= delivery then\n    if what',
-        'then\n    if what',
+        'or c.delivery ~= delivery then\n    if outcome',
+        'then\n    if outcome',
       ],
       ['a delivery that was confirmed after the end is late', 'and now - ago < tonumber(c.ended_at) then', 'then'],
     ],
@@ -145,24 +145,18 @@ export const MUTANTS = [
       "if redis.call('ZREM', kept, kept_as(size, session, oldest[i])) == 1 then",
       'if false then',
     ],
-    [
-      'in a store, another call with the same key is refused',
-      "if held[2] ~= fingerprint then return { 'reused' } end",
-      '',
-    ],
-    [
-      'in a store, a call under way keeps its key',
-      "if (tonumber(held[4]) or 0) > now then return { 'running' } end",
-      '',
-    ],
-    [
-      'in a store, a claim that arrives twice counts once',
-      "if held[1] == attempt then return { 'claimed', held[3] } end",
-      '',
-    ],
   ]),
   ...weaken(
-    'src/rules/presence.ts',
+    'src/internal/rules/idempotency.ts',
+    ['test/cooperative-site/idempotency.test.ts', 'test/redis/idempotency.test.ts'],
+    [
+      ['another call with the same key is refused', 'held.fingerprint !== claim.fingerprint', 'false'],
+      ['a call under way keeps its key', 'answer !== undefined || !(until > now)', 'true'],
+      ['a claim that arrives twice counts once', 'held.attempt === claim.attempt', 'false'],
+    ],
+  ),
+  ...weaken(
+    'src/internal/rules/presence.ts',
     ['test/memory/contexts.test.ts', 'test/redis/contexts.test.ts'],
     [
       [
@@ -198,21 +192,21 @@ export const MUTANTS = [
   ...weaken('src/redis/rpc/rpc.lua', 'test/redis/rpc-late.test.ts', [
     [
       'in a store, a call past its deadline gets no reply',
-      'if not call or call.deadline_at <= now then',
-      'if not call then',
+      'if not call or call.observed or call.deadline_at <= now then',
+      'if not call or call.observed then',
     ],
+  ]),
+  ...weaken('src/redis/sessions/sessions.lua', 'test/redis/sessions.test.ts', [
+    ['in a store, one of two concurrent moves of a session is applied', 'body ~= expected or', 'false or'],
   ]),
   ...weaken('src/redis/sessions/sessions.lua', 'test/redis/sessions.test.ts', [
     [
-      'in a store, an invalid session transition is refused',
-      "if not string.find(from, ',' .. state .. ',', 1, true) then return refuse('invalid_transition') end",
-      '',
+      'in a store, a session does not end with an earlier one of the same id',
+      'before.user_id, id)\n    forget(id)\n',
+      'before.user_id, id)\n',
     ],
   ]),
-  ...weaken('src/redis/sessions/sessions.lua', 'test/redis/sessions.test.ts', [
-    ['in a store, a session does not end with an earlier one of the same id', "unhold(t, 'final', before, id)", ''],
-  ]),
-  ...weaken('src/rules/sites.ts', 'test/redis/sites.test.ts', [
+  ...weaken('src/internal/rules/sites.ts', 'test/redis/sites.test.ts', [
     ['a site of another owner is not replaced', 'known && known.owner !== input.owner', 'false'],
     ['a site of another owner is not deleted', '(owner !== undefined && known.owner !== owner)', 'false'],
   ]),

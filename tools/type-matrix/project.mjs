@@ -22,9 +22,7 @@ export const packagesOf = (start) => Object.keys(dependencies).filter((name) => 
  * TypeScript, and whether it is the first program of the README. The first region of an example bears its name, so that another example's import of it is found.
  */
 export function shownPrograms() {
-  // This page shows one program in parts, which imports nothing from the package.
-  const names = readdirSync(join(ROOT, 'docs')).filter((name) => name !== 'mini-relayscope.md')
-  const documents = names.map((name) => `docs/${name}`)
+  const documents = readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`)
   const shown = []
   for (const document of ['README.md', ...documents].filter((path) => path.endsWith('.md')))
     for (const [, example, region, language, code] of readFileSync(join(ROOT, document), 'utf8').matchAll(BLOCK)) {

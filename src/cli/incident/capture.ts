@@ -1,11 +1,14 @@
 /** `relayscope capture`: what a router answers now, as one file. */
-import { shown } from '../../contract/checks.js'
+
 import { type CaptureOptions, captureIncident } from '../../incident/capture.js'
+import { captureLast } from '../../incident/capture-last.js'
 import { CaptureFailed, type Incident } from '../../incident/format.js'
+import { shown } from '../../internal/contract/checks.js'
 import { parse, UsageError } from '../arguments.js'
 import { readKey, readTarget } from '../reader/reader.js'
 import { print, visible } from '../text/table.js'
-import { isFile, readSince, writeWhole } from './files.js'
+import { isFile, readSince, readSpan, writeWhole } from './files.js'
+import { bytesText, captureText, counted, createProgress, type Output } from './progress.js'
 
 const CAPTURE_HELP = `relayscope capture: writes the current state of a relay to a file
 
@@ -13,6 +16,7 @@ const CAPTURE_HELP = `relayscope capture: writes the current state of a relay to
 
   -o, --output FILE  a file that does not exist yet; - for standard output
   --user ID          only rows of this user
+  --last TIME        what its recorder has of the last 10m, 1h, as a recording (without the options below)
   --since TIME       omit rows that ended before: 30m, 2h, 1d, or an ISO 8601 instant
   --redact           replace every id by a pseudonym; drop metadata, payloads and free text
   --max-bytes N      maximum size of the file (default and maximum 67108864)
@@ -20,24 +24,19 @@ const CAPTURE_HELP = `relayscope capture: writes the current state of a relay to
 
 The file lists what is missing and why. Open it with: npx relayscope open incident.json
 
-Exit codes: 0 captured; 1 refused or unreachable; 2 wrong usage.
+Exit codes: 0 captured; 1 refused, unreachable or interrupted; 2 wrong usage.
 `
 
 const OPTIONS = {
   output: { type: 'string', short: 'o' },
   user: { type: 'string' },
+  last: { type: 'string' },
   since: { type: 'string' },
   redact: { type: 'boolean', default: false },
   'max-bytes': { type: 'string' },
   'key-file': { type: 'string' },
   help: { type: 'boolean', short: 'h' },
 } as const
-
-export interface Output {
-  readonly isTTY?: boolean
-  readonly columns?: number
-  write(text: string): unknown
-}
 
 /** A whole number of an option. @throws UsageError that names it. */
 export function readNumber(name: string, text: string | undefined, most: number): number | undefined {
@@ -51,10 +50,12 @@ export function readNumber(name: string, text: string | undefined, most: number)
 /** The router at `url`, as a capture asks it. */
 export const remoteRouter = (url: string) => ({ prefix: url, fetch: (request: Request) => fetch(request) })
 
-/** Captures from `url` with the key of the environment. */
-export function captureFrom(url: string, key: string | null, options: CaptureOptions = {}): Promise<Incident> {
-  return captureIncident(remoteRouter(url), { ...options, headers: key === null ? {} : { 'x-admin-key': key } })
-}
+/** The headers of a request with that key. */
+export const headersOf = (key: string | null): Record<string, string> => (key === null ? {} : { 'x-admin-key': key })
+
+/** Captures from `url` with that key. */
+export const captureFrom = (url: string, key: string | null, options: CaptureOptions = {}): Promise<Incident> =>
+  captureIncident(remoteRouter(url), { ...options, headers: headersOf(key) })
 
 /** How a person reads the id of a deployment. A router without a shared store has none. */
 export const deploymentText = (id: string | null): string =>
@@ -88,10 +89,17 @@ export function* summaryOf({
   if (absent.length > 0) yield `not part of the deployment: ${absent.map(({ route }) => route).join(', ')}`
 }
 
+/** Rejects once `signalled` has resolved. */
+function abortedBy(signalled: Promise<unknown>): AbortSignal {
+  const controller = new AbortController()
+  void signalled.then(() => controller.abort(new CaptureFailed('interrupted: nothing was written')))
+  return controller.signal
+}
+
 /** Captures and writes. @returns the exit code. @throws UsageError for what cannot be captured. */
 export async function capture(
   args: readonly string[],
-  env: Record<string, string | undefined>,
+  { env, signalled }: { env: Record<string, string | undefined>; signalled: Promise<unknown> },
   out: Output,
   err: Output,
 ): Promise<number> {
@@ -109,20 +117,40 @@ export async function capture(
     throw new UsageError(`${shown(output)} exists, and an incident is not overwritten: choose another name`)
   const maxBytes = readNumber('max-bytes', values['max-bytes'], 67_108_864)
   const key = await readKey(values['key-file'], env)
+  const signal = abortedBy(signalled)
+  const progress = createProgress(err)
   try {
+    if (values.last !== undefined) {
+      if (user !== undefined || since !== undefined || redact || maxBytes !== undefined)
+        throw new UsageError('--last takes no other option than --output and --key-file')
+      const text = await captureLast(remoteRouter(url), {
+        headers: headersOf(key),
+        lastMs: readSpan('last', values.last),
+        onProgress: (captured, of, characters) =>
+          progress.show(`${captured} of ${counted(of, 'instant')}, ${bytesText(characters)}`),
+        signal,
+      })
+      progress.clear()
+      if (output === '-') out.write(text)
+      else await writeWhole(output, text, signal)
+      return 0
+    }
     const incident = await captureFrom(url, key, {
       redact,
+      onProgress: (read) => progress.show(captureText(read)),
+      signal,
       ...(user === undefined ? {} : { user }),
       ...(since === undefined ? {} : { since: readSince('since', since, Date.now()) }),
       ...(maxBytes === undefined ? {} : { maxBytes }),
     })
+    progress.clear()
     if (output === '-') out.write(`${JSON.stringify(incident)}\n`)
-    else await writeWhole(output, `${JSON.stringify(incident)}\n`)
+    else await writeWhole(output, `${JSON.stringify(incident)}\n`, signal)
     for (const line of summaryOf(incident)) print(err, `relayscope: ${visible(line)}`)
     return 0
   } catch (error) {
-    if (!(error instanceof CaptureFailed) && !(error instanceof Error)) throw error
-    if (error instanceof UsageError) throw error
+    progress.clear()
+    if (!(error instanceof Error) || error instanceof UsageError) throw error
     print(err, `relayscope: ${visible(error.message)}`)
     return 1
   }

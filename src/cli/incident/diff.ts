@@ -1,11 +1,13 @@
 /** `relayscope diff`: what is new, gone and changed between two incidents. */
-import { diffIncidents, type FieldChange, type IncidentDiff, type RouteDiff } from '../../incident/diff.js'
+import type { FieldChange } from '../../incident/compare.js'
+import { diffIncidents, type IncidentDiff, type RouteDiff } from '../../incident/diff.js'
 import type { Incident } from '../../incident/format.js'
 import { parse, UsageError } from '../arguments.js'
 import { readKey, readTarget } from '../reader/reader.js'
 import { clip, columnsOf, print, safeJson, visible, wrap } from '../text/table.js'
-import { captureFrom, deploymentText, type Output } from './capture.js'
+import { captureFrom, deploymentText } from './capture.js'
 import { readIncidentFile } from './files.js'
+import { captureText, createProgress, type Output } from './progress.js'
 
 const DIFF_HELP = `relayscope diff: shows what changed between two incidents
 
@@ -107,15 +109,21 @@ export async function diff(
   }
   if (positionals.length !== 2) throw new UsageError('diff takes two files or URLs')
   const key = await readKey(values['key-file'], env)
-  const read = (text: string): Promise<Incident> =>
-    /^https?:/.test(text) ? captureFrom(readTarget(text), key) : readIncidentFile(text)
+  const progress = createProgress(err)
+  async function read(text: string): Promise<Incident> {
+    progress.show(`reading ${visible(text)}`)
+    if (!/^https?:/.test(text)) return readIncidentFile(text)
+    return captureFrom(readTarget(text), key, { onProgress: (read) => progress.show(captureText(read)) })
+  }
   try {
     const [a, b] = [await read(positionals[0] as string), await read(positionals[1] as string)]
     const found = await diffIncidents(a, b)
+    progress.clear()
     if (values.json) print(out, safeJson(found))
     else for (const line of linesOf(found, columnsOf(out))) print(out, line)
     return 0
   } catch (error) {
+    progress.clear()
     if (!(error instanceof Error) || error instanceof UsageError) throw error
     print(err, `relayscope: ${visible(error.message)}`)
     return 1

@@ -1,11 +1,8 @@
 /** Incidents as files: read within their bound, written whole or not at all. */
-import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { open, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { shown } from '../../contract/checks.js'
 import { INCIDENT_BYTES, type Incident } from '../../incident/format.js'
 import { IncidentRefused, readIncident } from '../../incident/read.js'
-import { SEGMENT_BYTES } from '../../incident/recording.js'
+import { shown } from '../../internal/contract/checks.js'
 import { UsageError } from '../arguments.js'
 import { reasonOf } from '../serve.js'
 
@@ -32,81 +29,17 @@ export async function readIncidentFile(path: string): Promise<Incident> {
   }
 }
 
-/** Replaces a file atomically, readable only by its owner. */
-export async function writeWhole(path: string, text: string): Promise<void> {
+/** Replaces a file atomically, readable only by its owner. Rejects, and writes nothing, once `signal` aborts. */
+export async function writeWhole(path: string, text: string, signal?: AbortSignal): Promise<void> {
   const temporary = `${path}.${process.pid}.tmp`
   try {
-    await writeFile(temporary, text, { mode: 0o600, flag: 'wx' })
+    await writeFile(temporary, text, { mode: 0o600, flag: 'wx', ...(signal && { signal }) })
+    signal?.throwIfAborted()
     await rename(temporary, path)
   } catch (error) {
     await rm(temporary, { force: true })
+    signal?.throwIfAborted()
     throw new Error(`cannot write ${path}: ${reasonOf(error)}`, { cause: error })
-  }
-}
-
-const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
-
-/** Whether another process runs under `pid`. One that this user may not signal does. */
-function isRunning(pid: number): boolean {
-  if (pid === process.pid) return false
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return codeOf(error) !== 'ESRCH'
-  }
-}
-
-/**
- * Locks a directory for this process, until the returned function is called or the process exits. The lock of a process
- * that was killed is taken over.
- *
- * @throws an Error that names the process which has the lock.
- */
-export function lockDirectory(directory: string): () => void {
-  const path = join(directory, 'recording.lock')
-  for (;;) {
-    try {
-      writeFileSync(path, `${process.pid}`, { mode: 0o600, flag: 'wx' })
-      break
-    } catch (error) {
-      if (codeOf(error) !== 'EEXIST') throw error
-    }
-    takeAway(path, directory)
-  }
-  const unlock = () => {
-    process.off('exit', unlock)
-    rmSync(path, { force: true })
-  }
-  process.once('exit', unlock)
-  return unlock
-}
-
-/** Removes the lock of a process that does not run any more. */
-function takeAway(path: string, directory: string): void {
-  const read = (from: string): string => {
-    try {
-      return readFileSync(from, 'utf8')
-    } catch (error) {
-      if (codeOf(error) === 'ENOENT') return ''
-      throw error
-    }
-  }
-  const holder = read(path)
-  if (holder === '' && statSync(path, { throwIfNoEntry: false }) === undefined) return
-  const isPid = /^[1-9]\d{0,9}$/.test(holder)
-  if (!isPid || isRunning(Number(holder)))
-    throw new Error(
-      `${directory} is already being recorded to${isPid ? ` by process ${holder}` : ''}. If it is not, delete ${path}`,
-    )
-  // Another process may take it away at the same time, and lock: that lock is put back.
-  const aside = `${path}.${process.pid}`
-  try {
-    renameSync(path, aside)
-    if (read(aside) === holder) rmSync(aside)
-    else renameSync(aside, path)
-  } catch (error) {
-    if (codeOf(error) !== 'ENOENT') throw error
   }
 }
 
@@ -114,12 +47,6 @@ export const isDirectory = async (path: string): Promise<boolean> =>
   (await stat(path).catch(() => null))?.isDirectory() === true
 
 export const isFile = async (path: string): Promise<boolean> => (await stat(path).catch(() => null))?.isFile() === true
-
-/** The text of one segment of a recording; empty for one that was deleted, is too large or is no regular file. */
-export function readSegment(path: string): string {
-  const stats = statSync(path, { throwIfNoEntry: false })
-  return stats?.isFile() && stats.size <= SEGMENT_BYTES ? readFileSync(path, 'utf8') : ''
-}
 
 // Instants as a person writes them on the command line.
 

@@ -1,14 +1,14 @@
 /** `relayscope open`: an incident behind the same router and dashboard, on this machine, without the deployment. */
-import { once } from 'node:events'
-import { toTimestamp } from '../../contract/ids.js'
+import { isSegment, segmentAt, segmentsIn } from '../../adapters/recording-directory.js'
 import { createDashboard } from '../../dashboard/dashboard.js'
 import { createReplay, openRecording, type ReplaySource } from '../../incident/recording.js'
+import { toTimestamp } from '../../internal/contract/ids.js'
 import { MOUNT_PATHS, parse, readPort, UsageError } from '../arguments.js'
 import { serve, underOneRoof } from '../serve.js'
 import { print, visible } from '../text/table.js'
-import { type Output, summaryOf } from './capture.js'
+import { summaryOf } from './capture.js'
 import { isDirectory, readAt, readIncidentFile } from './files.js'
-import { segmentsIn } from './recorder.js'
+import type { Output } from './progress.js'
 
 const OPEN_HELP = `relayscope open: serves an incident or a recording with the dashboard, offline
 
@@ -32,8 +32,9 @@ const OPTIONS = {
 const CLOSE_TIMEOUT_MS = 1_000
 
 async function sourceOf(path: string, at: string | undefined): Promise<ReplaySource> {
-  if (await isDirectory(path)) {
-    const recording = openRecording(segmentsIn(path))
+  const segments = (await isDirectory(path)) ? segmentsIn(path) : isSegment(path) ? [segmentAt(path)] : null
+  if (segments) {
+    const recording = openRecording(segments)
     const first = at === undefined ? recording.to : readAt('at', at, recording.to)
     if (first < recording.from || first > recording.to)
       throw new UsageError(
@@ -63,7 +64,7 @@ export async function open(
   const port = readPort(values.port)
   try {
     const source = await sourceOf(path, values.at)
-    const replay = createReplay(source)
+    const replay = await createReplay(source)
     const dashboard = createDashboard({ api: '', prefix: MOUNT_PATHS.dashboard, title: 'incident' })
     const server = await serve(underOneRoof(replay, [dashboard]), {
       host: '127.0.0.1',
@@ -71,7 +72,7 @@ export async function open(
       allowedHosts: ['loopback'],
       closeTimeoutMs: CLOSE_TIMEOUT_MS,
     })
-    for (const line of summaryOf(source.at(null))) print(err, `relayscope: ${visible(line)}`)
+    for (const line of summaryOf(await source.at(null))) print(err, `relayscope: ${visible(line)}`)
     print(out, `serving the incident (not live) at ${server.url}/`)
     print(out, `dashboard: ${server.url}${dashboard.prefix}/`)
     await signalled
@@ -83,7 +84,3 @@ export async function open(
     return 1
   }
 }
-
-/** Resolves on SIGINT or SIGTERM. */
-export const untilSignalled = (): Promise<unknown> =>
-  Promise.race((['SIGINT', 'SIGTERM'] as const).map((signal) => once(process, signal)))

@@ -1,10 +1,13 @@
 /** `relayscope record`: what a router answers over time, as a directory of bounded segments. */
+
+import { openRecordingDirectory } from '../../adapters/recording-directory.js'
+import { createFlightRecorder } from '../../incident/recorder.js'
 import { parse, UsageError } from '../arguments.js'
 import { readKey, readTarget } from '../reader/reader.js'
 import { print, visible } from '../text/table.js'
-import { type Output, readNumber } from './capture.js'
+import { headersOf, readNumber, remoteRouter } from './capture.js'
 import { readSpan } from './files.js'
-import { record as startRecording } from './recorder.js'
+import { bytesText, counted, createProgress, type Output } from './progress.js'
 
 const RECORD_HELP = `relayscope record: records the state of a relay over time to a directory
 
@@ -50,16 +53,44 @@ export async function record(
   const keepMs = readSpan('keep', values.keep)
   const maxBytes = readNumber('max-bytes', values['max-bytes'], BYTES_MAX) as number
   const key = await readKey(values['key-file'], env)
-  const controller = new AbortController()
-  void signalled.then(() => controller.abort())
-  const tell = (sentence: string) => print(err, `relayscope: ${visible(sentence)}`)
+  const progress = createProgress(err)
+  function tell(error: unknown): void {
+    progress.clear()
+    print(err, `relayscope: ${visible(error instanceof Error ? error.message : String(error))}`)
+  }
   print(out, `recording ${url} to ${values.output}, the last ${values.keep}`)
   try {
-    await startRecording({ url, key, directory: values.output, keepMs, maxBytes, signal: controller.signal, tell })
+    const directory = openRecordingDirectory({ path: values.output, keepMs, maxBytes })
+    let bytes = 0
+    async function append(text: string): Promise<void> {
+      await directory.append(text)
+      bytes += text.length
+      const { from = 0, to = 0 } = recorder.span() ?? {}
+      progress.show(`${counted(Math.round((to - from) / 1_000), 'second')} in memory, ${bytesText(bytes)} written`)
+    }
+    let isStarted = false
+    const recorder = createFlightRecorder({
+      router: remoteRouter(url),
+      headers: headersOf(key),
+      keepMs,
+      files: { begin: (at) => directory.begin(at), append, close: () => directory.close() },
+      onError: (error) => void (isStarted && tell(error)),
+    })
+    // A recorder keeps no process alive: this one is there for it.
+    const alive = setInterval(() => {}, 60_000)
+    try {
+      await recorder.started
+      isStarted = true
+      await signalled
+    } finally {
+      clearInterval(alive)
+      progress.clear()
+      await recorder.close()
+    }
     return 0
   } catch (error) {
     if (!(error instanceof Error)) throw error
-    tell(error.message)
+    tell(error)
     return 1
   }
 }

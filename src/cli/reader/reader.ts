@@ -1,7 +1,7 @@
 /** Asks a diagnostics router as an operator's program: with the key, within a time, and never anywhere else. */
 import { readFile } from 'node:fs/promises'
-import { problemText } from '../../http/problem.js'
-import { ANSWER_BYTES, readObject } from '../../relay-client/wire.js'
+import { problemText } from '../../internal/http/problem.js'
+import { ANSWER_BYTES, readObject } from '../../internal/relay-client/wire.js'
 import { UsageError } from '../arguments.js'
 import { visible } from '../text/table.js'
 

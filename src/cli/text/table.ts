@@ -1,5 +1,5 @@
 /** Records as an aligned table, as wide as a terminal is. */
-import { nameOfUnseen, UNSEEN } from '../../contract/unseen.js'
+import { nameOfUnseen, UNSEEN } from '../../internal/contract/unseen.js'
 
 // Text of clients for a terminal: what would steer it, or turn the line around, shows itself; and how wide the rest is.
 
@@ -127,7 +127,7 @@ function flatten(record: object): Map<string, unknown> {
 export interface TextTable {
   lines: string[]
   /** Fields that found no place. */
-  left: string[]
+  hidden: string[]
 }
 
 /**
@@ -141,12 +141,12 @@ export function tableOf(rows: readonly object[], width: number, first: readonly 
   const names = [...new Set([...first.filter(isKnown), ...all.filter(isKnown), ...all])]
   const shown: { name: string; width: number; isNumber: boolean }[] = []
   let used = 0
-  const left: string[] = []
+  const hidden: string[] = []
   for (const name of names) {
     const own = Math.min(CELL, Math.max(widthOf(name), ...flat.map((row) => widthOf(cellOf(row.get(name))))))
     const needs = own + (shown.length > 0 ? GAP.length : 0)
-    if (left.length > 0 || (shown.length > 0 && used + needs > width)) {
-      left.push(name)
+    if (hidden.length > 0 || (shown.length > 0 && used + needs > width)) {
+      hidden.push(name)
       continue
     }
     used += needs
@@ -158,7 +158,7 @@ export function tableOf(rows: readonly object[], width: number, first: readonly 
       .map(({ name, width, isNumber }) => padTo(cell(name), width, isNumber))
       .join(GAP)
       .trimEnd()
-  return { lines: [line((name) => name), ...flat.map((row) => line((name) => cellOf(row.get(name))))], left }
+  return { lines: [line((name) => name), ...flat.map((row) => line((name) => cellOf(row.get(name))))], hidden }
 }
 
 /** One record, a field a line. */

@@ -1,7 +1,13 @@
 /** Whether an action may be invoked now: the session, the rights and the four conditions, in their order. */
-import type { Principal, Session, SessionPolicy, SessionRegistry, SessionRight } from '../../contract/sessions.js'
-import { isGenericActionName, type Site, type SiteRegistry } from '../../contract/sites.js'
-import { Refusal, type RefusalCode } from '../../refusal.js'
+import type {
+  Principal,
+  Session,
+  SessionPolicy,
+  SessionRegistry,
+  SessionRight,
+} from '../../internal/contract/sessions.js'
+import { isGenericActionName, type Site, type SiteRegistry } from '../../internal/contract/sites.js'
+import { Refusal, type RefusalCode } from '../../internal/refusal.js'
 
 export interface CheckActionDeps {
   sites: Pick<SiteRegistry, 'get'>

@@ -1,7 +1,7 @@
 /** Notices that a client has gone while calls to it wait: an application that was killed never answers. */
-import { sleep } from '../../async/timer.js'
-import type { ClientOfUser, ConnectionRegistry } from '../../contract/connections.js'
-import { clientKey } from '../../contract/ids.js'
+import { sleep } from '../../internal/async/timer.js'
+import type { ClientOfUser, ConnectionRegistry } from '../../internal/contract/connections.js'
+import { clientKey } from '../../internal/contract/ids.js'
 
 // One read of the registry per called client, however many calls wait.
 const LOOK_MS = 1_000

@@ -1,26 +1,33 @@
 /** The connector over the ordinary facilities: an action is one command of the dispatcher and one call of the correlator. */
-import { onAbort } from '../../async/abort.js'
-import { guardErrorHook } from '../../async/hook.js'
-import { sleep } from '../../async/timer.js'
-import type { ConnectionRegistry } from '../../contract/connections.js'
-import type { DeliveryInspector, DeliveryStatus } from '../../contract/delivery.js'
+import { onAbort } from '../../internal/async/abort.js'
+import { guardErrorHook } from '../../internal/async/hook.js'
+import { sleep } from '../../internal/async/timer.js'
+import type { ConnectionRegistry } from '../../internal/contract/connections.js'
+import type { DeliveryInspector, DeliveryStatus } from '../../internal/contract/delivery.js'
 import type {
   AcknowledgeInput,
   CommandDispatcher,
   DispatchInput,
   SettleInput,
-} from '../../contract/delivery-dispatch.js'
-import type { MessageHistory } from '../../contract/history.js'
-import { commandStream } from '../../contract/ingest.js'
+} from '../../internal/contract/delivery-dispatch.js'
+import type { MessageHistory } from '../../internal/contract/history.js'
+import { commandStream } from '../../internal/contract/ingest.js'
 import {
   type ActionConnector,
   type InvocationError,
   InvocationError as PublicError,
-} from '../../contract/invocations.js'
-import { checkFields, defineOptions, hook, type Input, readParts, withMethods } from '../../contract/options.js'
-import type { Awaitable } from '../../contract/page.js'
-import type { RpcCorrelator, RpcInspector } from '../../contract/rpc.js'
-import { Refusal, type RefusalCode, wasNotRun } from '../../refusal.js'
+} from '../../internal/contract/invocations.js'
+import {
+  checkFields,
+  defineOptions,
+  hook,
+  type Input,
+  readParts,
+  withMethods,
+} from '../../internal/contract/options.js'
+import type { Awaitable } from '../../internal/contract/page.js'
+import type { RpcCorrelator, RpcInspector } from '../../internal/contract/rpc.js'
+import { Refusal, type RefusalCode, wasNotRun } from '../../internal/refusal.js'
 import { createClientWatch } from './client-watch.js'
 import { ActionFailure, isDefinite, readResult, toInvocationError } from './failure.js'
 import type { ActionOutcome, ActionReply, ReplyTarget } from './handlers.js'
@@ -160,12 +167,12 @@ const SHOWN_CODES: ReadonlySet<RefusalCode> = new Set(['invalid_input', 'connect
  * expired. Only a disconnect cancels them: that of the caller, or `abort`.
  */
 function withoutTime(given: AbortSignal) {
-  const left = new AbortController()
+  const controller = new AbortController()
   const forget = onAbort(given, () => {
     const { reason } = given
-    if (!(reason instanceof Refusal && reason.code === 'action_timeout')) left.abort(reason)
+    if (!(reason instanceof Refusal && reason.code === 'action_timeout')) controller.abort(reason)
   })
-  return { signal: left.signal, forget, abort: (reason: Refusal) => left.abort(reason) }
+  return { signal: controller.signal, forget, abort: (reason: Refusal) => controller.abort(reason) }
 }
 
 /** Converts an error that occurred before anything was sent to the gate's refusal. */

@@ -1,8 +1,8 @@
 /** How an action fails in a way that its viewers may read. */
-import { toReason } from '../../contract/ids.js'
-import type { InvocationError } from '../../contract/invocations.js'
-import { type Json, toJson } from '../../contract/json.js'
-import { Refusal, type RefusalCode } from '../../refusal.js'
+import { toReason } from '../../internal/contract/ids.js'
+import type { InvocationError } from '../../internal/contract/invocations.js'
+import { type Json, toJson } from '../../internal/contract/json.js'
+import { Refusal, type RefusalCode } from '../../internal/refusal.js'
 
 // A sentence for a person; more is a payload in the wrong place.
 const MESSAGE_LENGTH = 1_024

@@ -1,19 +1,20 @@
 /** The action gate: checks an invocation and makes at most one call to the application. */
 
 import * as z from 'zod'
-import { DEADLINE_MS, withTimeout } from '../../async/deadline.js'
-import { guardErrorHook } from '../../async/hook.js'
-import { TIMER_MAX_MS } from '../../contract/checks.js'
-import { randomUuid, Traceparent, toTimestamp } from '../../contract/ids.js'
-import type { IdempotencyStore } from '../../contract/invocations.js'
+import { DEADLINE_MS, withTimeout } from '../../internal/async/deadline.js'
+import { guardErrorHook } from '../../internal/async/hook.js'
+import { createTracing, withTrace } from '../../internal/contract/channels.js'
+import { TIMER_MAX_MS } from '../../internal/contract/checks.js'
+import { randomUuid, Traceparent, toTimestamp } from '../../internal/contract/ids.js'
+import type { IdempotencyStore } from '../../internal/contract/invocations.js'
 import {
   type ActionConnector,
   type Invocation,
   type InvocationError,
   TIMEOUT_DEFAULT_MS,
   TIMEOUT_MAX_MS,
-} from '../../contract/invocations.js'
-import type { Json, JsonObject } from '../../contract/json.js'
+} from '../../internal/contract/invocations.js'
+import type { Json, JsonObject } from '../../internal/contract/json.js'
 import {
   checkFields,
   count,
@@ -28,12 +29,12 @@ import {
   timer,
   whole,
   withMethods,
-} from '../../contract/options.js'
-import type { Awaitable } from '../../contract/page.js'
-import type { Principal, Session, SessionPolicy, SessionRegistry } from '../../contract/sessions.js'
-import type { SiteRegistry } from '../../contract/sites.js'
+} from '../../internal/contract/options.js'
+import type { Awaitable } from '../../internal/contract/page.js'
+import type { Principal, Session, SessionPolicy, SessionRegistry } from '../../internal/contract/sessions.js'
+import type { SiteRegistry } from '../../internal/contract/sites.js'
+import { Refusal, type RefusalCode } from '../../internal/refusal.js'
 import { createIdempotencyStore } from '../../memory/cooperative/idempotency.js'
-import { Refusal, type RefusalCode } from '../../refusal.js'
 import { admitAction, findSession, requireInvoker } from './check-action.js'
 import { ActionFailure, readResult, toInvocationError } from './failure.js'
 import { claimKey, type KeyScope } from './keyed-call.js'
@@ -226,6 +227,8 @@ interface CheckedCall extends Pick<InvokeInput, 'action' | 'parameters' | 'viewe
 
 const Traced = z.object({ trace: Traceparent })
 
+const ACTION = createTracing('relayscope:action')
+
 const isUnsent = (error: unknown) =>
   error instanceof Refusal && (error.code === 'connector_unavailable' || error.code === 'idempotency_in_progress')
 
@@ -305,7 +308,7 @@ export function openGate(options: Read<typeof ActionGateOptions>): ActionGate {
         parameters: withReserved(parameters, session_id, site_id),
         timeout_ms,
         ...(claim && { command_id: claim.command_id }),
-        ...(trace === undefined ? {} : { trace }),
+        ...withTrace(trace),
       }
       const { result, error } = await callApplication(connector, {
         client: admitted.connector,
@@ -332,6 +335,17 @@ export function openGate(options: Read<typeof ActionGateOptions>): ActionGate {
     }
   }
 
+  function traced(call: CheckedCall): Promise<Invocation> {
+    if (!ACTION.hasSubscribers) return run(call)
+    const { session, viewer, action, trace } = call
+    const of = { session_id: session.session_id, user_id: viewer.user_id, action }
+    return ACTION.run(
+      { ...of, ...withTrace(trace), invocation_id: null, status: null },
+      () => run(call),
+      ({ invocation_id, status }) => ({ invocation_id, status }),
+    )
+  }
+
   return {
     get pending() {
       return calls.size
@@ -348,7 +362,7 @@ export function openGate(options: Read<typeof ActionGateOptions>): ActionGate {
       // Only now: a viewer who may not see the session must neither use a slot nor learn that none is free.
       const release = calls.take(viewer.user_id)
       try {
-        return await run({ ...input, session, timeout_ms, scope })
+        return await traced({ ...input, session, timeout_ms, scope })
       } finally {
         release()
       }

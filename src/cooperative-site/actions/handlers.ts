@@ -1,28 +1,27 @@
 /** The application side of actions: declared handlers, and the checks before one of them runs. */
 
 import type * as z from 'zod'
-import { raceAbort } from '../../async/abort.js'
-import { guardErrorHook, guardHook } from '../../async/hook.js'
-import { sleep } from '../../async/timer.js'
+import { raceAbort } from '../../internal/async/abort.js'
+import { guardErrorHook, guardHook } from '../../internal/async/hook.js'
+import { sleep } from '../../internal/async/timer.js'
+import { createTracing, withTrace } from '../../internal/contract/channels.js'
+import { shown } from '../../internal/contract/checks.js'
+import { type Instance, readInstance } from '../../internal/contract/connections.js'
+import type { AcknowledgeInput, Deliver } from '../../internal/contract/delivery-dispatch.js'
+import { type InvocationError, SESSION_PARAMETER, SITE_PARAMETER } from '../../internal/contract/invocations.js'
+import { deepFreeze } from '../../internal/contract/json.js'
 import {
-  checkOptions,
-  checkParts,
-  FLAG,
-  FUNCTION,
-  required,
-  type Shape,
-  shown,
-  TEXT,
-  withMethods,
-} from '../../contract/checks.js'
-import { type Instance, readInstance } from '../../contract/connections.js'
-import type { AcknowledgeInput, Deliver } from '../../contract/delivery-dispatch.js'
-import { type InvocationError, SESSION_PARAMETER, SITE_PARAMETER } from '../../contract/invocations.js'
-import { deepFreeze } from '../../contract/json.js'
-import { defineOptions, func, hook, type Input, readOptions } from '../../contract/options.js'
-import type { Awaitable } from '../../contract/page.js'
-import { ActionName, isGenericActionName } from '../../contract/sites.js'
-import { Refusal } from '../../refusal.js'
+  custom,
+  defineOptions,
+  func,
+  hook,
+  type Input,
+  readOptions,
+  readParts,
+} from '../../internal/contract/options.js'
+import type { Awaitable } from '../../internal/contract/page.js'
+import { ActionName, isGenericActionName } from '../../internal/contract/sites.js'
+import { Refusal } from '../../internal/refusal.js'
 import { ActionFailure, isDefinite, toInvocationError } from './failure.js'
 import { ownParameters, withReserved } from './parameters.js'
 
@@ -37,6 +36,8 @@ export interface ActionCall {
   parameters?: unknown
   /** The same id again is the same call, and is dropped. */
   correlation_id?: string | undefined
+  /** W3C `traceparent` of the call, for subscribers of `relayscope:execute`. @default none */
+  trace?: string | undefined
 }
 
 /** The context of a handler call. Session and site are set by the runtime; `null` outside a session. */
@@ -74,12 +75,12 @@ export interface HandleOptions<Schema extends z.ZodType> {
   lease?: boolean | string | undefined
 }
 
-const HANDLE_OPTIONS: Shape<HandleOptions<z.ZodType>> = {
-  parameters: required({ ...withMethods('safeParseAsync'), expected: 'a zod schema' }),
-  authorize: FUNCTION,
-  approve: FUNCTION,
-  lease: { expected: 'true, false or a string', test: (value) => FLAG.test(value) || TEXT.test(value) },
-}
+const HANDLE_OPTIONS = defineOptions({
+  parameters: custom('a zod schema', (value) => typeof Object(value).safeParseAsync === 'function'),
+  authorize: func().optional(),
+  approve: func().optional(),
+  lease: custom('true, false or a string', (value) => ['boolean', 'string'].includes(typeof value)).optional(),
+} satisfies Record<keyof HandleOptions<z.ZodType>, z.ZodType>)
 
 /** The result of one call and, for invalid parameters, the reasons; viewers only get the paths. */
 export interface ActionResult extends ActionContext {
@@ -166,7 +167,7 @@ interface Declared {
   handler: ActionHandler<z.ZodType>
 }
 
-const REPLY_TARGET: Shape<ReplyTarget> = { acknowledge: required(FUNCTION), reply: required(FUNCTION) }
+const REPLY_TARGET = defineOptions({ acknowledge: func(), reply: func() })
 
 // Pauses before a reply is sent again, in milliseconds: doubled up to the longest.
 const REPLY_AGAIN_MS = 500
@@ -185,6 +186,8 @@ async function sendUntilAnswered(send: () => Awaitable<unknown>, deadline: numbe
 }
 
 const NEVER = new AbortController().signal
+
+const EXECUTE = createTracing('relayscope:execute')
 
 const PARAMETERS = 'the parameters'
 
@@ -264,7 +267,7 @@ export function createActionHandlers(options: ActionHandlersOptions = {}): Actio
     }
   }
 
-  async function execute(given: ActionCall, { signal = NEVER }: { signal?: AbortSignal | undefined } = {}) {
+  async function executeCall(given: ActionCall, { signal = NEVER }: { signal?: AbortSignal | undefined } = {}) {
     // Commands come from the network: a value that is not a call is handled like an unknown action.
     const call: ActionCall = given ?? { action: '' }
     if (!isNew(call.correlation_id)) return undefined
@@ -286,6 +289,17 @@ export function createActionHandlers(options: ActionHandlersOptions = {}): Actio
     }
   }
 
+  const execute: ActionHandlers['execute'] = (call, options) => {
+    if (!EXECUTE.hasSubscribers) return executeCall(call, options)
+    const { action, correlation_id = null, trace } = Object(call)
+    const message = { action, correlation_id, ...withTrace(trace), ok: null }
+    return EXECUTE.run(
+      message,
+      () => executeCall(call, options),
+      (outcome) => ({ ok: outcome?.ok ?? null }),
+    )
+  }
+
   return {
     get names() {
       return [...declared.keys()]
@@ -295,7 +309,7 @@ export function createActionHandlers(options: ActionHandlersOptions = {}): Actio
       if (!ActionName.safeParse(name).success)
         throw new Refusal('invalid_input', `${shown(name)} cannot be the name of an action`)
       if (declared.has(name)) throw new Refusal('invalid_input', `the action ${name} is declared already`)
-      checkOptions(options, HANDLE_OPTIONS)
+      readOptions(HANDLE_OPTIONS, options)
       if (typeof handler !== 'function')
         throw new TypeError(`Invalid handler: expected a function, got ${shown(handler)}`)
       declared.set(name, { options, handler } as unknown as Declared)
@@ -303,10 +317,10 @@ export function createActionHandlers(options: ActionHandlersOptions = {}): Actio
     execute,
     deliver(instance, target) {
       const client = readInstance(instance)
-      checkParts(target, REPLY_TARGET)
-      return ({ command_id, action, payload, remaining_ms }, { signal }) => {
+      readParts(REPLY_TARGET, target)
+      return ({ command_id, action, payload, remaining_ms, trace }, { signal }) => {
         const deadline = performance.now() + remaining_ms
-        const call = { action, parameters: payload, correlation_id: command_id }
+        const call = { action, parameters: payload, correlation_id: command_id, trace }
         const failed = (error: unknown) => onError(error, contextOf(call, signal))
         const handle = async () => {
           await (async () => target.acknowledge({ ...client, command_id }))().catch(failed)

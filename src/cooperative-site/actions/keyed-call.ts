@@ -5,9 +5,9 @@ import {
   type IdempotencyClaim,
   type IdempotencyStore,
   type Invocation,
-} from '../../contract/invocations.js'
-import { canonicalJson, type JsonObject } from '../../contract/json.js'
-import { Refusal } from '../../refusal.js'
+} from '../../internal/contract/invocations.js'
+import { canonicalJson, type JsonObject } from '../../internal/contract/json.js'
+import { Refusal } from '../../internal/refusal.js'
 
 /** Whose key it is. */
 export type KeyScope = Pick<IdempotencyClaim, 'session_id' | 'user_id' | 'key'>

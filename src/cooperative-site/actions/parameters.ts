@@ -1,9 +1,9 @@
 /** The parameters of an action: caller-supplied values and the two that the runtime adds. */
-import { utf8Length } from '../../contract/ids.js'
-import { RESERVED_PREFIX, SESSION_PARAMETER, SITE_PARAMETER } from '../../contract/invocations.js'
-import { isPlain, type Json, type JsonObject } from '../../contract/json.js'
-import { JSON_DEPTH } from '../../contract/limits.js'
-import { Refusal } from '../../refusal.js'
+import { utf8Length } from '../../internal/contract/ids.js'
+import { RESERVED_PREFIX, SESSION_PARAMETER, SITE_PARAMETER } from '../../internal/contract/invocations.js'
+import { isPlain, type Json, type JsonObject } from '../../internal/contract/json.js'
+import { JSON_DEPTH } from '../../internal/contract/limits.js'
+import { Refusal } from '../../internal/refusal.js'
 
 // The bound of the body that brings them.
 const PARAMETERS_BYTES = 262_144

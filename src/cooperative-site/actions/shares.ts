@@ -1,5 +1,5 @@
 /** A limit of concurrent slots per user: a user at the limit does not affect others. */
-import { Refusal } from '../../refusal.js'
+import { Refusal } from '../../internal/refusal.js'
 
 export interface Shares {
   /** Places taken in all. */
@@ -26,8 +26,8 @@ export function createShares(perUser: number, what: string): Shares {
         if (!isTaken) return
         isTaken = false
         size--
-        const left = (taken.get(userId) ?? 1) - 1
-        if (left > 0) taken.set(userId, left)
+        const remaining = (taken.get(userId) ?? 1) - 1
+        if (remaining > 0) taken.set(userId, remaining)
         else taken.delete(userId)
       }
     },

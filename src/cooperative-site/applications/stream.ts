@@ -1,9 +1,13 @@
 /** One application's stream: its commands as frames. A frame counts as delivered when the reader takes it. */
-import { onAbort } from '../../async/abort.js'
-import { type ApplicationEndReason, type ApplicationReadyFrame, CommandFrame } from '../../contract/applications.js'
-import type { Deliver } from '../../contract/delivery-dispatch.js'
-import { type Chunks, encodeFrame, HEARTBEAT_FRAME } from '../../http/respond.js'
-import { Refusal } from '../../refusal.js'
+import { onAbort } from '../../internal/async/abort.js'
+import {
+  type ApplicationEndReason,
+  type ApplicationReadyFrame,
+  CommandFrame,
+} from '../../internal/contract/applications.js'
+import type { Deliver } from '../../internal/contract/delivery-dispatch.js'
+import { type Chunks, encodeFrame, HEARTBEAT_FRAME } from '../../internal/http/respond.js'
+import { Refusal } from '../../internal/refusal.js'
 
 // The dispatcher delivers a few commands of a client at a time; more than this wait only for a reader that has stopped.
 const WAITING_MAX = 1_000

@@ -1,10 +1,12 @@
 /** How a message of an application is taken in: retained like any other, then projected onto its site's event bus. */
+
 import * as z from 'zod'
-import { withTimeout } from '../../async/deadline.js'
-import { guardErrorHook } from '../../async/hook.js'
-import { checkBound, TIMER_MAX_MS } from '../../contract/checks.js'
-import type { PublishedEvent, SiteEventBus } from '../../contract/event-bus.js'
-import { Id, toTimestamp } from '../../contract/ids.js'
+import { withTimeout } from '../../internal/async/deadline.js'
+import { guardErrorHook } from '../../internal/async/hook.js'
+import { createTracing, withTrace } from '../../internal/contract/channels.js'
+import { checkBound, TIMER_MAX_MS } from '../../internal/contract/checks.js'
+import type { PublishedEvent, SiteEventBus } from '../../internal/contract/event-bus.js'
+import { Id, toTimestamp } from '../../internal/contract/ids.js'
 import {
   canonicalStream,
   type Ingest,
@@ -13,14 +15,14 @@ import {
   type SiteMessageAnswer,
   siteIdOf,
   siteStream,
-} from '../../contract/ingest.js'
-import { isDeeperThan } from '../../contract/json.js'
-import { JSON_DEPTH } from '../../contract/limits.js'
-import { checkFields, parseInput } from '../../contract/options.js'
-import type { Principal } from '../../contract/sessions.js'
-import { EventName, type SiteRegistry } from '../../contract/sites.js'
-import { FairShare, type Place } from '../../fair-share/fair-share.js'
-import { Refusal } from '../../refusal.js'
+} from '../../internal/contract/ingest.js'
+import { isDeeperThan } from '../../internal/contract/json.js'
+import { JSON_DEPTH } from '../../internal/contract/limits.js'
+import { checkFields, parseInput } from '../../internal/contract/options.js'
+import type { Principal } from '../../internal/contract/sessions.js'
+import { EventName, type SiteRegistry } from '../../internal/contract/sites.js'
+import { FairShare, type Place } from '../../internal/fair-share/fair-share.js'
+import { Refusal } from '../../internal/refusal.js'
 
 // How an event of a message reaches its bus once, however often the message comes.
 
@@ -42,7 +44,8 @@ class PublishedIds {
   remember(owner: string, key: string, done: Promise<unknown>): void {
     const place = this.#shares.add(owner, key)
     this.#events.set(key, { done, place })
-    for (let left = this.#shares.excess(place); left !== undefined; left = this.#shares.excess(place)) this.forget(left)
+    for (let evicted = this.#shares.excess(place); evicted !== undefined; evicted = this.#shares.excess(place))
+      this.forget(evicted)
   }
 
   forget(key: string): void {
@@ -91,6 +94,8 @@ export async function publishOnce(
  * duplicate.
  */
 export const PROJECTION_MS = 2_000
+
+const INGEST = createTracing('relayscope:ingest')
 
 /** Dependencies of `ingestCooperativeSiteMessage`. */
 export interface IngestSiteMessageDeps {
@@ -208,6 +213,17 @@ export async function ingestCooperativeSiteMessage(
   deps: IngestSiteMessageDeps,
   sent: HostMessage,
 ): Promise<SiteMessageAnswer> {
+  if (!INGEST.hasSubscribers) return ingestMessage(deps, sent)
+  const { user_id } = Object(Object(sent).host)
+  const { stream, message_id, trace } = Object(Object(sent).message)
+  return INGEST.run(
+    { user_id, stream, message_id, ...withTrace(trace), published: null },
+    () => ingestMessage(deps, sent),
+    ({ published }) => ({ published }),
+  )
+}
+
+async function ingestMessage(deps: IngestSiteMessageDeps, sent: HostMessage): Promise<SiteMessageAnswer> {
   checkFields(sent, ['host', 'message'])
   const { host, message: given } = sent
   const projectionMs = checkBound('projectionMs', deps.projectionMs ?? PROJECTION_MS, TIMER_MAX_MS)

@@ -1,11 +1,11 @@
 /** Rechecks whether viewers may still watch a session while their streams are open, once per (session, viewer) pair. */
-import { withTimeout } from '../../async/deadline.js'
-import { monotonic } from '../../async/timer.js'
-import type { EndReason } from '../../contract/event-bus.js'
-import { siteStream } from '../../contract/ingest.js'
-import { checkFields, defineOptions, type Input, readOptions, withMethods } from '../../contract/options.js'
-import type { Principal, Session, SessionPolicy, SessionRegistry } from '../../contract/sessions.js'
-import type { SiteRegistry } from '../../contract/sites.js'
+import { withTimeout } from '../../internal/async/deadline.js'
+import { monotonic } from '../../internal/async/timer.js'
+import type { EndReason } from '../../internal/contract/event-bus.js'
+import { siteStream } from '../../internal/contract/ingest.js'
+import { checkFields, defineOptions, type Input, readOptions, withMethods } from '../../internal/contract/options.js'
+import type { Principal, Session, SessionPolicy, SessionRegistry } from '../../internal/contract/sessions.js'
+import type { SiteRegistry } from '../../internal/contract/sites.js'
 
 /** Maximum age in milliseconds of a positive result when an event is written. */
 export const RECHECK_MS = 500

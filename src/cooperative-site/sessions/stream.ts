@@ -13,9 +13,9 @@ import {
   type StreamPosition,
   type Subscription,
   type TakeEvents,
-} from '../../contract/event-bus.js'
-import type { StreamState } from '../../contract/subscriptions.js'
-import { type Chunks, encodeFrame, HEARTBEAT_FRAME } from '../../http/respond.js'
+} from '../../internal/contract/event-bus.js'
+import type { StreamState } from '../../internal/contract/subscriptions.js'
+import { type Chunks, encodeFrame, HEARTBEAT_FRAME } from '../../internal/http/respond.js'
 import type { Grant, GrantHolder } from './grants.js'
 
 type OnError = (error: unknown) => void

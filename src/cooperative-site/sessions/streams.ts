@@ -1,11 +1,11 @@
 /** All event streams of one relay: one timer for their heartbeats and permissions, and one end for a shutdown. */
 
-import { createTicker, monotonic } from '../../async/timer.js'
-import type { SiteEventBus } from '../../contract/event-bus.js'
-import { toTimestamp } from '../../contract/ids.js'
-import type { Principal } from '../../contract/sessions.js'
-import type { SubscriptionRegistry, ViewerStream } from '../../contract/subscriptions.js'
-import type { Chunks } from '../../http/respond.js'
+import { createTicker, monotonic } from '../../internal/async/timer.js'
+import type { SiteEventBus } from '../../internal/contract/event-bus.js'
+import { toTimestamp } from '../../internal/contract/ids.js'
+import type { Principal } from '../../internal/contract/sessions.js'
+import type { SubscriptionRegistry, ViewerStream } from '../../internal/contract/subscriptions.js'
+import type { Chunks } from '../../internal/http/respond.js'
 import { createShares } from '../actions/shares.js'
 import { createSessionGrants, RECHECK_MS, type SessionGrantsOptions } from './grants.js'
 import { openSessionStream, type SessionStream } from './stream.js'

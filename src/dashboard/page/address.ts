@@ -47,17 +47,65 @@ export function addressOf(hash: string): Address {
   return { path: shownAt(path), query: new URLSearchParams(hash.slice(path.length)) }
 }
 
+/** The instant that the address names, in epoch ms; `null` for the present, `NaN` for an invalid time. */
+export function atInAddress(): number | null {
+  const at = new URLSearchParams(location.search).get('at')
+  return at === null ? null : /^\d+$/.test(at) ? Number(at) : Date.parse(at)
+}
+
+/** Where a link goes that shows `hash` as of `instant`. */
+export function hrefAt(instant: number | null, hash: string): string {
+  const search = new URLSearchParams(location.search)
+  if (instant === null) search.delete('at')
+  else search.set('at', `${instant}`)
+  return `${location.pathname}${search.size > 0 ? `?${search}` : ''}${hash}`
+}
+
+/** Goes to `href` of this document. */
+function visit(href: string, isStep: boolean): void {
+  if (isStep) history.replaceState(history.state, '', href)
+  else history.pushState(null, '', href)
+  dispatchEvent(new PopStateEvent('popstate'))
+}
+
+/** Shows this page as of `instant`; `null` shows the present. "Back" leads out of the past in one step. */
+export const goTo = (instant: number | null): void =>
+  visit(hrefAt(instant, location.hash), (instant === null) === (atInAddress() === null))
+
+/** Links to another instant load nothing again. */
+export function followLink(event: MouseEvent): void {
+  const link = (event.target as Element).closest('a')
+  if (!link || link.target || link.pathname !== location.pathname || link.search === location.search) return
+  if (event.ctrlKey || event.metaKey || event.shiftKey) return
+  event.preventDefault()
+  visit(link.href, false)
+}
+
 const read = () => addressOf(location.hash.slice(1))
 
 /** Where the page is; it follows links, back and forward. */
 export function useAddress(): Address {
   const [address, setAddress] = useState(read)
   useLayoutEffect(() => {
-    const follow = () => setAddress(read())
+    let { href } = location
+    const follow = () => {
+      if (href !== location.href) setAddress(read())
+      href = location.href
+    }
     // For as long as the page lives.
     addEventListener('hashchange', follow)
+    addEventListener('popstate', follow)
     // It may have changed between what was drawn and now.
-    follow()
+    setAddress(read())
   }, [])
   return address
+}
+
+/** `text` without its percent-encoding; as it is where that is invalid. */
+export function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
 }

@@ -1,31 +1,43 @@
 /** The frame of every page: the deployment, freshness, navigation and the current view. */
 import type { JSX } from 'preact'
 import { useLayoutEffect, useState } from 'preact/hooks'
-import type { FindingSummary } from '../../views/findings/finding.js'
+import type { FindingSummary } from '../../internal/views/findings/finding.js'
 import { type Address, hrefOf, pathWithQuery, useAddress } from './address.js'
-import { type Pulse, pulse, queryState, resetAuth, setPaused, unavailableReason } from './answers.js'
-import { urlOf } from './fetch-route.js'
+import {
+  CHANGES,
+  hasInstants,
+  NOT_SCOPABLE,
+  openedIncident,
+  type PollStatus,
+  pollStatus,
+  queryState,
+  recordedPath,
+  resetAuth,
+  setPaused,
+  unavailableReason,
+} from './answers.js'
+import { FEEDS, isShown, useFeed } from './feed.js'
+import { currentInstant, urlOf } from './fetch-route.js'
 import { useAnswer, useLook } from './hooks.js'
-import { Banner, incidentOf } from './incident.js'
+import { Banner, NotRecorded, TimeBand } from './incident.js'
+import { shownIncident } from './instants.js'
 import { hasSubmittedKey, setKey } from './key.js'
 import { KeyList, useKeys } from './keys.js'
 import { arrive, focusHeading, startNavigation } from './navigation.js'
-import { GROUPS, PAGES, type Page, pageForPath } from './pages.js'
+import { PAGES, type Page, pageForPath } from './pages.js'
 import { Tools } from './parts/copy.js'
 import { plainText, Text } from './parts/text.js'
 import { currentTheme, isUtc, nextTheme, setUtc, zoneName } from './preferences.js'
-import { forgetRecent, remember, Search } from './search.js'
-import { forgetHappenings } from './tail.js'
+import { remember, Search } from './search.js'
+import { isAlarming } from './views/attention.js'
 import { countIn } from './views/headline.js'
-import { isAlarming } from './views/needs.js'
 import { countOf, durationText, timeOf } from './words.js'
 
-const MODES: Record<string, string> = { shared_store: 'shared store', direct: 'one process' }
-
 /** The freshness of the page, that is of its worst part: a tone, a text for screen readers, and the visible text. */
-function freshnessOf(pulse: Pulse): readonly [tone: string, heard: string, caption: string] {
-  const { capabilities, asOf, problem, isPaused, isRefused, isLate, isLoading, lacking } = pulse
-  if (incidentOf(capabilities) && !isLate && !problem) return ['paused', 'not live', 'not live']
+function freshnessOf(pollStatus: PollStatus): readonly [tone: string, heard: string, caption: string] {
+  const { asOf, problem, isPaused, isRefused, isLate, isLoading, lacking } = pollStatus
+  if ((shownIncident() || currentInstant() !== null) && !isLate && !problem && !isRefused)
+    return ['paused', 'not live', 'not live']
   if (isRefused) return ['paused', 'no key', 'no key']
   if (isPaused) return ['paused', 'paused', 'paused']
   if (isLate || problem) {
@@ -40,7 +52,7 @@ function freshnessOf(pulse: Pulse): readonly [tone: string, heard: string, capti
 
 function Freshness(): JSX.Element {
   const [shownAsOf, isRefused, tone, heard, caption] = useLook(() => {
-    const now = pulse()
+    const now = pollStatus()
     const { asOf, isRefused, isPaused, lacking } = now
     const [tone, heard, caption] = freshnessOf(now)
     const isAsOf = heard !== 'not live' && (isPaused || tone !== 'late' || lacking === 0)
@@ -62,43 +74,56 @@ function Freshness(): JSX.Element {
 const isWithin = (to: string, path: string) =>
   to === path || (to !== '/' && path.startsWith(`${to}/`)) || pageForPath(path)?.parent === to
 
+/** The pages of families that are fed; the others are behind "More", each with the call that feeds it. */
 function Navigation({ path }: { path: string }): JSX.Element {
   const { value, isOld } = useAnswer<FindingSummary>('/findings/summary')
   const count = !isOld && value && countIn(value)
   const [isAlarm] = useLook(() => [count && value && isAlarming(value)])
+  const feed = useFeed()
+  const linksTo = (paths: readonly string[]) =>
+    paths
+      .filter((to) => !unavailableReason(to))
+      .map((to) => (
+        <a
+          key={to}
+          href={hrefOf(to)}
+          data-count={(to === '/findings' && count) || undefined}
+          class={isAlarm ? 'alarm' : ''}
+          aria-current={isWithin(to, path) ? 'page' : undefined}
+        >
+          {PAGES[to]?.title}
+        </a>
+      ))
+  const unfed = FEEDS.filter((_, i) => feed[i] === 'unfed')
+  const isThere = unfed.some(({ paths }) => paths.some((to) => isWithin(to, path)))
   return (
     <nav class="views" aria-label="Views">
-      {GROUPS.map(([name, paths]) => {
-        const open = paths.filter((to) => !unavailableReason(to))
-        return (
-          <div key={name}>
-            {name !== '' && open.length > 0 && <h2>{name}</h2>}
-            {open.map((to) => (
-              <a
-                key={to}
-                href={hrefOf(to)}
-                data-count={(to === '/findings' && count) || undefined}
-                class={isAlarm ? 'alarm' : ''}
-                aria-current={isWithin(to, path) ? 'page' : undefined}
-              >
-                {PAGES[to]?.title}
-              </a>
-            ))}
-          </div>
-        )
-      })}
+      {linksTo(['/', '/findings', CHANGES])}
+      {/* All at once: none moves for another one. */}
+      {!feed.includes('unknown') && (
+        <>
+          {FEEDS.map(({ name, paths }, i) => isShown(feed[i]) && <div key={name}>{linksTo(paths)}</div>)}
+          <div>{linksTo(['/sources'])}</div>
+          {unfed.length > 0 && (
+            <details open={isThere}>
+              <summary>More</summary>
+              {unfed.map(({ name, paths, by }) => (
+                <div key={name}>
+                  {linksTo(paths)}
+                  <small>
+                    fed by <code>{by}</code>
+                  </small>
+                </div>
+              ))}
+            </details>
+          )}
+        </>
+      )}
     </nav>
   )
 }
 
 const focus = (field: HTMLElement | null) => field?.focus()
-
-/** Starts again with another key and forgets what was shown before. */
-export function startOver(): void {
-  forgetHappenings()
-  forgetRecent()
-  resetAuth()
-}
 
 /** Asks for the administrator's key. */
 function KeyForm({ wasRefused }: { wasRefused: boolean }): JSX.Element {
@@ -107,15 +132,12 @@ function KeyForm({ wasRefused }: { wasRefused: boolean }): JSX.Element {
   const enter = (event: Event) => {
     event.preventDefault()
     setKey(given, remember)
-    startOver()
+    resetAuth()
   }
   return (
     <form class="card key" onSubmit={enter}>
       <h1>{wasRefused ? 'The router refused the key' : 'A key is needed'}</h1>
-      <p>
-        It is sent to the router only. A reload asks again unless you tick the box. If your relay has its own login, log
-        in there and reload.
-      </p>
+      <p>It is sent to the router only. If your relay has its own login, log in there and reload.</p>
       <label>
         Administrator key, or your own
         <input
@@ -163,12 +185,15 @@ function subjectOf(page: Page | undefined, { path, query }: Address): string {
 /** All that is shown besides answers; at midnight every time gets its date. */
 const useFrame = (page: Page | undefined, address: Address) =>
   useLook(() => {
-    const now = pulse()
+    const now = pollStatus()
     const { capabilities, isPaused, isRefused, isLate } = now
     const { value, problem } = queryState('/')
     const [tone] = freshnessOf(now)
     const today = new Date().getDate()
-    return [tone, capabilities, isPaused, isRefused, isLate, subjectOf(page, address), value, problem, today] as const
+    const instant = currentInstant()
+    const unrecorded = instant === null ? null : queryState(recordedPath(instant)).problem
+    const seen = [tone, capabilities, isPaused, isRefused, isLate, subjectOf(page, address), unrecorded] as const
+    return [...seen, value, problem, today, shownIncident()] as const
   })
 
 const THEMES: Record<string, string> = { '': '◐', light: '☀', dark: '☾' }
@@ -179,20 +204,26 @@ export function App(): JSX.Element {
   const redraw = useState({})[1]
   const url = urlOf(pathWithQuery(address.path, address.query))
   const page = url === null ? undefined : pageForPath(address.path)
-  const [tone, capabilities, isPaused, isRefused, isLate, subject] = useFrame(page, address)
-  const { asOf } = pulse()
-  const { deployment_id, mode } = capabilities?.extensions ?? {}
-  const incident = incidentOf(capabilities)
+  const [tone, capabilities, isPaused, isRefused, isLate, subject, unrecorded] = useFrame(page, address)
+  const { asOf } = pollStatus()
+  const { deployment_id } = capabilities?.extensions ?? {}
+  const instant = currentInstant()
+  useAnswer(instant === null ? null : recordedPath(instant))
+  const incident = openedIncident() && (shownIncident() ?? openedIncident())
+  const [isChoosing, setChoosing] = useState(false)
   const name = String(deployment_id ?? document.title.split(' · ').at(-1))
   const mark = tone === 'late' ? '▲ ' : isPaused ? '⏸ ' : ''
-  useTab(`${incident ? 'Incident: ' : ''}${mark}${subject} · ${plainText(name)}`, tone)
+  useTab(
+    `${incident ? 'Incident: ' : instant === null ? '' : `As of ${timeOf(instant)}: `}${mark}${subject} · ${plainText(name)}`,
+    tone,
+  )
   useLayoutEffect(() => startNavigation(address.path), [])
   useLayoutEffect(() => {
     arrive(address.path)
     const id = page?.id?.(address)
     if (id) remember({ kind: page?.noun ?? '', name: id, href: hrefOf(address.path, address.query) })
   }, [address])
-  useKeys({ pause: () => setPaused(!isPaused), help: () => setHelping(true), isOff: isRefused })
+  useKeys({ pause: () => instant === null && setPaused(!isPaused), help: () => setHelping(true), isOff: isRefused })
   const choose = (change: () => void) => () => {
     change()
     redraw({})
@@ -205,10 +236,12 @@ export function App(): JSX.Element {
         Skip to content
       </button>
       <header class="top">
-        <b>
-          <Text value={name} />
-        </b>
-        <span class="mode dim">{MODES[String(mode)]}</span>
+        <a class="brand" href={hrefOf('/')}>
+          <b>
+            <Text value={name} />
+          </b>
+          {unavailableReason('/sources')?.code === NOT_SCOPABLE && <span class="dim"> · some users only</span>}
+        </a>
         {!isRefused && <Search />}
         <Freshness />
         <button
@@ -228,7 +261,12 @@ export function App(): JSX.Element {
         >
           {THEMES[theme]}
         </button>
-        <button type="button" aria-pressed={isPaused} onClick={() => setPaused(!isPaused)}>
+        {hasInstants() && !incident && (
+          <button type="button" aria-expanded={isChoosing || instant !== null} onClick={() => setChoosing(!isChoosing)}>
+            earlier
+          </button>
+        )}
+        <button type="button" aria-pressed={isPaused} disabled={instant !== null} onClick={() => setPaused(!isPaused)}>
           pause
         </button>
         <button type="button" class="help" onClick={() => setHelping(true)}>
@@ -243,6 +281,7 @@ export function App(): JSX.Element {
           </button>
         </aside>
       )}
+      {!isRefused && !incident && (isChoosing || instant !== null) && <TimeBand onClose={() => setChoosing(false)} />}
       {isRefused ? (
         <main>
           <KeyForm wasRefused={hasSubmittedKey()} />
@@ -251,16 +290,22 @@ export function App(): JSX.Element {
         <div class="body">
           <Navigation path={address.path} />
           <main class={isLate ? 'late' : ''}>
+            {url !== null && page && !unrecorded && !['/', CHANGES].includes(address.path) && (
+              <Tools
+                url={url}
+                value={() => queryState(pathWithQuery(address.path, address.query)).value}
+                isList={!page.id}
+              />
+            )}
             {page?.parent && <Crumbs page={page} address={address} />}
-            {page ? (
-              page.show(address)
+            {unrecorded ? (
+              <NotRecorded problem={unrecorded} />
+            ) : page ? (
+              page.show(address, name)
             ) : (
               <h1>
                 No page shows this: <Text value={address.path} />
               </h1>
-            )}
-            {url !== null && page && address.path !== '/' && (
-              <Tools url={url} value={() => queryState(pathWithQuery(address.path, address.query)).value} />
             )}
           </main>
         </div>

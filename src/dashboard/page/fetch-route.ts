@@ -25,16 +25,27 @@ const NO_ADDRESS: Problem = { status: 400, code: 'bad_address', title: 'This is 
 
 const { origin, pathname } = new URL(document.documentElement.dataset.api ?? '', document.baseURI)
 
-/** Below which path the router of an instant of a recording answers. */
-let instantPath = ''
+/** The recorded instant whose answers are requested, in epoch ms; `null` for the present. */
+let instant: number | null = null
 
-/** Asks from now on as of `instant`, epoch ms. */
-export function setInstant(instant: number): void {
-  instantPath = `/at/${instant}`
+export const currentInstant = (): number | null => instant
+
+export function setInstant(at: number | null): void {
+  instant = at
 }
 
+/** The clock of the router, as far as its answers say, minus that of this browser. */
+let skew = 0
+
+/** Epoch ms by the clock of the router. */
+export const present = (): number => Math.round(Date.now() + skew)
+
+/** Answers of these are about the router, or name their instant. */
+export const isFixed = (path: string): boolean => /^\/($|capabilities|at\/)/.test(path)
+
 /** Every URL of the router that the page asks or shows is made here; `null` for none of its own. */
-export const urlOf = (asked: string) => urlBelow(origin + pathname.replace(/\/$/, '') + instantPath, asked)
+export const urlOf = (asked: string) =>
+  urlBelow(origin + pathname.replace(/\/$/, '') + (instant === null || isFixed(asked) ? '' : `/at/${instant}`), asked)
 
 function keyHeaders(): Record<string, string> {
   const key = currentKey()
@@ -66,7 +77,10 @@ export async function fetchRoute(path: string, etag: string | null, signal: Abor
     })
     if (response.status === 304) return { kind: 'same' }
     if (!response.ok) return { kind: 'problem', problem: await problemOf(response) }
-    return { kind: 'answer', value: await response.json(), etag: response.headers.get('etag') }
+    const value = await response.json()
+    const observed = instant === null && !isFixed(path) && Date.parse(value.observed_at)
+    if (observed) skew = observed - Date.now()
+    return { kind: 'answer', value, etag: response.headers.get('etag') }
   } catch {
     return { kind: 'problem', problem: UNREACHABLE }
   }

@@ -1,7 +1,16 @@
 /** What a part of the page knows of its questions, and when it is drawn again: only when it would show something else. */
 
-import { useLayoutEffect, useState } from 'preact/hooks'
-import { type Answer, followPulse, isOld, queryState, subscribe, unavailableReason } from './answers.js'
+import { useLayoutEffect, useMemo, useState } from 'preact/hooks'
+import {
+  type Answer,
+  followPollStatus,
+  hasInstants,
+  isOld,
+  queryState,
+  subscribe,
+  unavailableReason,
+} from './answers.js'
+import { currentInstant, present } from './fetch-route.js'
 import { updateAges } from './parts/value.js'
 import { clock } from './words.js'
 
@@ -19,7 +28,7 @@ setInterval(() => {
   lookAgain()
   updateAges()
 }, 1_000)
-followPulse(lookAgain)
+followPollStatus(lookAgain)
 
 /** Returns what `look` reads, and draws again when a value of it differs: it is read after each answer and each second. */
 export function useLook<Seen extends readonly unknown[]>(look: () => Seen): Seen {
@@ -54,4 +63,16 @@ export function useAnswer<T>(path: string | null): QueryAnswer<T> {
   const minute = () => ((state().value as { observed_at?: string } | null)?.observed_at ?? '').slice(0, 16)
   useLook(() => [state().value, state().problem, isOld(asked), minute()])
   return { ...state(), path: asked, isOld: isOld(asked) }
+}
+
+/** Instants of several tabs are the same ones: the router keeps few. */
+const ROUND_MS = 10_000
+
+/** What `path` answered `ms` ago, asked for once; without a value if that is not recorded, `null` until that is known. */
+export function useBefore<T>(path: string | null, ms: number): QueryAnswer<T> | null {
+  const instant = currentInstant()
+  const [isRecorded] = useLook(() => [hasInstants()])
+  const at = useMemo(() => Math.floor(((instant ?? present()) - ms) / ROUND_MS) * ROUND_MS, [instant, isRecorded])
+  const answer = useAnswer<T>(path && isRecorded ? `/at/${at}${path}` : null)
+  return !isRecorded || answer.value || answer.problem ? answer : null
 }

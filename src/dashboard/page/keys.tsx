@@ -2,18 +2,20 @@
 import type { JSX } from 'preact'
 import { useLayoutEffect } from 'preact/hooks'
 import { addressOf, hrefOf } from './address.js'
-import { unavailableReason } from './answers.js'
+import { hasInstants, unavailableReason } from './answers.js'
+import { stepMinutes } from './instants.js'
 import { PAGES, pageForPath } from './pages.js'
 import { copyText } from './parts/copy.js'
 
 const OTHERS: readonly (readonly [string, string])[] = [
   ['/', 'search for any id; Ctrl K too'],
-  ['e', 'edit the first filter'],
+  ['e', 'add a filter'],
   ['j k', 'next row, previous row; Enter opens it'],
   ['[ ]', 'previous, next record of the list'],
   ['c', 'copy the id of the row, or of the record'],
   ['y', 'copy a link to it'],
   ['n', 'show the new rows'],
+  [', .', 'one minute back, one minute on'],
   ['p', 'pause, resume'],
   ['?', 'show these keys'],
   ['Esc', 'leave a field, close this'],
@@ -24,7 +26,7 @@ const titled = Object.entries(PAGES).filter(([, { key }]) => key)
 const isTyping = (target: EventTarget | null) =>
   target instanceof HTMLElement && /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName)
 
-const rowsIn = (part: ParentNode) => [...part.querySelectorAll<HTMLAnchorElement>('tbody tr th a')]
+const rowsIn = (part: ParentNode) => [...part.querySelectorAll<HTMLAnchorElement>('tbody tr th a:first-child')]
 
 /** Where the rows lead of the table in which a record was opened. */
 let list: string[] = []
@@ -56,15 +58,15 @@ function copy(what: 'id' | 'link'): void {
   void copyText(what === 'link' ? (link?.href ?? location.href) : (id ?? ''))
 }
 
-/** On a narrow screen they are folded up. */
+/** Opens the field that adds a filter. */
 function openFilters(): void {
   const folded = document.querySelector<HTMLDetailsElement>('details.filters')
   if (folded) folded.open = true
-  folded?.querySelector<HTMLElement>('input, select')?.focus()
+  folded?.querySelector<HTMLElement>('form select')?.focus()
 }
 
 interface Acts {
-  pause(): void
+  pause(): unknown
   help(): void
   /** A key is asked for: letters are nothing but letters. */
   isOff: boolean
@@ -95,6 +97,8 @@ export function useKeys(given: Acts): void {
       if (goal !== undefined) location.hash = hrefOf(goal)
       else if (key === '?') acts.help()
       else if (key === 'p') acts.pause()
+      else if (key === ',' && hasInstants()) stepMinutes(-1)
+      else if (key === '.' && hasInstants()) stepMinutes(1)
       else if (key === 'j') step(1)
       else if (key === 'k') step(-1)
       else if (key === ']') turn(1)
@@ -124,7 +128,7 @@ export function KeyList({ onClose }: { onClose: () => void }): JSX.Element {
     <dialog ref={open} onClose={onClose} aria-label="Keys" tabIndex={-1}>
       <h2>Keys</h2>
       <dl class="keys">
-        {OTHERS.map(([keys, caption]) => (
+        {OTHERS.filter(([keys]) => keys !== ', .' || hasInstants()).map(([keys, caption]) => (
           <div key={keys}>
             <dt>
               <kbd>{keys}</kbd>

@@ -1,8 +1,9 @@
 /** Maps paths of the router to pages and places in the navigation. */
 import type { JSX } from 'preact'
-import type { Address } from './address.js'
+import { type Address, decoded } from './address.js'
 import { ListPage, type ListView } from './parts/list.js'
 import { CALLS, CallPage, CallSummary, ENDED_CALLS, InstancePage } from './views/calls.js'
+import { ChangesPage } from './views/changes.js'
 import { CommandPage } from './views/command.js'
 import { COMMANDS, MAILBOXES } from './views/commands.js'
 import { ACTIONS, CONNECTIONS, ConnectionPage } from './views/connections.js'
@@ -26,7 +27,8 @@ export interface Page {
   /** What a record is called, and which one it is. */
   noun?: string
   id?(address: Address): string
-  show(address: Address): JSX.Element
+  /** `name` is the deployment. */
+  show(address: Address, name: string): JSX.Element
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the record of a view is its own matter
@@ -42,14 +44,7 @@ const list = (view: ListView<any>, key: string, above?: () => JSX.Element): Page
 })
 
 /** A segment of the path, decoded where it can be. */
-function segmentOf({ path }: Address, place: number): string {
-  const text = path.split('/')[place] ?? ''
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
-}
+const segmentOf = ({ path }: Address, place: number): string => decoded(path.split('/')[place] ?? '')
 
 type Shown = (props: { path: string; address: Address }) => JSX.Element
 
@@ -63,8 +58,9 @@ const record = (parent: string, noun: string, Shown: Shown, place = 2): Page => 
 
 /** By path; `*` stands for one segment. */
 export const PAGES: Readonly<Record<string, Page>> = {
-  '/': { title: 'Overview', key: 'o', show: () => <Overview /> },
+  '/': { title: 'Overview', key: 'o', show: (_, name) => <Overview name={name} /> },
   '/findings': { title: 'Findings', key: 'f', show: (address) => <FindingsPage address={address} /> },
+  '/changes': { title: 'What changed', key: 'l', show: (address) => <ChangesPage address={address} /> },
   '/users': list(USERS, 'u'),
   '/users/*/summary': record('/users', 'user', UserPage),
   '/connections': list(CONNECTIONS, 'c'),
@@ -105,18 +101,6 @@ export const PAGES: Readonly<Record<string, Page>> = {
   },
   '/sources': { title: 'Sources', key: 'q', show: () => <SourcesPage /> },
 }
-
-/** The navigation, in groups of paths. */
-export const GROUPS: readonly (readonly [string, readonly string[]])[] = [
-  ['', ['/', '/findings']],
-  ['Clients', ['/users', '/connections', '/contexts', '/workers', '/browser-windows', '/actions']],
-  [
-    'Delivery',
-    ['/delivery/commands', '/rpc/pending', '/rpc/ended', '/delivery/mailboxes', '/delivery/nodes', '/delivery/tenants'],
-  ],
-  ['Cooperative sites', ['/sites', '/sessions', '/subscriptions']],
-  ['Data', ['/history/streams', '/sources']],
-]
 
 /** The page of a path. */
 export function pageForPath(path: string): Page | undefined {

@@ -1,9 +1,9 @@
 /** One field for any id: the tab's recent records, the pages, and what the router finds. */
 import type { JSX } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
-import type { SearchResult } from '../../views/search.js'
+import type { SearchResult } from '../../internal/views/search.js'
 import { addressOf, hrefOf, pathWithQuery } from './address.js'
-import { offers, unavailableReason } from './answers.js'
+import { offers, onReset, unavailableReason } from './answers.js'
 import { useAnswer } from './hooks.js'
 import { PAGES, pageForPath } from './pages.js'
 import { Text } from './parts/text.js'
@@ -25,7 +25,7 @@ export function remember(hit: Hit): void {
   if (recent.size > RECENT) recent.delete(recent.keys().next().value as string)
 }
 
-export const forgetRecent = (): void => recent.clear()
+onReset((isOther) => isOther && recent.clear())
 
 const ROUTE = '/search'
 /** Until the typing rests so long, nothing is requested. */

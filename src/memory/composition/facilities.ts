@@ -1,11 +1,11 @@
 /** All facilities of one process, connected to each other. */
 
-import { type CloseResult, endTogether } from '../../async/deadline.js'
-import type { FacilityName } from '../../contract/families.js'
-import { SPILL_STORE, type SpillStore } from '../../contract/history.js'
-import { randomUuid } from '../../contract/ids.js'
-import { createIngest, type Ingest } from '../../contract/ingest.js'
-import { defineOptions, func, type Input, optionsOf, readOptions, text } from '../../contract/options.js'
+import { type CloseResult, endTogether } from '../../internal/async/deadline.js'
+import type { FacilityName } from '../../internal/contract/families.js'
+import { SPILL_STORE, type SpillStore } from '../../internal/contract/history.js'
+import { randomUuid } from '../../internal/contract/ids.js'
+import { createIngest, type Ingest } from '../../internal/contract/ingest.js'
+import { defineOptions, func, type Input, optionsOf, readOptions, text } from '../../internal/contract/options.js'
 import { BrowserWindowRegistryOptions, createBrowserWindowRegistry } from '../browser-windows.js'
 import { ConnectionRegistryOptions, createConnectionRegistry } from '../connections/facility.js'
 import { ContextRegistryOptions, createContextRegistry } from '../contexts.js'

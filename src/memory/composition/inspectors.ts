@@ -1,8 +1,15 @@
 /** Inspectors of this process's facilities, for a router. */
 
-import { withDeployment } from '../../contract/delivery-rules.js'
-import { type Deployment, FAMILIES, INSPECTOR_OPTIONS, type Inspectors } from '../../contract/families.js'
-import { custom, defineOptions, type Input, readOptions, type Schema, textOrNull } from '../../contract/options.js'
+import { withDeployment } from '../../internal/contract/delivery-rules.js'
+import { type Deployment, FAMILIES, INSPECTOR_OPTIONS, type Inspectors } from '../../internal/contract/families.js'
+import {
+  custom,
+  defineOptions,
+  type Input,
+  readOptions,
+  type Schema,
+  textOrNull,
+} from '../../internal/contract/options.js'
 
 /** A facility with its inspector; `undefined` if it is not used. */
 export type InspectedBy<Inspector> = { readonly inspector: NonNullable<Inspector> } | undefined

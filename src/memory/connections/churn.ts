@@ -1,6 +1,6 @@
 /** Connections of one process that opened and ended in each of the last minutes, counted as it happens. */
 
-import type { ClientType } from '../../contract/connections.js'
+import type { ClientType } from '../../internal/contract/connections.js'
 import {
   CHURN_COMBINATIONS,
   CHURN_MINUTES,
@@ -9,8 +9,8 @@ import {
   minuteOf,
   OTHER,
   UNSPECIFIED,
-} from '../../contract/connections.js'
-import { toTimestamp } from '../../contract/ids.js'
+} from '../../internal/contract/connections.js'
+import { toTimestamp } from '../../internal/contract/ids.js'
 
 /** A count; `reason` is `undefined` for opened connections. */
 interface Counted {

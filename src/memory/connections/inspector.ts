@@ -9,17 +9,32 @@ import {
   type ConnectionFilter,
   foldConnection,
   type RegistryInspector,
-} from '../../contract/connections.js'
-import { foldAll, type UserPart } from '../../contract/observation.js'
-import { matcherOf, type Page, type PageQuery, parseSequence, scanLimit, withMetadata } from '../../contract/page.js'
+} from '../../internal/contract/connections.js'
+import { foldAll, type UserPart } from '../../internal/contract/observation.js'
+import {
+  matcherOf,
+  type Page,
+  type PageQuery,
+  parseSequence,
+  scanLimit,
+  withMetadata,
+} from '../../internal/contract/page.js'
+import { createKeptRows } from '../table/kept-rows.js'
 import { observeEach, observeKnown } from '../table/users.js'
 import type { Churn } from './churn.js'
-import { type ConnectionLifecycle, eventsAmong, eventsOf, type LivingConnection, toClientEvent } from './lifecycle.js'
+import {
+  type ConnectionSet,
+  eventsAmong,
+  eventsOf,
+  type LivingConnection,
+  type PlacedEvent,
+  toClientEvent,
+} from './connection-set.js'
 
 /** How the registry reads its connections now. */
 interface RegistryReads {
   /** `isSwept`: no due entries remain. */
-  sweep(): { isSwept: boolean; view: ReturnType<ConnectionLifecycle['view']> }
+  sweep(): { isSwept: boolean; view: ReturnType<ConnectionSet['view']> }
   find(id: string): { entry: LivingConnection | undefined }
   /** Returns the instance that holds a client. */
   current(client: ClientOfUser): string | null
@@ -28,12 +43,14 @@ interface RegistryReads {
 }
 
 export function createConnectionInspector(
-  lifecycle: ConnectionLifecycle,
+  connections: ConnectionSet,
   { sweep, find, current, stamp }: RegistryReads,
   churn: Churn,
   nodeId: string | null,
 ): RegistryInspector {
-  const { table, actions } = lifecycle
+  const { table, actions } = connections
+  const eventRow = createKeptRows<LivingConnection, ClientEvent>()
+  const toEvent = (placed: PlacedEvent) => eventRow(placed.place, placed.entry, () => toClientEvent(placed))
 
   /** Returns the filter without the node, because all connections are on this one; `null` for another node. */
   function own<F extends ConnectionFilter>({ node_id, ...filter }: F): Omit<F, 'node_id'> | null {
@@ -73,7 +90,8 @@ export function createConnectionInspector(
       if (wanted === null) return withMetadata(table.tally([]), { examined: 0 })
       return filter.ended_reason !== undefined && !isSwept ? null : table.count(wanted, view, isSwept, scanLimit(ctx))
     },
-    listConnectionEvents: (filter, page, ctx) => listEvents(lifecycle, sweep().view, filter, page, scanLimit(ctx)),
+    listConnectionEvents: (filter, page, ctx) =>
+      listEvents(connections, toEvent, sweep().view, filter, page, scanLimit(ctx)),
     connectionChurn(filter) {
       sweep()
       const wanted = own(filter)
@@ -101,7 +119,7 @@ export function createConnectionInspector(
       observed_client_types: ClientType.options.filter((type) => counts.by_client_type[type] > 0),
       observed_action_types: names,
       observed_client_ids: table.users.clientIds(user_id),
-      last_seen_at: lifecycle.lastSeenOf(user_id),
+      last_seen_at: connections.lastSeenOf(user_id),
       ...(cut ? { truncated: true } : {}),
     }
   }
@@ -110,7 +128,7 @@ export function createConnectionInspector(
   const partOf = (user_id: string, records: readonly Connection[]): UserPart => ({
     user_id,
     ...foldAll(foldConnection, records),
-    last_seen_at: lifecycle.lastSeenOf(user_id),
+    last_seen_at: connections.lastSeenOf(user_id),
   })
 
   return inspector
@@ -118,17 +136,18 @@ export function createConnectionInspector(
 
 /** Returns a page of the events that `filter` admits, the newest first, examining at most `bound` of them. */
 function listEvents(
-  lifecycle: ConnectionLifecycle,
-  view: ReturnType<ConnectionLifecycle['view']>,
+  connections: ConnectionSet,
+  toEvent: (placed: PlacedEvent) => ClientEvent,
+  view: ReturnType<ConnectionSet['view']>,
   filter: ClientEventFilter,
   page: PageQuery,
   bound: number,
 ): Page<ClientEvent> {
-  const { table } = lifecycle
+  const { table } = connections
   const { user_id } = filter
   const before = parseSequence(page.cursor, 'newest')
   const isIndexed = user_id !== undefined && table.sizeOf('user_id', user_id) <= bound
-  const events = isIndexed ? eventsAmong(table.ofUser(user_id), before) : lifecycle.eventsBefore(before)
+  const events = isIndexed ? eventsAmong(table.ofUser(user_id), before) : connections.eventsBefore(before)
   const matches = matcherOf(filter)
   const items: ClientEvent[] = []
   let last = before
@@ -138,7 +157,7 @@ function listEvents(
       return { items, next_cursor: String(last), has_more: true, examined }
     examined++
     last = placed.place
-    const event = toClientEvent(placed)
+    const event = toEvent(placed)
     if (view(placed.entry) && matches(event)) items.push(event)
   }
   return { items, next_cursor: null, has_more: false, examined }

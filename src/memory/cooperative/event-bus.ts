@@ -6,11 +6,11 @@ import {
   PublishedEvent,
   type SiteEvent,
   type SiteEventBus,
-} from '../../contract/event-bus.js'
-import { type Clocked, parseInput, readOptions, withClock } from '../../contract/options.js'
-import { createTopic, type Topic } from '../../event-ring/topic.js'
-import { FairShare, Holders, type Place } from '../../fair-share/fair-share.js'
-import { Refusal } from '../../refusal.js'
+} from '../../internal/contract/event-bus.js'
+import { type Clocked, parseInput, readOptions, withClock } from '../../internal/contract/options.js'
+import { createTopic, type Topic } from '../../internal/event-ring/topic.js'
+import { FairShare, Holders, type Place } from '../../internal/fair-share/fair-share.js'
+import { Refusal } from '../../internal/refusal.js'
 import { createVersion } from '../table/version.js'
 
 // The newest event of each topic of one process, for the list of sites.
@@ -52,9 +52,9 @@ function createLastEvents(): LastEventLog {
       }
       const place = shares.add(user, topic)
       noted.set(topic, { at, epoch, seq, place })
-      for (let left = shares.excess(place); left !== undefined; left = shares.excess(place)) {
-        const gone = noted.get(left)
-        noted.delete(left)
+      for (let evicted = shares.excess(place); evicted !== undefined; evicted = shares.excess(place)) {
+        const gone = noted.get(evicted)
+        noted.delete(evicted)
         if (gone) shares.remove(gone.place)
       }
     },

@@ -1,6 +1,6 @@
 /** The idempotency keys of one process. */
 
-import { utf8Length } from '../../contract/ids.js'
+import { utf8Length } from '../../internal/contract/ids.js'
 import {
   checkAnswer,
   IDEMPOTENCY_KEPT_MS,
@@ -9,20 +9,17 @@ import {
   type IdempotencyStore,
   type Invocation,
   readClaim,
-} from '../../contract/invocations.js'
-import { count, defineOptions, func, type Input, readOptions } from '../../contract/options.js'
-import { MaxHeap } from '../../fair-share/fair-share.js'
-import { Refusal } from '../../refusal.js'
+} from '../../internal/contract/invocations.js'
+import { count, defineOptions, func, type Input, readOptions } from '../../internal/contract/options.js'
+import { MaxHeap } from '../../internal/fair-share/fair-share.js'
+import { Refusal } from '../../internal/refusal.js'
+import { claimHeld, type HeldKey, hasEnded } from '../../internal/rules/idempotency.js'
 
 // The idempotency keys of one process, with the share of each viewer.
 
-interface Entry extends Pick<IdempotencyClaim, 'user_id' | 'session_id' | 'fingerprint' | 'attempt'> {
-  id: string
-  at: number
-  /** When the lease of the call ends, in epoch ms. */
-  until: number
-  /** `undefined` while the call runs. */
-  answer: Invocation | null | undefined
+interface Entry extends HeldKey, Pick<IdempotencyClaim, 'user_id' | 'session_id'> {
+  readonly id: string
+  answer: HeldKey['answer']
   bytes: number
 }
 
@@ -77,8 +74,6 @@ function createIdempotencyEntries({ keysPerViewer, maxKeys, maxBytes, now }: Ent
   const holders = createHolders()
   let bytes = 0
 
-  const hasEnded = (entry: Entry) => entry.answer !== undefined || entry.until <= now()
-
   function weigh(entry: Entry, more: number): void {
     const holder = holders.get(entry.user_id) as Holder
     entry.bytes += more
@@ -110,12 +105,12 @@ function createIdempotencyEntries({ keysPerViewer, maxKeys, maxBytes, now }: Ent
   function forgetOld(): void {
     for (const entry of entries.values()) {
       if (entry.at + IDEMPOTENCY_KEPT_MS > now()) return
-      if (hasEnded(entry)) drop(entry)
+      if (hasEnded(entry, now())) drop(entry)
     }
   }
 
   const firstEnded = (some: Iterable<Entry> | undefined) => {
-    for (const entry of some ?? []) if (hasEnded(entry)) return entry
+    for (const entry of some ?? []) if (hasEnded(entry, now())) return entry
     return undefined
   }
 
@@ -145,7 +140,6 @@ function createIdempotencyEntries({ keysPerViewer, maxKeys, maxBytes, now }: Ent
   }
 
   return {
-    hasEnded,
     drop,
     forgetOld,
 
@@ -201,7 +195,8 @@ const steadyNow = () => performance.timeOrigin + performance.now()
  * createCooperativeSiteRouter({ ...ports, idempotency: createIdempotencyStore({ maxBytes: 16_777_216 }) })
  */
 export function createIdempotencyStore(options: IdempotencyStoreOptions = {}): IdempotencyStore {
-  const entries = createIdempotencyEntries(readOptions(IdempotencyStoreOptions, options))
+  const read = readOptions(IdempotencyStoreOptions, options)
+  const entries = createIdempotencyEntries(read)
 
   const ofAttempt = (claim: IdempotencyClaim) => {
     const entry = entries.find(claim)
@@ -212,12 +207,7 @@ export function createIdempotencyStore(options: IdempotencyStoreOptions = {}): I
     async claim(given) {
       const claim = readClaim(given)
       entries.forgetOld()
-      const known = entries.find(claim)
-      if (!known) return { state: 'claimed', at: entries.open(claim).at }
-      if (known.fingerprint !== claim.fingerprint) return { state: 'reused' }
-      if (known.answer !== undefined) return { state: 'ended', answer: known.answer }
-      if (known.attempt === claim.attempt) return { state: 'claimed', at: known.at }
-      return entries.hasEnded(known) ? { state: 'ended', answer: null } : { state: 'running' }
+      return claimHeld(entries.find(claim) ?? entries.open(claim), claim, read.now())
     },
     async keep(claim, answer) {
       const entry = ofAttempt(readClaim(claim))

@@ -1,8 +1,10 @@
 /** The sessions of one process, open or ended, with the share of each owner. */
-import { FINAL_KEPT_MS, type Session, type SessionShare } from '../../contract/sessions.js'
-import type { SiteKey } from '../../contract/sites.js'
-import { Holders } from '../../fair-share/fair-share.js'
-import { Refusal } from '../../refusal.js'
+import { FINAL_KEPT_MS, type Session, type SessionShare } from '../../internal/contract/sessions.js'
+import type { SiteKey } from '../../internal/contract/sites.js'
+import { Refusal } from '../../internal/refusal.js'
+import { expiredSession, isFinal, sessionAt } from '../../internal/rules/sessions.js'
+import { FairQueue, type Queued, unqueued } from '../table/expiry-queue.js'
+import { FieldIndex, type Indexed, NOT_COUNTED } from '../table/field-index.js'
 import { createListing } from '../table/listing.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
 import { createVersion } from '../table/version.js'
@@ -63,10 +65,10 @@ function createSessionChanges<E extends Changing>(nextOf: (entry: E, time: numbe
         for (const entry of all) plan(entry, time)
       }
       seenAt = time
-      let left = PASSED_MAX
+      let remaining = PASSED_MAX
       for (let next = due.first(); next && next.changesAt <= time; next = due.first()) {
         version.raise()
-        if (left-- === 0) return null
+        if (remaining-- === 0) return null
         plan(next, time)
       }
       return version.text()
@@ -74,26 +76,23 @@ function createSessionChanges<E extends Changing>(nextOf: (entry: E, time: numbe
   }
 }
 
-export interface SessionEntry {
-  /** Position in the order in which sessions were opened. */
-  readonly sequence: number
+export interface SessionEntry extends Queued, Indexed {
   session: Session
   /** Epoch ms, or Infinity. */
   readonly expiresAt: number
-  /** Epoch ms, once it has ended. */
-  endedAt: number
   /** When it next changes without a write: epoch ms, or Infinity. */
   changesAt: number
   readonly shares: Map<string, SessionShare>
   readonly watchers: Set<() => void>
 }
 
-/** Returns the entry of a session that was just opened. */
-export const entryOf = (session: Session, expiresAt: number, sequence: number): SessionEntry => ({
+/** Returns the entry of a session that was just opened. @param sequence Position in the order in which sessions were opened. */
+export const entryOf = (session: Session, sequence: number): SessionEntry => ({
+  ...unqueued(),
   sequence,
+  cell: NOT_COUNTED,
   session,
-  expiresAt,
-  endedAt: 0,
+  expiresAt: session.expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(session.expires_at),
   changesAt: Number.POSITIVE_INFINITY,
   shares: new Map(),
   watchers: new Set(),
@@ -107,130 +106,65 @@ interface SessionEntriesOptions {
 
 export type SessionEntries = ReturnType<typeof createSessionEntries>
 
-type Entries = Map<string, SessionEntry>
-
-/** Creates an index of entries by id, and by owner, both in the order in which they were added. */
-function createIndex() {
-  const all: Entries = new Map()
-  const byOwner = new Map<string, Entries>()
-  return {
-    all,
-    of: (owner: string): Entries | undefined => byOwner.get(owner),
-    add(entry: SessionEntry): void {
-      const { session_id, owner } = entry.session
-      all.set(session_id, entry)
-      const own = byOwner.get(owner)
-      if (own) own.set(session_id, entry)
-      else byOwner.set(owner, new Map([[session_id, entry]]))
-    },
-    remove({ session: { session_id, owner } }: SessionEntry): void {
-      all.delete(session_id)
-      const own = byOwner.get(owner)
-      own?.delete(session_id)
-      if (own?.size === 0) byOwner.delete(owner)
-    },
-  }
-}
-
-const NONE: ReadonlySet<SessionEntry> = new Set()
-
-/** Creates an index of entries by site and owner. */
-function createSiteIndex() {
-  const bySite = new Map<string, Set<SessionEntry>>()
-  const keyOf = ({ owner, site_id }: SiteKey) => `${owner}\n${site_id}`
-  return {
-    of: (site: SiteKey): ReadonlySet<SessionEntry> => bySite.get(keyOf(site)) ?? NONE,
-    add(entry: SessionEntry): void {
-      const key = keyOf(entry.session)
-      bySite.set(key, (bySite.get(key) ?? new Set()).add(entry))
-    },
-    remove(entry: SessionEntry): void {
-      const key = keyOf(entry.session)
-      const others = bySite.get(key)
-      others?.delete(entry)
-      if (others?.size === 0) bySite.delete(key)
-    },
-  }
-}
-
-const expired = (session: Session): Session =>
-  Object.freeze({ ...session, state: 'expired', updated_at: session.expires_at as string })
-
-/** Returns the session as of `time`, without storing that; `undefined` if its retention is over. */
-function sessionAt({ session, expiresAt, endedAt }: SessionEntry, time: number): Session | undefined {
-  const isOver = session.state === 'closed' || session.state === 'expired'
-  if ((isOver ? endedAt : expiresAt) + FINAL_KEPT_MS <= time) return undefined
-  return isOver || expiresAt > time ? session : expired(session)
-}
+const siteKey = ({ owner, site_id }: SiteKey) => `${owner}\n${site_id}`
 
 /** Returns the first instant after `time` at which the entry changes or one of its shares expires. */
-function nextChange({ session, expiresAt, endedAt, shares }: SessionEntry, time: number): number {
-  const isOver = session.state === 'closed' || session.state === 'expired'
+function nextChange({ session, expiresAt, touchedAt, shares }: SessionEntry, time: number): number {
+  const isOver = isFinal(session)
   let next = Number.POSITIVE_INFINITY
   const offer = (at: number) => {
     if (at > time && at < next) next = at
   }
   if (!isOver) offer(expiresAt)
-  offer((isOver ? endedAt : expiresAt) + FINAL_KEPT_MS)
+  offer((isOver ? touchedAt : expiresAt) + FINAL_KEPT_MS)
   for (const { expires_at } of shares.values()) if (expires_at !== null) offer(Date.parse(expires_at))
   return next
 }
 
-function countOpen(
-  open: ReadonlySet<SessionEntry>,
-  time: number,
-  most: number,
-): { count: number | null; examined: number } {
-  if (open.size > most) return { count: null, examined: 0 }
-  let count = 0
-  for (const { expiresAt } of open) if (expiresAt > time) count++
-  return { count, examined: open.size }
-}
-
 export function createSessionEntries({ maxSessions, maxSessionsPerUser, now }: SessionEntriesOptions) {
-  const live = createIndex()
-  const ended = createIndex()
-  const holders = new Holders()
+  const byId = new Map<string, SessionEntry>()
+  const openOf = new FieldIndex<SessionEntry>()
+  const openAt = new FieldIndex<SessionEntry>()
+  /** Ended ones, by when they ended. */
+  const ended = new FairQueue<SessionEntry>(({ session }) => session.owner)
   const listing = createListing<SessionEntry>({
     owner: ({ session }) => session.owner,
     site_id: ({ session }) => session.site_id,
   })
-  const atSite = createSiteIndex()
   const changes = createSessionChanges(nextChange, now)
+  const openCount = () => byId.size - ended.size
+
+  function close(entry: SessionEntry): void {
+    openOf.remove(entry.session.owner, entry)
+    openAt.remove(siteKey(entry.session), entry)
+  }
 
   function forget(entry: SessionEntry): void {
     changes.gone(entry)
-    ended.remove(entry)
-    holders.remove(entry.session.owner)
+    byId.delete(entry.session.session_id)
     listing.remove(entry)
   }
 
   /** Deletes sessions that ended an hour ago, then the oldest of the owner with most of them. */
   function forgetEnded(): void {
-    for (const entry of ended.all.values()) {
-      if (entry.endedAt + FINAL_KEPT_MS > now()) break
+    ended.sweep(now() - FINAL_KEPT_MS, forget)
+    for (let entry = ended.surplus; entry && ended.size > maxSessions; entry = ended.surplus) {
+      ended.remove(entry)
       forget(entry)
-    }
-    while (ended.all.size > maxSessions) {
-      const [oldest] = ended.of(holders.fullest as string)?.values() ?? []
-      forget(oldest as SessionEntry)
     }
   }
 
-  function finish(entry: SessionEntry, session: Session, at: number): void {
-    live.remove(entry)
-    atSite.remove(entry)
+  function finish(entry: SessionEntry, session: Session): void {
+    close(entry)
     entry.session = session
-    entry.endedAt = at
-    ended.add(entry)
+    ended.push(entry, Date.parse(session.updated_at))
     changes.changed(entry)
-    holders.add(session.owner)
     forgetEnded()
   }
 
   /** Expiry is computed on access; there is no timer. */
   function expire(entry: SessionEntry): void {
-    if (entry.expiresAt <= now()) finish(entry, expired(entry.session), entry.expiresAt)
+    if (!isFinal(entry.session) && entry.expiresAt <= now()) finish(entry, expiredSession(entry.session))
   }
 
   return {
@@ -241,49 +175,51 @@ export function createSessionEntries({ maxSessions, maxSessionsPerUser, now }: S
 
     /** Returns the entry as of now. */
     find(sessionId: string): SessionEntry | undefined {
-      const underWay = live.all.get(sessionId)
-      if (underWay) expire(underWay)
-      else forgetEnded()
-      const entry = underWay ?? ended.all.get(sessionId)
+      const entry = byId.get(sessionId)
+      if (entry) expire(entry)
+      forgetEnded()
       // A session that ended an hour ago may have been deleted just now, or come after one that ended later.
-      return entry && sessionAt(entry, now()) ? entry : undefined
+      return entry && sessionAt(entry.session, now()) ? entry : undefined
     },
 
     /** @throws Refusal `capacity_exceeded` if the owner's share or the registry is full of open sessions. */
     requireRoom(owner: string): void {
-      const own = () => live.of(owner)?.size ?? 0
-      if (own() >= maxSessionsPerUser) for (const entry of [...(live.of(owner) ?? new Map()).values()]) expire(entry)
-      if (own() >= maxSessionsPerUser)
+      if (openOf.size(owner) >= maxSessionsPerUser) for (const entry of [...openOf.after(owner, 0)]) expire(entry)
+      if (openOf.size(owner) >= maxSessionsPerUser)
         throw new Refusal('capacity_exceeded', `maximum of ${maxSessionsPerUser} sessions per owner reached`)
-      if (live.all.size >= maxSessions) for (const entry of [...live.all.values()]) expire(entry)
-      if (live.all.size >= maxSessions)
+      if (openCount() >= maxSessions) for (const entry of [...byId.values()]) expire(entry)
+      if (openCount() >= maxSessions)
         throw new Refusal('capacity_exceeded', `maximum of ${maxSessions} sessions reached`)
     },
 
     add(entry: SessionEntry): void {
       const { session } = entry
       // A host may reuse an id.
-      const before = live.all.get(session.session_id)
-      const over = ended.all.get(session.session_id)
-      if (over) forget(over)
+      const before = byId.get(session.session_id)
       if (before) {
-        live.remove(before)
-        atSite.remove(before)
-        listing.remove(before)
-        changes.gone(before)
+        if (isFinal(before.session)) ended.remove(before)
+        else close(before)
+        forget(before)
       }
-      live.add(entry)
+      byId.set(session.session_id, entry)
       listing.add(entry)
-      atSite.add(entry)
+      openOf.add(session.owner, entry)
+      openAt.add(siteKey(session), entry)
       changes.changed(entry)
     },
 
     arrive: listing.arrive,
     list: listing.list,
 
-    view: (entry: SessionEntry) => sessionAt(entry, now()),
+    view: (entry: SessionEntry) => sessionAt(entry.session, now()),
 
     /** Returns the number of open sessions of a site, or `null` if more than `most` would have to be examined. */
-    countAt: (site: SiteKey, most: number) => countOpen(atSite.of(site), now(), most),
+    countAt(site: SiteKey, most: number): { count: number | null; examined: number } {
+      const key = siteKey(site)
+      const examined = openAt.size(key)
+      if (examined > most) return { count: null, examined: 0 }
+      const time = now()
+      return { count: [...openAt.after(key, 0)].filter(({ expiresAt }) => expiresAt > time).length, examined }
+    },
   }
 }

@@ -1,12 +1,12 @@
 /** The sites of one process. */
 
-import type { LastEvents } from '../../contract/event-bus.js'
-import type { Inspected } from '../../contract/families.js'
-import { toTimestamp } from '../../contract/ids.js'
-import { siteStream } from '../../contract/ingest.js'
-import { deepFreeze } from '../../contract/json.js'
-import { Clocked, defineOptions, type Input, readOptions, withMethods } from '../../contract/options.js'
-import { scanLimit } from '../../contract/page.js'
+import type { LastEvents } from '../../internal/contract/event-bus.js'
+import type { Inspected } from '../../internal/contract/families.js'
+import { toTimestamp } from '../../internal/contract/ids.js'
+import { siteStream } from '../../internal/contract/ingest.js'
+import { deepFreeze } from '../../internal/contract/json.js'
+import { Clocked, defineOptions, type Input, readOptions, withMethods } from '../../internal/contract/options.js'
+import { scanLimit } from '../../internal/contract/page.js'
 import {
   lastEventFields,
   type Site,
@@ -14,10 +14,10 @@ import {
   SiteOptions,
   type SiteRegistry,
   type SiteRow,
-} from '../../contract/sites.js'
-import { Refusal } from '../../refusal.js'
-import type { Records } from '../../rules/records.js'
-import { siteRules } from '../../rules/sites.js'
+} from '../../internal/contract/sites.js'
+import { Refusal } from '../../internal/refusal.js'
+import type { Records } from '../../internal/rules/records.js'
+import { siteRules } from '../../internal/rules/sites.js'
 import { createListing } from '../table/listing.js'
 import { createVersion } from '../table/version.js'
 

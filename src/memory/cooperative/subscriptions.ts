@@ -1,7 +1,7 @@
 /** The viewer streams of one process. */
-import type { Inspected } from '../../contract/families.js'
-import { readOptions } from '../../contract/options.js'
-import { scanLimit } from '../../contract/page.js'
+import type { Inspected } from '../../internal/contract/families.js'
+import { readOptions } from '../../internal/contract/options.js'
+import { scanLimit } from '../../internal/contract/page.js'
 import {
   checkStream,
   type SubscriptionInspector,
@@ -9,7 +9,7 @@ import {
   type SubscriptionRegistry,
   type SubscriptionRow,
   type ViewerStream,
-} from '../../contract/subscriptions.js'
+} from '../../internal/contract/subscriptions.js'
 import { createListing } from '../table/listing.js'
 import { createVersion } from '../table/version.js'
 

@@ -1,12 +1,12 @@
 /** Attempts to deliver a command: their outcome, the pause before the next one, and the end of the command. */
 
-import type { Clock } from '../../async/timer.js'
-import type { RecoveryReason, TerminalState } from '../../contract/delivery.js'
-import type { Command } from '../../contract/delivery-dispatch.js'
-import { backoffMs } from '../../contract/delivery-rules.js'
-import { toTimestamp } from '../../contract/ids.js'
-import { deepFreeze } from '../../contract/json.js'
-import { Refusal } from '../../refusal.js'
+import type { Clock } from '../../internal/async/timer.js'
+import type { RecoveryReason, TerminalState } from '../../internal/contract/delivery.js'
+import type { Command } from '../../internal/contract/delivery-dispatch.js'
+import { backoffMs } from '../../internal/contract/delivery-rules.js'
+import { toTimestamp } from '../../internal/contract/ids.js'
+import { deepFreeze } from '../../internal/contract/json.js'
+import { Refusal } from '../../internal/refusal.js'
 import { addAttempt, latestAttempt, type Mailbox, type TrackedCommand, type Waiter } from './command.js'
 import type { DeliveryStore } from './commands.js'
 
@@ -132,11 +132,12 @@ export function createDeliveryAttempts(options: DeliveryAttemptsOptions) {
     const number = addAttempt(command, clock.now(), nodeId, instance_id)
     wakeIn(ackTimeoutMs, command, 'attempted')
     store.beginHandover(mailbox, command)
-    const { user_id, client_id, command_id, action, payload, deadlineAt } = command
+    const { user_id, client_id, command_id, action, payload, deadlineAt, trace } = command
     const deadline_at = toTimestamp(deadlineAt)
     const remaining_ms = Math.max(0, deadlineAt - clock.now())
     const key = { command_id, user_id, client_id }
     const handed: Command = { ...key, action, payload, attempt: number, deadline_at, remaining_ms }
+    if (trace !== undefined) handed.trace = trace
     let signal: AbortSignal | undefined
     const options = {
       get signal() {

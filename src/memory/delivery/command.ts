@@ -8,12 +8,12 @@ import type {
   DeliveryStatus,
   RecoveryReason,
   TerminalState,
-} from '../../contract/delivery.js'
-import { ATTEMPTS_KEPT } from '../../contract/delivery.js'
-import type { Deliver, DispatchInput } from '../../contract/delivery-dispatch.js'
-import { type DeliveryStep, shownAttempts } from '../../contract/delivery-rules.js'
-import { clientKey, toTimestamp, traceFields } from '../../contract/ids.js'
-import type { Json } from '../../contract/json.js'
+} from '../../internal/contract/delivery.js'
+import { ATTEMPTS_KEPT } from '../../internal/contract/delivery.js'
+import type { Deliver, DispatchInput } from '../../internal/contract/delivery-dispatch.js'
+import { type DeliveryStep, type StepInstants, shownAttempts } from '../../internal/contract/delivery-rules.js'
+import { clientKey, toTimestamp, traceFields } from '../../internal/contract/ids.js'
+import type { Json } from '../../internal/contract/json.js'
 import { type Queued, unqueued } from '../table/expiry-queue.js'
 import { type Indexed, NOT_COUNTED } from '../table/field-index.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
@@ -229,6 +229,14 @@ export function toDeliveryStatus(command: TrackedCommand, now: number): Delivery
     ...traceFields(command.trace),
   }
 }
+
+/** Returns when the steps of `command` were made. */
+export const stepInstantsOf = (command: TrackedCommand): StepInstants => ({
+  admitted: command.admittedAt,
+  handedOver: command.handedOverAt,
+  acknowledged: command.acknowledgedAt,
+  ended: command.terminal?.at ?? null,
+})
 
 /** Returns the step of the delivery of `command`, from which `waits_for` is derived. */
 export const stepOf = ({ phase, mailbox }: TrackedCommand): DeliveryStep => ({

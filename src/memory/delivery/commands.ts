@@ -1,16 +1,16 @@
 /** The commands of the dispatcher and all their transitions; used by the attempts, the loop and the inspector. */
-import type { Clock } from '../../async/timer.js'
-import { CHURN_MINUTES, MINUTE_MS, minuteOf } from '../../contract/connections.js'
+import type { Clock } from '../../internal/async/timer.js'
+import { CHURN_MINUTES, MINUTE_MS, minuteOf } from '../../internal/contract/connections.js'
 import {
   type CounterKind,
   type CounterName,
   type DeliveryMinute,
   type TerminalState,
   TRACKED_STATES,
-} from '../../contract/delivery.js'
-import { emptyHistograms, measure, noEnds, stepTimes } from '../../contract/delivery-rules.js'
-import { clientKey, toTimestamp } from '../../contract/ids.js'
-import { createTally } from '../../fair-share/fair-share.js'
+} from '../../internal/contract/delivery.js'
+import { emptyHistograms, measure, noEnds, stepTimes } from '../../internal/contract/delivery-rules.js'
+import { clientKey, toTimestamp } from '../../internal/contract/ids.js'
+import { createTally } from '../../internal/fair-share/fair-share.js'
 import { ExpiryQueue } from '../table/expiry-queue.js'
 import { FieldIndex } from '../table/field-index.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
@@ -22,6 +22,7 @@ import {
   type Mailbox,
   type Phase,
   type Scheduled,
+  stepInstantsOf,
   type TrackedCommand,
   type Waiter,
 } from './command.js'
@@ -366,8 +367,7 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
       closeIfEmpty(mailbox)
       count('outcome', state)
       minutes.ended(state)
-      const { admittedAt: admitted, handedOverAt: handedOver, acknowledgedAt: acknowledged } = command
-      measure(latency, stepTimes({ admitted, handedOver, acknowledged, ended: at }))
+      measure(latency, stepTimes(stepInstantsOf(command)))
       ended.keep(command)
     },
   }

@@ -1,22 +1,27 @@
 /** The direct-mode command dispatcher: admits commands and delivers them to the connections of this process. */
-import type { CloseResult } from '../../async/deadline.js'
-import { type Clock, createClock } from '../../async/timer.js'
-import { publishCommands } from '../../contract/channels.js'
-import { type ConnectionRegistry, readInstance } from '../../contract/connections.js'
-import type { CommandKey, DeliveryInspector } from '../../contract/delivery.js'
+import type { CloseResult } from '../../internal/async/deadline.js'
+import { type Clock, createClock } from '../../internal/async/timer.js'
+import { publishCommands } from '../../internal/contract/channels.js'
+import { type ConnectionRegistry, readInstance } from '../../internal/contract/connections.js'
+import type { CommandKey, DeliveryInspector } from '../../internal/contract/delivery.js'
 import {
   AcknowledgeInput,
   CancelInput,
   type CommandDispatcher,
   DispatchInput,
   SettleInput,
-} from '../../contract/delivery-dispatch.js'
-import { DispatcherOptions, readDeliveryBounds, requireIdentity, withDeadline } from '../../contract/delivery-rules.js'
-import { digest64 } from '../../contract/digest.js'
-import type { Inspected } from '../../contract/families.js'
-import { clientKey, commandKey, toReason } from '../../contract/ids.js'
-import { identityText, type Json, toJson } from '../../contract/json.js'
-import { METADATA_BYTES, RECORD_BYTES } from '../../contract/limits.js'
+} from '../../internal/contract/delivery-dispatch.js'
+import {
+  DispatcherOptions,
+  readDeliveryBounds,
+  requireIdentity,
+  withDeadline,
+} from '../../internal/contract/delivery-rules.js'
+import { digest64 } from '../../internal/contract/digest.js'
+import type { Inspected } from '../../internal/contract/families.js'
+import { clientKey, commandKey, toReason } from '../../internal/contract/ids.js'
+import { identityText, type Json, toJson } from '../../internal/contract/json.js'
+import { METADATA_BYTES, RECORD_BYTES } from '../../internal/contract/limits.js'
 import {
   Clocked,
   count,
@@ -25,8 +30,8 @@ import {
   parseInput,
   readOptions,
   textOrNull,
-} from '../../contract/options.js'
-import { Refusal } from '../../refusal.js'
+} from '../../internal/contract/options.js'
+import { Refusal } from '../../internal/refusal.js'
 import { createDeliveryAttempts, type DeliveryAttempts } from './attempts.js'
 import {
   createTrackedCommand,

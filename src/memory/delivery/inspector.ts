@@ -3,7 +3,7 @@
  * command: one past its deadline is overdue until the loop has recorded its end.
  */
 
-import type { Clock } from '../../async/timer.js'
+import type { Clock } from '../../internal/async/timer.js'
 import {
   type CommandFilter,
   CommandKey,
@@ -19,7 +19,7 @@ import {
   NO_LEGACY,
   TRACKED_STATES,
   WaitsFor,
-} from '../../contract/delivery.js'
+} from '../../internal/contract/delivery.js'
 import {
   AGE_SAMPLE,
   admitsCommand,
@@ -27,11 +27,11 @@ import {
   requireIdentity,
   STALE_MS,
   shownCapacity,
-  stepTimesOf,
+  stepTimes,
   toDeliveryCommand,
-} from '../../contract/delivery-rules.js'
-import { clientKey, commandKey, toTimestamp } from '../../contract/ids.js'
-import type { JsonObject } from '../../contract/json.js'
+} from '../../internal/contract/delivery-rules.js'
+import { clientKey, commandKey, toTimestamp } from '../../internal/contract/ids.js'
+import type { JsonObject } from '../../internal/contract/json.js'
 import {
   type InspectionContext,
   type Order,
@@ -39,10 +39,11 @@ import {
   type PageQuery,
   parseSequence,
   scanLimit,
-} from '../../contract/page.js'
-import { Refusal } from '../../refusal.js'
+} from '../../internal/contract/page.js'
+import { Refusal } from '../../internal/refusal.js'
+import { createKeptRows } from '../table/kept-rows.js'
 import { byNumber } from '../table/ordered-index.js'
-import { stepOf, type TrackedCommand, toDeliveryStatus, type Waiter } from './command.js'
+import { stepInstantsOf, stepOf, type TrackedCommand, toDeliveryStatus, type Waiter } from './command.js'
 import type { DeliveryStore } from './commands.js'
 import type { DeliveryLoop } from './loop.js'
 import type { ReservedScope } from './reservations.js'
@@ -86,10 +87,10 @@ function candidates(
 
 /** Yields overdue commands, at most `OVERDUE_MAX`. */
 function* someOverdue({ deadlines }: DeliveryStore, now: number): Generator<TrackedCommand, void, void> {
-  let left = OVERDUE_MAX
+  let remaining = OVERDUE_MAX
   for (const command of deadlines.after(null)) {
-    if (command.deadlineAt > now || left === 0) return
-    left--
+    if (command.deadlineAt > now || remaining === 0) return
+    remaining--
     yield command
   }
 }
@@ -187,9 +188,7 @@ function countsOf(store: DeliveryStore, now: number, steady: number) {
     oldest_queued_age_ms: sampled === 0 ? null : oldest,
     sample_size: sampled,
     oldest_open_age_ms: oldestOpenAge(store, steady),
-    latency: latencyOf(
-      store.ended.newest(LATENCY_SAMPLE).map((command) => stepTimesOf(toDeliveryStatus(command, now))),
-    ),
+    latency: latencyOf(store.ended.newest(LATENCY_SAMPLE).map((command) => stepTimes(stepInstantsOf(command)))),
   }
 }
 
@@ -275,6 +274,9 @@ function ownNode({ store, clock, loop, nodeId, metadata }: DeliveryInspectorOpti
 
 export function createDeliveryInspector(options: DeliveryInspectorOptions): DeliveryInspector {
   const { store, clock, nodeId, deploymentId } = options
+  const endedRow = createKeptRows<TrackedCommand, DeliveryCommand>()
+  const toRow = (command: TrackedCommand, now: number) =>
+    toDeliveryCommand(toDeliveryStatus(command, now), command.action, stepOf(command))
 
   return {
     version: store.version,
@@ -309,7 +311,9 @@ export function createDeliveryInspector(options: DeliveryInspectorOptions): Deli
         last = command.sequence
         // An expired record may not be swept.
         if (store.find(command.key) !== command) continue
-        const item = toDeliveryCommand(toDeliveryStatus(command, now), command.action, stepOf(command))
+        const item = command.terminal
+          ? endedRow(command.sequence, command, () => toRow(command, now))
+          : toRow(command, now)
         if (admitsCommand(filter, item)) items.push(item)
       }
       return { items, next_cursor: null, has_more: false, examined }

@@ -1,11 +1,9 @@
 /** Retained commands in the order of their admission: all of them, and those of each state, user and scope. */
-import { type CommandFilter, type CommandState, NO_REASON, REASONS_MAX } from '../../contract/delivery.js'
-import type { Order } from '../../contract/page.js'
+import { type CommandFilter, type CommandState, NO_REASON, REASONS_MAX } from '../../internal/contract/delivery.js'
+import type { Order } from '../../internal/contract/page.js'
 import { entriesFrom, FieldIndex } from '../table/field-index.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
 import { stateOf, type TrackedCommand } from './command.js'
-
-export type CommandLists = ReturnType<typeof createCommandLists>
 
 export function createCommandLists() {
   const all = new OrderedIndex<number, TrackedCommand>((command) => command.sequence, byNumber)

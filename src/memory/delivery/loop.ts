@@ -1,7 +1,7 @@
 /** The reconciliation loop: expires deadlines, times out attempts, starts retries, and deletes old records. */
 
-import { type Clock, createAlarm, sleep } from '../../async/timer.js'
-import { HEARTBEAT_MS } from '../../contract/delivery-rules.js'
+import { type Clock, createAlarm, sleep } from '../../internal/async/timer.js'
+import { HEARTBEAT_MS } from '../../internal/contract/delivery-rules.js'
 import { type DeliveryAttempts, PASS_MAX } from './attempts.js'
 import type { DeliveryStore } from './commands.js'
 
@@ -21,22 +21,26 @@ export function createDeliveryLoop({ store, clock, attempts }: DeliveryLoopOptio
   /** Does due work, within limits. Returns whether some remains. */
   function pass(): boolean {
     const steady = clock.steady()
-    let left = PASS_MAX - attempts.expireDue()
+    let remaining = PASS_MAX - attempts.expireDue()
     for (
       let next = store.attempted.first();
-      next && left > 0 && next.wakeAt <= steady;
+      next && remaining > 0 && next.wakeAt <= steady;
       next = store.attempted.first()
     ) {
       attempts.giveUp(next)
-      left--
+      remaining--
     }
-    for (let next = store.backoff.first(); next && left > 0 && next.wakeAt <= steady; next = store.backoff.first()) {
+    for (
+      let next = store.backoff.first();
+      next && remaining > 0 && next.wakeAt <= steady;
+      next = store.backoff.first()
+    ) {
       attempts.ready(next)
-      left--
+      remaining--
     }
     const swept = [store.ended, store.rejected].every((retention) => retention.sweep())
     lastPass = { at: clock.now(), steady }
-    return left === 0 || !swept
+    return remaining === 0 || !swept
   }
 
   function wake() {

@@ -1,6 +1,6 @@
 /** The message history of one process. */
 
-import type { Inspected } from '../../contract/families.js'
+import type { Inspected } from '../../internal/contract/families.js'
 import {
   AppendInput,
   type HistoryInspector,
@@ -9,13 +9,13 @@ import {
   MESSAGE_BYTES,
   type MessageHistory,
   type Retained,
-} from '../../contract/history.js'
-import { TRACE_BYTES, toTimestamp, traceFields } from '../../contract/ids.js'
-import { toJson } from '../../contract/json.js'
-import { type Clocked, parseInput, readOptions, withClock } from '../../contract/options.js'
-import { FairShare, type Place } from '../../fair-share/fair-share.js'
-import { Refusal } from '../../refusal.js'
-import { createSpilling } from '../../spill/spilling.js'
+} from '../../internal/contract/history.js'
+import { TRACE_BYTES, toTimestamp, traceFields } from '../../internal/contract/ids.js'
+import { toJson } from '../../internal/contract/json.js'
+import { type Clocked, parseInput, readOptions, withClock } from '../../internal/contract/options.js'
+import { FairShare, type Place } from '../../internal/fair-share/fair-share.js'
+import { Refusal } from '../../internal/refusal.js'
+import { createSpilling } from '../../internal/spill/spilling.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
 import { createTable } from '../table/table.js'
 import {
@@ -86,7 +86,7 @@ export function createMessageHistory(
   }
 
   function makeRoom(shares: FairShare<Kept>, place: Place<Kept>): void {
-    for (let left = shares.excess(place); left; left = shares.excess(place)) evict(left)
+    for (let evicted = shares.excess(place); evicted; evicted = shares.excess(place)) evict(evicted)
   }
 
   function retain(

@@ -1,10 +1,10 @@
 /** Reads the message history of one process. */
-import type { HistoryInspector, HistoryMessage, HistoryStream, SpillStore } from '../../contract/history.js'
-import { deepFreeze, type Json } from '../../contract/json.js'
-import { HISTORY_BYTES } from '../../contract/limits.js'
-import { scanLimit, withMetadata } from '../../contract/page.js'
-import { FairShare, type Place } from '../../fair-share/fair-share.js'
-import { hydrate } from '../../spill/spilling.js'
+import type { HistoryInspector, HistoryMessage, HistoryStream, SpillStore } from '../../internal/contract/history.js'
+import { deepFreeze, type Json } from '../../internal/contract/json.js'
+import { HISTORY_BYTES } from '../../internal/contract/limits.js'
+import { scanLimit, withMetadata } from '../../internal/contract/page.js'
+import { FairShare, type Place } from '../../internal/fair-share/fair-share.js'
+import { hydrate } from '../../internal/spill/spilling.js'
 import type { OrderedIndex } from '../table/ordered-index.js'
 import type { createTable, Entry } from '../table/table.js'
 
@@ -31,7 +31,8 @@ export class EmptiedStreams {
   remember(user: string, stream: string, lastSequence: number): void {
     const place = this.#shares.add(user, { stream, lastSequence })
     this.#places.set(stream, place)
-    for (let left = this.#shares.excess(place); left; left = this.#shares.excess(place)) this.recall(left.stream)
+    for (let evicted = this.#shares.excess(place); evicted; evicted = this.#shares.excess(place))
+      this.recall(evicted.stream)
   }
 
   /** Removes and returns the last sequence number of a stream; 0 if there is none. */

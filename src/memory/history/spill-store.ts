@@ -1,8 +1,8 @@
 /** A spill store in the memory of one process: large payloads by reference, limited in bytes. */
-import type { SpillStore } from '../../contract/history.js'
-import { utf8Length } from '../../contract/ids.js'
-import { count, defineOptions, type Input, readOptions } from '../../contract/options.js'
-import { Refusal } from '../../refusal.js'
+import type { SpillStore } from '../../internal/contract/history.js'
+import { utf8Length } from '../../internal/contract/ids.js'
+import { count, defineOptions, type Input, readOptions } from '../../internal/contract/options.js'
+import { Refusal } from '../../internal/refusal.js'
 import { ExpiryQueue, type Queued, unqueued } from '../table/expiry-queue.js'
 
 /** Options of `createMemorySpillStore`. */

@@ -1,7 +1,7 @@
 /** The pending calls of one process, by arrival and by deadline, and counts of how all others ended. */
-import type { Clock } from '../../async/timer.js'
-import { toTimestamp, traceFields } from '../../contract/ids.js'
-import type { Page, PageQuery } from '../../contract/page.js'
+import type { Clock } from '../../internal/async/timer.js'
+import { toTimestamp, traceFields } from '../../internal/contract/ids.js'
+import type { Page, PageQuery } from '../../internal/contract/page.js'
 import {
   type CallCounters,
   type CallOutcomeName,
@@ -10,10 +10,11 @@ import {
   ENDED_CALLS_PER_USER_MAX,
   type EndedCall,
   type EndedCallFilter,
+  OBSERVED_LEASE_MS,
   type PendingCall,
-} from '../../contract/rpc.js'
-import { FairShare, type Place } from '../../fair-share/fair-share.js'
-import { Refusal } from '../../refusal.js'
+} from '../../internal/contract/rpc.js'
+import { FairShare, type Place } from '../../internal/fair-share/fair-share.js'
+import { Refusal } from '../../internal/refusal.js'
 import { createListing, type Sequenced } from '../table/listing.js'
 import { byNumber, OrderedIndex } from '../table/ordered-index.js'
 import { createTable, type Entry } from '../table/table.js'
@@ -22,26 +23,35 @@ import { createVersion } from '../table/version.js'
 // The newest ended calls of one process, bounded in number, per user and in age.
 
 /** What is stored of a call. Times are epoch ms: their texts are made when they are read. */
-export interface Call extends Pick<PendingCall, 'correlation_id' | 'action' | 'user_id' | 'client_id' | 'instance_id'> {
+export interface Call
+  extends Pick<
+    PendingCall,
+    'correlation_id' | 'action' | 'user_id' | 'client_id' | 'instance_id' | 'direction' | 'observed' | 'answered_since'
+  > {
   readonly startedAt: number
-  readonly timeoutMs: number
-  readonly trace: string | undefined
+  /** `null` for an observed call. */
+  readonly timeoutMs: number | null
+  readonly trace?: string | undefined
 }
 
 /** Returns the fields that the records of a pending and of an ended call share, except times. */
-export const shownCall = ({ correlation_id, action, user_id, client_id, instance_id, trace }: Call) => ({
-  correlation_id,
-  action,
-  user_id,
-  client_id,
-  instance_id,
-  ...traceFields(trace),
-})
+export const shownCall = (call: Call) => {
+  const { correlation_id, action, user_id, client_id, instance_id, direction, observed, trace } = call
+  return { correlation_id, action, user_id, client_id, instance_id, direction, observed, ...traceFields(trace) }
+}
+
+/** How a call ended, if not just now. */
+export interface CallEnd {
+  readonly outcome: CallOutcomeName
+  /** Epoch ms. @default now */
+  readonly at?: number
+  readonly connection_reason?: string | null
+}
 
 /** An ended call. Its record is made when it is first read: most are never read. */
 interface End extends Sequenced {
   readonly call: Call
-  readonly outcome: CallOutcomeName
+  readonly how: CallEnd
   /** Epoch ms. */
   readonly at: number
   /** When it is deleted, by the steady clock. */
@@ -51,15 +61,16 @@ interface End extends Sequenced {
 }
 
 function recordOf(end: End): EndedCall {
-  const { outcome, at, call } = end
+  const { how, at, call } = end
   const { startedAt } = call
   const duration_ms = Math.max(0, at - startedAt)
   end.record ??= Object.freeze({
     ...shownCall(call),
-    outcome,
+    outcome: how.outcome,
     started_at: toTimestamp(startedAt),
     ended_at: toTimestamp(at),
     duration_ms,
+    ...(call.observed && { connection_reason: how.connection_reason ?? null }),
   })
   return end.record
 }
@@ -86,13 +97,14 @@ function createEndedCalls({ now, steady }: Clock) {
   }
 
   return {
-    add(call: Call, outcome: CallOutcomeName): void {
+    add(call: Call, how: CallEnd): void {
       sweep()
       remove(byId.get(call.correlation_id))
       version.raise()
       const keptUntil = steady() + ENDED_CALL_KEPT_MS
       const sequence = listing.arrive()
-      const end: End = { sequence, call, outcome, at: now(), keptUntil, place: undefined, record: undefined }
+      const { at = now() } = how
+      const end: End = { sequence, call, how, at, keptUntil, place: undefined, record: undefined }
       byId.set(call.correlation_id, end)
       listing.add(end)
       end.place = shares.add(call.user_id, end)
@@ -154,6 +166,7 @@ export function createCalls(clock: Clock) {
     failed: 0,
     timed_out: 0,
     cancelled: 0,
+    unanswered: 0,
     late: 0,
     foreign: 0,
   }
@@ -164,12 +177,15 @@ export function createCalls(clock: Clock) {
     counters[what]++
   }
 
-  function end(entry: CallEntry, how: CallOutcomeName): Waiting {
+  /** When the lease of each observed call ends, which is renewed by reports: in this order. */
+  const leases = new Map<CallEntry, number>()
+
+  function end(entry: CallEntry, outcome: CallOutcomeName, how: CallEnd = { outcome }): Waiting {
     table.remove(entry)
-    deadlines.delete(entry)
+    if (!leases.delete(entry)) deadlines.delete(entry)
     entry.state.release()
     ended.add(entry.record, how)
-    count(how)
+    count(outcome)
     return entry.state
   }
 
@@ -188,13 +204,34 @@ export function createCalls(clock: Clock) {
 
     add(call: Call, waiting: Waiting): CallEntry {
       const entry = table.add(call.correlation_id, call, waiting)
-      deadlines.insert(entry)
+      if (!call.observed) deadlines.insert(entry)
       count('opened')
       return entry
     },
 
+    /** An observed call was reported. */
+    renew(entry: CallEntry): void {
+      leases.delete(entry)
+      leases.set(entry, clock.steady() + OBSERVED_LEASE_MS)
+    },
+
+    /** Ends observed calls that were not reported any longer. */
+    sweepObserved(): void {
+      const time = clock.steady()
+      for (const [entry, endsAt] of leases) {
+        if (endsAt > time) return
+        end(entry, 'unanswered')
+      }
+    },
+
     end,
     timeOut,
+    /** Records a call that has ended before it was added. */
+    addEnded(call: Call, how: CallEnd): void {
+      count('opened')
+      ended.add(call, how)
+      count(how.outcome)
+    },
 
     /**
      * Ends calls that are past their deadline at `time`: their timers may be late, and use another clock than an

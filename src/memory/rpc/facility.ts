@@ -1,24 +1,26 @@
 /** The RPC correlator of one process, and its inspector. */
 
-import { onAbort } from '../../async/abort.js'
-import type { CloseResult } from '../../async/deadline.js'
-import { createClock, unref } from '../../async/timer.js'
-import { publishCalls } from '../../contract/channels.js'
-import type { Inspected } from '../../contract/families.js'
-import { randomId } from '../../contract/ids.js'
-import { type Clocked, parseInput, readOptions, withClock } from '../../contract/options.js'
+import { onAbort } from '../../internal/async/abort.js'
+import type { CloseResult } from '../../internal/async/deadline.js'
+import { createClock, unref } from '../../internal/async/timer.js'
+import { publishCalls } from '../../internal/contract/channels.js'
+import type { Inspected } from '../../internal/contract/families.js'
+import { randomId } from '../../internal/contract/ids.js'
+import { type Clocked, parseInput, readOptions, withClock } from '../../internal/contract/options.js'
 import {
   type CallSender,
   checkOutcome,
+  ObserveCallsInput,
   OpenCallInput,
   type RpcCorrelator,
   type RpcCounters,
   type RpcInspector,
   RpcOptions,
-} from '../../contract/rpc.js'
-import { Refusal } from '../../refusal.js'
+} from '../../internal/contract/rpc.js'
+import { Refusal } from '../../internal/refusal.js'
 import { type Call, createCalls } from './calls.js'
 import { createRpcInspector } from './inspector.js'
+import { createObservedTotals, recordObserved } from './observed.js'
 
 /** Options of `createRpcCorrelator`. */
 export const RpcCorrelatorOptions = withClock(RpcOptions)
@@ -46,10 +48,11 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
   const clock = createClock(read.now)
   const calls = createCalls(clock)
   const { table, counters, count, end, timeOut } = calls
+  const observed = createObservedTotals()
   let closed = false
 
   return publishCalls({
-    inspector: createRpcInspector(calls, clock, connections),
+    inspector: createRpcInspector(calls, observed, clock, connections),
     counters: {
       get settled() {
         return counters.succeeded + counters.failed
@@ -81,7 +84,18 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
       const { correlation_id = newId() } = input
       if (table.get(correlation_id)) throw new Refusal('command_conflict')
       const { trace } = input
-      const call = { correlation_id, action, user_id, client_id, instance_id, startedAt: clock.now(), timeoutMs, trace }
+      const call: Call = {
+        correlation_id,
+        action,
+        user_id,
+        client_id,
+        instance_id,
+        direction: 'to_client',
+        observed: false,
+        startedAt: clock.now(),
+        timeoutMs,
+        trace,
+      }
       const result = new Promise<unknown>((resolve, reject) => {
         const timer = setTimeout(() => timeOut(entry), timeoutMs)
         // A caller that set a timeout may have nothing else to wait for, so the timer keeps the process alive; the
@@ -105,7 +119,7 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
     async settle(correlationId, outcome, from) {
       const sender = checkOutcome(outcome, from)
       const entry = table.get(correlationId)
-      if (!entry) {
+      if (!entry || entry.record.observed) {
         count('late')
         return false
       }
@@ -123,9 +137,19 @@ export function createRpcCorrelator(options: RpcCorrelatorOptions = {}): Inspect
       else reject(outcome.error)
       return true
     },
+    async observe(given) {
+      const report = parseInput(ObserveCallsInput, given)
+      if (closed) throw new Refusal('closed')
+      if (!observed.isNew(report)) return 0
+      observed.add(report)
+      calls.sweepObserved()
+      const bounds = { pending: maxPending / 2, perUser: maxPendingPerUser / 2 }
+      return recordObserved(calls, clock, report.calls, bounds)
+    },
     async close() {
       closed = true
-      for (const entry of table.entries()) end(entry, 'cancelled').reject(new Refusal('closed'))
+      for (const entry of table.entries())
+        end(entry, entry.record.observed ? 'unanswered' : 'cancelled').reject(new Refusal('closed'))
       return { aborted: 0 }
     },
   })

@@ -1,12 +1,18 @@
 /** Reads the pending calls of one process. */
-import type { Clock } from '../../async/timer.js'
-import { toTimestamp } from '../../contract/ids.js'
-import { parseSequence, scanLimit } from '../../contract/page.js'
-import type { PendingCall, RpcInspector, RpcOptions } from '../../contract/rpc.js'
+import type { Clock } from '../../internal/async/timer.js'
+import { toTimestamp } from '../../internal/contract/ids.js'
+import { parseSequence, scanLimit } from '../../internal/contract/page.js'
+import type { PendingCall, RpcInspector, RpcOptions } from '../../internal/contract/rpc.js'
 import { observeKnown } from '../table/users.js'
 import { type CallEntry, type Calls, shownCall } from './calls.js'
+import type { ObservedTotals } from './observed.js'
 
-export function createRpcInspector(calls: Calls, clock: Clock, connections: RpcOptions['connections']): RpcInspector {
+export function createRpcInspector(
+  calls: Calls,
+  observed: ObservedTotals,
+  clock: Clock,
+  connections: RpcOptions['connections'],
+): RpcInspector {
   const { table } = calls
   const { steady } = clock
   const view =
@@ -14,29 +20,37 @@ export function createRpcInspector(calls: Calls, clock: Clock, connections: RpcO
     (entry: CallEntry): PendingCall => ({
       ...shownCall(entry.record),
       started_at: toTimestamp(entry.record.startedAt),
-      deadline_at: toTimestamp(entry.record.startedAt + entry.record.timeoutMs),
+      deadline_at:
+        entry.record.timeoutMs === null ? null : toTimestamp(entry.record.startedAt + entry.record.timeoutMs),
       age_ms: time - entry.touchedAt,
       overdue: entry.state.endsAt <= time,
+      ...(entry.record.observed && { answered_since: entry.record.answered_since }),
     })
 
   const inspector: RpcInspector = {
     // A call becomes overdue without a write.
-    version: () => `${table.version()}.${calls.overdue(steady())}.${calls.ended.version()}`,
+    version() {
+      calls.sweepObserved()
+      return `${table.version()}.${calls.overdue(steady())}.${calls.ended.version()}.${observed.reports()}`
+    },
     listEnded: (filter, page, ctx) => calls.ended.list(filter, page, scanLimit(ctx)),
     getEnded: (correlationId) => calls.ended.get(correlationId),
     listPending(filter, page, ctx) {
       const time = steady()
       parseSequence(page.cursor, page.order)
+      calls.sweepObserved()
       // The usual case: a timer ends a call at its deadline.
       if (filter.overdue && calls.overdue(time) === 0)
         return { items: [], next_cursor: null, has_more: false, examined: 0 }
       return table.list(filter, page, view(time), scanLimit(ctx))
     },
     getPending(correlationId) {
+      calls.sweepObserved()
       const entry = table.get(correlationId)
       return entry ? view(steady())(entry) : null
     },
     summary() {
+      calls.sweepObserved()
       const time = steady()
       const oldest = table.first()
       return {
@@ -45,6 +59,7 @@ export function createRpcInspector(calls: Calls, clock: Clock, connections: RpcO
         oldest_age_ms: oldest ? time - oldest.touchedAt : null,
         overdue: calls.overdue(time),
         counters: { ...calls.counters },
+        observed: observed.read(),
         counting_since: calls.since(),
         observed_at: toTimestamp(clock.now()),
       }

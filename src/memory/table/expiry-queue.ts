@@ -1,6 +1,6 @@
 /** Entries in the order in which they were last touched, for expiry without timers. */
-import { EXAMINED_MAX } from '../../contract/limits.js'
-import { Holders } from '../../fair-share/fair-share.js'
+import { EXAMINED_MAX } from '../../internal/contract/limits.js'
+import { Holders } from '../../internal/fair-share/fair-share.js'
 
 /** A member of at most one queue. The queue sets its fields. */
 export interface Queued {

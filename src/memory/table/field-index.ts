@@ -1,7 +1,7 @@
 /** Entries by the value of one field, each value with its own sequence index and tally, for filtered lists and counts. */
 
-import { UNKNOWN } from '../../contract/observation.js'
-import type { Order } from '../../contract/page.js'
+import { UNKNOWN } from '../../internal/contract/observation.js'
+import type { Order } from '../../internal/contract/page.js'
 import { byNumber, OrderedIndex } from './ordered-index.js'
 
 // Cross tabulation: the number of records for each combination of a few enumerated fields, for exact counts.

@@ -2,7 +2,14 @@
  * Records in the order of arrival, with indexes of fields that never change: paged lists of records that do not belong
  * to one user.
  */
-import { type Filter, matcherOf, type Order, type Page, type PageQuery, parseSequence } from '../../contract/page.js'
+import {
+  type Filter,
+  matcherOf,
+  type Order,
+  type Page,
+  type PageQuery,
+  parseSequence,
+} from '../../internal/contract/page.js'
 import { entriesFrom } from './field-index.js'
 import { byNumber, OrderedIndex } from './ordered-index.js'
 

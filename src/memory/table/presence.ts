@@ -3,15 +3,15 @@
  * windows.
  */
 
-import { createClock } from '../../async/timer.js'
-import { isLost, LOST_MAX, LOST_MS, type PresenceOptions } from '../../contract/contexts.js'
-import { toTimestamp } from '../../contract/ids.js'
-import type { UserIds, UserPart, UserParts } from '../../contract/observation.js'
-import type { Read } from '../../contract/options.js'
-import type { Examined, IdPageQuery, InspectionContext, Page, PageQuery } from '../../contract/page.js'
-import { Refusal } from '../../refusal.js'
-import { keptMs } from '../../rules/presence.js'
-import type { Owner, Step } from '../../rules/records.js'
+import { createClock } from '../../internal/async/timer.js'
+import { isLost, LOST_MAX, LOST_MS, type PresenceOptions } from '../../internal/contract/contexts.js'
+import { toTimestamp } from '../../internal/contract/ids.js'
+import type { UserIds, UserPart, UserParts } from '../../internal/contract/observation.js'
+import type { Read } from '../../internal/contract/options.js'
+import type { Examined, IdPageQuery, InspectionContext, Page, PageQuery } from '../../internal/contract/page.js'
+import { Refusal } from '../../internal/refusal.js'
+import { keptMs } from '../../internal/rules/presence.js'
+import type { Owner, Step } from '../../internal/rules/records.js'
 import { ExpiryQueue } from './expiry-queue.js'
 import { createTable, type Entry, type TableOptions } from './table.js'
 import { observeEach, observeKnown } from './users.js'
@@ -148,7 +148,7 @@ export function createPresenceTable<R extends Presence, C extends object>(option
         return observeEach(
           userIds,
           ctx,
-          (userId, left) => users.recordsOf(userId, view(time), left),
+          (userId, remaining) => users.recordsOf(userId, view(time), remaining),
           (userId, records) => ({
             ...toPart(userId, (wanted) =>
               table.tally(records.filter(({ status }) => wanted === undefined || wanted === status)),

@@ -7,7 +7,7 @@ import {
   type Page,
   type PageQuery,
   withMetadata,
-} from '../../contract/page.js'
+} from '../../internal/contract/page.js'
 import type { Queued } from './expiry-queue.js'
 import { Bucket, type Counts, createCells, type Dimension, entriesFrom, FieldIndex } from './field-index.js'
 import { pageOf } from './listing.js'

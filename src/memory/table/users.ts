@@ -1,9 +1,9 @@
 /** The users of a table: which users exist, their clients, and their records while some are expired but not swept. */
-import { mapInTurns } from '../../async/turns.js'
-import { compareIds } from '../../contract/ids.js'
-import { OBSERVED_MAX } from '../../contract/limits.js'
-import type { UserIds, UserPart, UserParts } from '../../contract/observation.js'
-import { type IdPageQuery, type InspectionContext, scanLimit, withMetadata } from '../../contract/page.js'
+import { mapInTurns } from '../../internal/async/turns.js'
+import { compareIds } from '../../internal/contract/ids.js'
+import { OBSERVED_MAX } from '../../internal/contract/limits.js'
+import type { UserIds, UserPart, UserParts } from '../../internal/contract/observation.js'
+import { type IdPageQuery, type InspectionContext, scanLimit, withMetadata } from '../../internal/contract/page.js'
 import type { FieldIndex, Indexed } from './field-index.js'
 import { OrderedIndex } from './ordered-index.js'
 

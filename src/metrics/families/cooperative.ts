@@ -1,7 +1,7 @@
 /** Metrics of cooperative sites: sites, sessions, and open viewer streams. */
-import { SESSION_FAMILY, SessionRowAnswer, SessionState } from '../../contract/sessions.js'
-import { SITE_FAMILY, SiteMode, SiteRowAnswer } from '../../contract/sites.js'
-import { SUBSCRIPTION_FAMILY, SubscriptionRowAnswer } from '../../contract/subscriptions.js'
+import { SESSION_FAMILY, SessionRowAnswer, SessionState } from '../../internal/contract/sessions.js'
+import { SITE_FAMILY, SiteMode, SiteRowAnswer } from '../../internal/contract/sites.js'
+import { SUBSCRIPTION_FAMILY, SubscriptionRowAnswer } from '../../internal/contract/subscriptions.js'
 import { defineMetrics, type Group, type MetricSample, readSample } from '../family.js'
 
 interface Sampled<T> {

@@ -1,17 +1,18 @@
 /** Metrics of delivery: backlog, node counters, and reservations of named scopes. */
 
-import { BadRecord, requireRequested } from '../../contract/bad-record.js'
+import { BadRecord, requireRequested } from '../../internal/contract/bad-record.js'
 import {
   type DeliveryInspector,
   DeliveryNodeAnswer,
   DeliverySummaryAnswer,
   DeliveryTenantAnswer,
   LATENCY_STEPS,
-} from '../../contract/delivery.js'
-import { checkId } from '../../contract/ids.js'
+} from '../../internal/contract/delivery.js'
+import { checkId } from '../../internal/contract/ids.js'
 import {
   defineMetrics,
   type Group,
+  histogramSamples,
   instant,
   type MetricSample,
   readAllEntries,
@@ -106,27 +107,12 @@ const counters = (
     ),
   )
 
-/** A bound of a bucket as OpenMetrics writes numbers. */
-const boundOf = (ms: number) => (ms % 1_000 === 0 ? `${ms / 1_000}.0` : String(ms / 1_000))
-
 /** The histogram of each node and step that has one. */
 function histograms(nodes: readonly DeliveryNodeAnswer[]): MetricSample[] {
   return nodes.flatMap(({ node_id, latency }) =>
     LATENCY_STEPS.flatMap((step): MetricSample[] => {
       const { counts = [], sum_ms = 0 } = latency?.[step] ?? {}
-      const labels = { node_id, step }
-      let total = 0
-      const buckets = counts.map((count, i): MetricSample => {
-        total += count
-        const bound = latency?.bounds_ms[i]
-        return {
-          part: 'bucket',
-          labels: { ...labels, le: bound === undefined ? '+Inf' : boundOf(bound) },
-          value: total,
-        }
-      })
-      if (total === 0) return []
-      return [...buckets, { part: 'count', labels, value: total }, { part: 'sum', labels, value: sum_ms / 1_000 }]
+      return histogramSamples({ node_id, step }, latency?.bounds_ms ?? [], counts, sum_ms)
     }),
   )
 }

@@ -1,5 +1,5 @@
 /** Metrics of connections, connection churn, contexts and browser windows. */
-import { BROWSER_WINDOW_FAMILY, BrowserWindowAnswer } from '../../contract/browser-windows.js'
+import { BROWSER_WINDOW_FAMILY, BrowserWindowAnswer } from '../../internal/contract/browser-windows.js'
 import {
   CONNECTION_FAMILY,
   ConnectionAnswer,
@@ -8,10 +8,10 @@ import {
   MINUTE_MS,
   minuteOf,
   type RegistryInspector,
-} from '../../contract/connections.js'
-import { CONTEXT_FAMILY, ContextAnswer } from '../../contract/contexts.js'
-import { Counters } from '../../contract/delivery.js'
-import { BrowserWindowCount, ConnectionCount, ContextCount } from '../../views/counts.js'
+} from '../../internal/contract/connections.js'
+import { CONTEXT_FAMILY, ContextAnswer } from '../../internal/contract/contexts.js'
+import { Counters } from '../../internal/contract/delivery.js'
+import { BrowserWindowCount, ConnectionCount, ContextCount } from '../../internal/views/counts.js'
 import { counted, defineMetrics, type Group, instant, type Scrape, samplesBy } from '../family.js'
 
 const BY_CONNECTION = ConnectionCount.pick({ by_status: true, by_client_type: true })

@@ -1,7 +1,24 @@
 /** The families about what passes through: calls and their replies, and messages that were seen already. */
-import { DeduplicatorSummaryAnswer } from '../../contract/deduplicator.js'
-import { RpcSummaryAnswer } from '../../contract/rpc.js'
-import { defineMetrics, type Group, instant, samplesBy, seconds, summaryOf } from '../family.js'
+import { DeduplicatorSummaryAnswer } from '../../internal/contract/deduplicator.js'
+import { type ObservedAction, RpcSummaryAnswer } from '../../internal/contract/rpc.js'
+import {
+  defineMetrics,
+  type Group,
+  histogramSamples,
+  instant,
+  type MetricSample,
+  samplesBy,
+  seconds,
+  summaryOf,
+} from '../family.js'
+
+/** The number of ends of an action, by outcome. */
+function endsOfAction({ action, direction, succeeded, failed, cancelled, unanswered, notifications }: ObservedAction) {
+  const ends = Object.entries({ succeeded, failed, cancelled, unanswered, notification: notifications })
+  return ends.flatMap(([outcome, value]): MetricSample[] =>
+    value === 0 ? [] : [{ labels: { action, direction, outcome }, value }],
+  )
+}
 
 const CALLS = defineMetrics(
   {
@@ -40,9 +57,33 @@ const CALLS = defineMetrics(
       labels: ['outcome'],
       read: ({ counters }) => {
         if (counters === null) return []
-        const { succeeded, failed, timed_out, cancelled } = counters
-        return samplesBy('outcome', { succeeded, failed, timed_out, cancelled })
+        const { succeeded, failed, timed_out, cancelled, unanswered } = counters
+        return samplesBy('outcome', { succeeded, failed, timed_out, cancelled, unanswered })
       },
+    },
+    {
+      name: 'relayscope_rpc_observed_calls_ended',
+      type: 'counter',
+      help: 'Observed calls that ended, and messages that ask for no reply, by action and direction.',
+      labels: ['action', 'direction', 'outcome'],
+      read: ({ observed }) => observed?.actions.flatMap(endsOfAction) ?? [],
+    },
+    {
+      name: 'relayscope_rpc_observed_call_seconds',
+      type: 'histogram',
+      unit: 'seconds',
+      help: 'Time until observed calls were answered.',
+      labels: ['action', 'direction', 'le'],
+      read: ({ observed }) =>
+        observed?.actions.flatMap(({ action, direction, counts, sum_ms }) =>
+          histogramSamples({ action, direction }, observed.bounds_ms, counts, sum_ms),
+        ) ?? [],
+    },
+    {
+      name: 'relayscope_rpc_observed_calls_evicted',
+      type: 'counter',
+      help: 'Observed calls that left as unanswered because too many were open.',
+      read: ({ observed }) => observed?.evicted,
     },
     {
       name: 'relayscope_rpc_replies_dropped',

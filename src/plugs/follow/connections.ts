@@ -1,14 +1,44 @@
 /** Follows the connections of a peer into a connection registry: each client's newest one is connected, kept alive and disconnected. */
-import type { CloseResult } from '../../async/deadline.js'
-import { guardHook } from '../../async/hook.js'
-import { createAlarm, createTicker, sleep } from '../../async/timer.js'
-import type { Connection, ConnectionRegistry } from '../../contract/connections.js'
-import type { JsonObject } from '../../contract/json.js'
-import { Refusal } from '../../refusal.js'
-import { checkIdentity, createWriter, type Identity, type PlugErrorPlace } from './writer.js'
+import type { CloseResult } from '../../internal/async/deadline.js'
+import { guardHook } from '../../internal/async/hook.js'
+import { createAlarm, createTicker, sleep } from '../../internal/async/timer.js'
+import { FUNCTION, required, withMethods } from '../../internal/contract/checks.js'
+import type { Connection, ConnectionRegistry } from '../../internal/contract/connections.js'
+import type { JsonObject } from '../../internal/contract/json.js'
+import { Refusal } from '../../internal/refusal.js'
+import type { CallLink, ObservedCallTable } from './calls.js'
+import {
+  checkIdentity,
+  createWriter,
+  FOLLOW_OPTIONS,
+  type FollowOptions,
+  type Identity,
+  type PlugErrorPlace,
+} from './writer.js'
 
 /** The registry that the follower writes to. */
 export type FollowedConnections = Pick<ConnectionRegistry, 'connect' | 'heartbeat' | 'disconnect' | 'currentInstance'>
+
+/** Options of every plug that follows connections. */
+export interface FollowConnectionsOptions<P> extends FollowOptions {
+  /** The connection registry, of either composition. */
+  connections: FollowedConnections
+  /**
+   * Called with a peer (a socket, response or transport) and its connection once that is written, and again if the store
+   * had lost it or a newer instance has disconnected: from then on this instance is the current one.
+   */
+  onConnected?: ((peer: P, connection: Connection) => void) | undefined
+  /** Called with a peer that is still open when a newer instance of its client has taken over; a host may close it. */
+  onSuperseded?: ((peer: P) => void) | undefined
+}
+
+export const CONNECTION_OPTIONS = {
+  ...FOLLOW_OPTIONS,
+  connections: required(withMethods('connect', 'heartbeat', 'disconnect', 'currentInstance')),
+  identify: required(FUNCTION),
+  onConnected: FUNCTION,
+  onSuperseded: FUNCTION,
+}
 
 export interface ConnectionFollowerParts<P> {
   connections: FollowedConnections
@@ -20,13 +50,16 @@ export interface ConnectionFollowerParts<P> {
   probe(peer: P): void
   /** Removes the listeners of a connection that is not followed, or no longer. */
   release(peer: P): void
+  /** The calls of the connections, if they are followed. */
+  calls?: ObservedCallTable | undefined
   /** Guarded. */
   report(error: unknown, place: PlugErrorPlace): void
   /** Guarded. The registry has the connection now, for the first time or again. */
   connected(peer: P, connection: Connection): void
   /** Guarded. A newer instance holds the client of a connection that is still there. */
   superseded(peer: P): void
-  now(): number
+  /** @default performance.now */
+  now?: () => number
 }
 
 type Identify = () => Identity | null | PromiseLike<Identity | null>
@@ -34,6 +67,10 @@ type Identify = () => Identity | null | PromiseLike<Identity | null>
 export interface ConnectionFollower<P> {
   /** Follows a connection, which belongs to the client that `identify` returns. */
   follow(peer: P, identify: Identify): void
+  /** Whether a connection is followed. */
+  has(peer: P): boolean
+  /** The calls of a connection that is followed. */
+  linkOf(peer: P): CallLink | undefined
   /** Records a sign of life. */
   seen(peer: P): void
   /** The metadata has changed: it is written once for all changes within a second. */
@@ -49,6 +86,7 @@ interface Member<P> {
   readonly peer: P
   /** The later of two connections of a client holds it, whichever was identified first. */
   readonly arrival: number
+  readonly link: CallLink | undefined
   identity?: Identity
   client?: Client<P>
   seenAt: number
@@ -83,7 +121,8 @@ const hasCode = (error: unknown, ...codes: string[]) => error instanceof Refusal
 /** The registry will never accept this input. */
 const isFinal = (error: unknown) => hasCode(error, 'invalid_input', 'payload_too_large')
 
-type WriteParts<P> = Omit<ConnectionFollowerParts<P>, 'maxFollowed' | 'probe' | 'release' | 'report'> & {
+type WriteParts<P> = Omit<ConnectionFollowerParts<P>, 'maxFollowed' | 'probe' | 'release' | 'report' | 'now'> & {
+  now(): number
   failed(error: unknown): void
   /** The registry refuses this member. */
   refuse(member: Member<P>): void
@@ -157,13 +196,13 @@ function createClientWrite<P>(parts: WriteParts<P>): (client: Client<P>) => Prom
 }
 
 export function createConnectionFollower<P>(parts: ConnectionFollowerParts<P>): ConnectionFollower<P> {
-  const { heartbeatMs, maxFollowed, release, report, now } = parts
+  const { heartbeatMs, maxFollowed, calls, release, report, now = () => performance.now() } = parts
   const members = new Map<P, Member<P>>()
   const clients = new Map<string, Client<P>>()
   const changed = new Set<P>()
   const failed = (error: unknown) => report(error, { step: 'write' })
   const probe = guardHook(parts.probe, failed)
-  const writeClient = createClientWrite<P>({ ...parts, failed, refuse: drop, outages: () => writer.outages() })
+  const writeClient = createClientWrite<P>({ ...parts, now, failed, refuse: drop, outages: () => writer.outages() })
   const writer = createWriter<Client<P>>({
     async write(client) {
       await writeClient(client)
@@ -195,6 +234,7 @@ export function createConnectionFollower<P>(parts: ConnectionFollowerParts<P>): 
     const client: Client<P> = clients.get(key) ?? made
     clients.set(key, client)
     Object.assign(member, { identity, client })
+    if (member.link) member.link.owner = identity
     client.members.push(member)
     client.members.sort((a, b) => a.arrival - b.arrival)
     if (client.members.at(-1) === member) client.isLost = false
@@ -202,14 +242,15 @@ export function createConnectionFollower<P>(parts: ConnectionFollowerParts<P>): 
   }
 
   /** Stops following `member`. */
-  function drop(member: Member<P>, reason = UNKNOWN): void {
+  function drop(member: Member<P>, reason?: string): void {
     if (members.get(member.peer) !== member) return
     members.delete(member.peer)
     release(member.peer)
-    const { client } = member
+    const { client, link } = member
+    if (link) calls?.end(link, reason ?? null)
     if (!client) return
     client.members.splice(client.members.indexOf(member), 1)
-    member.left = { reason, outages: writer.outages() }
+    member.left = { reason: reason ?? UNKNOWN, outages: writer.outages() }
     // A connection that cannot be disconnected ends by its lease; at most `maxFollowed` of those wait here.
     const isDone = client.members.length === 0 && (!client.current || clients.size > 2 * maxFollowed)
     if (isDone && writer.forget(client)) clients.delete(client.key)
@@ -253,10 +294,13 @@ export function createConnectionFollower<P>(parts: ConnectionFollowerParts<P>): 
         report(new Refusal('capacity_exceeded', `${maxFollowed} are followed`), { step: 'identify' })
         return
       }
-      const member: Member<P> = { peer, arrival: ++arrivals, seenAt: now(), isSuperseded: false }
+      const link = calls?.link()
+      const member: Member<P> = { peer, arrival: ++arrivals, link, seenAt: now(), isSuperseded: false }
       members.set(peer, member)
       void learn(member, identify)
     },
+    has: (peer) => members.has(peer),
+    linkOf: (peer) => members.get(peer)?.link,
     seen(peer) {
       const member = members.get(peer)
       if (!member) return
@@ -279,9 +323,9 @@ export function createConnectionFollower<P>(parts: ConnectionFollowerParts<P>): 
       writeChanges()
       for (const peer of members.keys()) release(peer)
       members.clear()
-      const ending = await writer.end()
+      const endings = await Promise.all([writer.end(), calls?.close()])
       clients.clear()
-      return ending
+      return { aborted: endings.reduce((sum, ending) => sum + (ending?.aborted ?? 0), 0) }
     },
   }
 }

@@ -1,8 +1,8 @@
 /** Follows contexts and windows: reports them to their registry while they exist, and closes them afterwards. */
-import type { CloseResult } from '../../async/deadline.js'
-import { guardHook } from '../../async/hook.js'
-import { createTicker } from '../../async/timer.js'
-import { Refusal } from '../../refusal.js'
+import type { CloseResult } from '../../internal/async/deadline.js'
+import { guardHook } from '../../internal/async/hook.js'
+import { createTicker } from '../../internal/async/timer.js'
+import { Refusal } from '../../internal/refusal.js'
 import { createWriter, type PlugErrorPlace } from './writer.js'
 
 /** How to report an entry whose owner is known. */

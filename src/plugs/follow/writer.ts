@@ -1,8 +1,15 @@
 /** Writes the latest state of many entries to a store, a few at a time; while the store is down it is tried rarely. */
-import { CLOSE_TIMEOUT_MS, type CloseResult, endWithin } from '../../async/deadline.js'
-import { createAlarm } from '../../async/timer.js'
-import { boundRules, defineBounds, HOOK, type Shape, TIMER_MAX_MS, unknownName } from '../../contract/checks.js'
-import type { ConnectInput } from '../../contract/connections.js'
+import { CLOSE_TIMEOUT_MS, type CloseResult, endWithin } from '../../internal/async/deadline.js'
+import { createAlarm } from '../../internal/async/timer.js'
+import {
+  boundRules,
+  defineBounds,
+  HOOK,
+  type Shape,
+  TIMER_MAX_MS,
+  unknownName,
+} from '../../internal/contract/checks.js'
+import type { ConnectInput } from '../../internal/contract/connections.js'
 
 /** Maximum number of entries that are written at a time. */
 const CONCURRENCY = 32

@@ -1,7 +1,7 @@
 /** Follows the browser contexts and pages of a browser: they become windows, and contexts in them. */
-import { guardErrorHook } from '../../async/hook.js'
-import { sleep } from '../../async/timer.js'
-import type { BrowserWindowRegistry, ReportBrowserWindowInput } from '../../contract/browser-windows.js'
+import { guardErrorHook } from '../../internal/async/hook.js'
+import { sleep } from '../../internal/async/timer.js'
+import type { BrowserWindowRegistry, ReportBrowserWindowInput } from '../../internal/contract/browser-windows.js'
 import {
   checkOptions,
   checkParts,
@@ -10,9 +10,9 @@ import {
   resolveBounds,
   type Shape,
   withMethods,
-} from '../../contract/checks.js'
-import type { ContextEndReason, ContextRegistry, ReportContextInput } from '../../contract/contexts.js'
-import { Refusal } from '../../refusal.js'
+} from '../../internal/contract/checks.js'
+import type { ContextEndReason, ContextRegistry, ReportContextInput } from '../../internal/contract/contexts.js'
+import { Refusal } from '../../internal/refusal.js'
 import { createPresenceFollower, type Followed, NOT_FOLLOWED, type Presence } from '../follow/presences.js'
 import { checkIdentity, FOLLOW_BOUNDS, FOLLOW_OPTIONS, type Follower, type FollowOptions } from '../follow/writer.js'
 

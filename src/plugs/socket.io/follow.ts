@@ -1,5 +1,5 @@
 /** Follows the sockets of a Socket.IO server in all namespaces and writes them to the connection registry. */
-import { guardErrorHook, guardHook } from '../../async/hook.js'
+import { guardErrorHook, guardHook } from '../../internal/async/hook.js'
 import {
   checkOptions,
   checkParts,
@@ -8,11 +8,25 @@ import {
   required,
   resolveBounds,
   type Shape,
-  withMethods,
-} from '../../contract/checks.js'
-import type { ConnectInput, Connection } from '../../contract/connections.js'
-import { createConnectionFollower, type FollowedConnections, UNKNOWN } from '../follow/connections.js'
-import { FOLLOW_BOUNDS, FOLLOW_OPTIONS, type Follower, type FollowOptions, type Identity } from '../follow/writer.js'
+} from '../../internal/contract/checks.js'
+import type { ConnectInput } from '../../internal/contract/connections.js'
+import type { CallDirection } from '../../internal/contract/rpc.js'
+import {
+  CALL_OPTIONS,
+  type FollowCallsOptions,
+  followCalls,
+  identifyLater,
+  listenFirst,
+  type ObservedCallTable,
+} from '../follow/calls.js'
+import {
+  CONNECTION_OPTIONS,
+  createConnectionFollower,
+  type FollowConnectionsOptions,
+  UNKNOWN,
+} from '../follow/connections.js'
+import { observe } from '../follow/messages.js'
+import { FOLLOW_BOUNDS, type Follower, type Identity } from '../follow/writer.js'
 
 // The namespaces that are listened to, held so that those which their server forgets are forgotten.
 
@@ -46,9 +60,7 @@ function createNamespaces<S>(): Namespaces<S> {
 }
 
 /** Options of `followSocketIo`. */
-export interface FollowSocketIoOptions<S> extends FollowOptions {
-  /** The connection registry, of either composition. */
-  connections: FollowedConnections
+export interface FollowSocketIoOptions<S> extends FollowConnectionsOptions<S>, FollowCallsOptions {
   /**
    * Returns the owner of a socket: use what you have authenticated, never what the client claims. `null` is not
    * followed.
@@ -58,25 +70,15 @@ export interface FollowSocketIoOptions<S> extends FollowOptions {
   actionsOf?: ((socket: S) => Actions | PromiseLike<Actions>) | undefined
   /** Namespaces that were made before, by name; the root and those made later are followed by themselves. @default none */
   namespaces?: readonly string[] | undefined
-  /**
-   * Called with a socket and its connection once that is written, and again if the store had lost it or a newer
-   * instance has disconnected: from then on this instance is the current one.
-   */
-  onConnected?: ((socket: S, connection: Connection) => void) | undefined
-  /** Called with a socket that is still connected when a newer instance of its client has taken over; a host may disconnect it. */
-  onSuperseded?: ((socket: S) => void) | undefined
 }
 
 type Actions = NonNullable<ConnectInput['actions']>
 
 const OPTIONS: Shape<FollowSocketIoOptions<unknown>> = {
-  ...FOLLOW_OPTIONS,
-  connections: required(withMethods('connect', 'heartbeat', 'disconnect', 'currentInstance')),
-  identify: required(FUNCTION),
+  ...CONNECTION_OPTIONS,
+  ...CALL_OPTIONS,
   actionsOf: FUNCTION,
   namespaces: LIST,
-  onConnected: FUNCTION,
-  onSuperseded: FUNCTION,
 }
 
 const SERVER: Shape<{ io: unknown }> = {
@@ -88,6 +90,57 @@ const SERVER: Shape<{ io: unknown }> = {
       return [on, off, of, root.on].every((method) => typeof method === 'function') && root.adapter !== undefined
     },
   }),
+}
+
+// The packets of the default parser: `2/namespace,7["event",…]` is an event that asks for acknowledgement 7, and `3/namespace,7[…]`
+// is that. 5 and 6 are the same with binary parts, whose number comes before a dash.
+
+const DIGIT_0 = 0x30
+const DIGIT_9 = 0x39
+const isDigit = (code: number) => code >= DIGIT_0 && code <= DIGIT_9
+
+interface AckPacket {
+  readonly kind: 'request' | 'reply'
+  readonly namespace: string
+  readonly id: number
+  readonly action: string
+}
+
+/** Reads the beginning of a packet. Returns `undefined` for one without an acknowledgement. */
+function readPacket(text: string): AckPacket | undefined {
+  const type = text.charCodeAt(0) - DIGIT_0
+  const isRequest = type === 2 || type === 5
+  if (!isRequest && type !== 3 && type !== 6) return undefined
+  let at = type > 3 ? text.indexOf('-') + 1 : 1
+  let namespace = '/'
+  if (text[at] === '/') {
+    const end = text.indexOf(',', at)
+    namespace = text.slice(at, end)
+    at = end + 1
+  }
+  const from = at
+  while (isDigit(text.charCodeAt(at))) at++
+  if (at === from) return undefined
+  const action = isRequest ? nameAfter(text, at) : ''
+  return { kind: isRequest ? 'request' : 'reply', namespace, id: Number(text.slice(from, at)), action }
+}
+
+/** The name of an event, in `["name",…]` at `at`. */
+function nameAfter(text: string, at: number): string {
+  if (text.charCodeAt(at + 1) !== 0x22) return 'unknown'
+  const end = text.indexOf('"', at + 2)
+  return text.slice(at + 2, end)
+}
+
+/** Whether packets have the form that `readPacket` reads. */
+function hasDefaultParser(io: unknown): boolean {
+  try {
+    const { encoder } = io as { encoder?: { encode?(packet: object): unknown } }
+    const packet = { type: 2, nsp: '/', data: ['a'], id: 1 }
+    return encoder?.encode === undefined || String(encoder.encode(packet)) === '21["a"]'
+  } catch {
+    return false
+  }
 }
 
 /** Maximum room names listed, and their maximum length; further rooms are only counted. */
@@ -109,12 +162,13 @@ function metadataOf({ id, nsp, conn, rooms }: FollowedSocket) {
 /**
  * Follows every current and future socket of `io`: connected once `identify` has returned its owner, alive on each
  * Socket.IO pong, disconnected with its reason; rooms and transport are updated as they change. Several servers over
- * one shared store are one deployment, with or without an adapter. It only listens.
+ * one shared store are one deployment, with or without an adapter. With `calls`, events that ask for an acknowledgement
+ * are recorded, in both directions, until it comes. It only listens.
  *
  * @throws TypeError, RangeError for an invalid server or option.
  *
  * @example
- * followSocketIo(io, { connections: facilities.connections, identify: (socket) => socket.data.client })
+ * followSocketIo(io, { connections, calls: rpc, identify: (socket) => socket.data.client })
  */
 export function followSocketIo<S extends FollowedSocket>(
   io: FollowedSocketIoServer<S>,
@@ -123,8 +177,11 @@ export function followSocketIo<S extends FollowedSocket>(
   checkParts({ io }, SERVER)
   checkOptions(options, OPTIONS)
   const { connections, identify, actionsOf, namespaces = [], onConnected, onSuperseded, onError } = options
+  const { aliveOnMessage = false } = options
   const report = guardErrorHook(onError)
   const failed = (error: unknown) => report(error, { step: 'hook' })
+  const calls = hasDefaultParser(io) || !options.calls ? followCalls(options, report) : undefined
+  if (options.calls && !calls) failed(new TypeError('Calls are not followed: the server has a parser of its own'))
   /** The sockets of one client's link: one in each namespace. */
   const links = new Map<object, S[]>()
   const followed = createNamespaces<S>()
@@ -140,12 +197,28 @@ export function followSocketIo<S extends FollowedSocket>(
     if (socket.connected) follower.seen(socket)
     else follower.leave(socket, UNKNOWN)
   }
+  function onSent(this: object, packet: EnginePacket): void {
+    if (calls && packet.type === 'message') read(calls, this, packet.data, 'to_client')
+  }
+  function onReceived(this: object, packet: EnginePacket): void {
+    if (packet.type !== 'message') return
+    if (aliveOnMessage) onHeartbeat.call(this)
+    if (calls) read(calls, this, packet.data, 'to_server')
+  }
+  /** Reads a packet that goes in `direction`. Nothing here throws. */
+  function read(table: ObservedCallTable, conn: object, data: unknown, direction: CallDirection): void {
+    const packet = typeof data === 'string' ? readPacket(data) : undefined
+    const socket = packet && links.get(conn)?.find(({ nsp }) => nsp.name === packet.namespace)
+    const link = socket && follower.linkOf(socket)
+    if (link) observe(table, link, packet, direction)
+  }
   function onUpgrade(this: object): void {
     for (const socket of links.get(this) ?? []) follower.changed(socket)
   }
   const follower = createConnectionFollower<S>({
     ...resolveBounds(options, FOLLOW_BOUNDS),
     connections,
+    calls,
     metadataOf,
     // Socket.IO sends heartbeats itself and disconnects silent sockets.
     probe: look,
@@ -160,11 +233,12 @@ export function followSocketIo<S extends FollowedSocket>(
       links.delete(conn)
       conn.off('heartbeat', onHeartbeat)
       conn.off('upgrade', onUpgrade)
+      conn.off('packetCreate', onSent)
+      conn.off('packet', onReceived)
     },
     report,
     connected: guardHook(onConnected, failed),
     superseded: guardHook(onSuperseded, failed),
-    now: () => performance.now(),
   })
 
   async function identityOf(socket: S): Promise<Identity | null> {
@@ -175,14 +249,17 @@ export function followSocketIo<S extends FollowedSocket>(
 
   function onConnection(socket: S): void {
     // An earlier listener of the host may have disconnected it, and no further event follows.
-    if (!socket.connected) return
+    if (!socket.connected || follower.has(socket)) return
     const { conn } = socket
     const known = links.get(conn)
     links.set(conn, [...(known ?? []), socket])
     socket.on('disconnect', onDisconnect)
     if (!known) conn.on('heartbeat', onHeartbeat)
     if (!known) conn.on('upgrade', onUpgrade)
-    follower.follow(socket, () => identityOf(socket))
+    if (!known && calls) conn.on('packetCreate', onSent)
+    if (!known && (calls || aliveOnMessage)) conn.on('packet', onReceived)
+    const learn = () => identityOf(socket)
+    follower.follow(socket, calls ? () => identifyLater(learn) : learn)
   }
 
   function onNamespace(namespace: FollowedNamespace<S>): void {
@@ -193,7 +270,8 @@ export function followSocketIo<S extends FollowedSocket>(
     }
     for (const event of ['join-room', 'leave-room'] as const) adapter.on(event, onRoom)
     for (const socket of namespace.sockets.values()) onConnection(socket)
-    namespace.on('connection', onConnection)
+    if (calls) listenFirst(namespace, onConnection)
+    else namespace.on('connection', onConnection)
     followed.add(namespace, () => {
       namespace.off('connection', onConnection)
       for (const event of ['join-room', 'leave-room'] as const) adapter.off(event, onRoom)
@@ -217,7 +295,17 @@ export function followSocketIo<S extends FollowedSocket>(
 export interface FollowedLink {
   readonly transport: { readonly name: string }
   on(event: 'heartbeat' | 'upgrade', listener: (this: never) => void): unknown
+  on(event: 'packet' | 'packetCreate', listener: (this: never, packet: EnginePacket) => void): unknown
   off(event: 'heartbeat' | 'upgrade', listener: (this: never) => void): unknown
+  off(event: 'packet' | 'packetCreate', listener: (this: never, packet: EnginePacket) => void): unknown
+}
+
+/** A packet of engine.io; one of type `message` has a packet of Socket.IO as its data. */
+export interface EnginePacket {
+  /** Its type, such as `message` or `ping`. */
+  readonly type: string
+  /** Its data: text, or bytes. */
+  readonly data?: unknown
 }
 
 /** A socket in one namespace. */

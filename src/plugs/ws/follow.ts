@@ -1,18 +1,25 @@
 /** Follows the sockets of a WebSocket server and writes them to the connection registry. */
-import { guardErrorHook, guardHook } from '../../async/hook.js'
+import { guardErrorHook, guardHook } from '../../internal/async/hook.js'
 import {
   checkOptions,
   checkParts,
   FLAG,
-  FUNCTION,
+  missingOption,
   required,
   resolveBounds,
   type Shape,
   withMethods,
-} from '../../contract/checks.js'
-import type { Connection } from '../../contract/connections.js'
-import { createConnectionFollower, type FollowedConnections, UNKNOWN } from '../follow/connections.js'
-import { FOLLOW_BOUNDS, FOLLOW_OPTIONS, type Follower, type FollowOptions, type Identity } from '../follow/writer.js'
+} from '../../internal/contract/checks.js'
+import type { CallDirection } from '../../internal/contract/rpc.js'
+import { CALL_OPTIONS, type FollowCallsOptions, followCalls, identifyLater, listenFirst } from '../follow/calls.js'
+import {
+  CONNECTION_OPTIONS,
+  createConnectionFollower,
+  type FollowConnectionsOptions,
+  UNKNOWN,
+} from '../follow/connections.js'
+import { type CallMessage, type CallProtocol, observe, TEXT_MAX } from '../follow/messages.js'
+import { FOLLOW_BOUNDS, type Follower, type Identity } from '../follow/writer.js'
 
 // The close codes of WebSocket as the names that a registry keeps for why a connection went.
 
@@ -64,32 +71,23 @@ export interface FollowedWebSocketServer<S, R> {
 }
 
 /** Options of `followWebSockets`. */
-export interface FollowWebSocketsOptions<S, R> extends FollowOptions {
-  /** The connection registry, of either composition. */
-  connections: FollowedConnections
+export interface FollowWebSocketsOptions<S, R> extends FollowConnectionsOptions<S>, FollowCallsOptions {
   /**
    * Returns the owner of a socket: use what you have authenticated, never what the client claims. `null` is not
    * followed. `request` is the upgrade request, `undefined` for a socket that was open before.
    */
   identify: (socket: S, request: R | undefined) => Identity | null | PromiseLike<Identity | null>
+  /** How messages are read: `jsonRpc`, or the host's own; required with `calls`. @default none */
+  protocol?: CallProtocol | undefined
   /** Whether a socket that has been silent for `heartbeatMs` is pinged; else the host's own pings must do. @default true */
   ping?: boolean | undefined
-  /**
-   * Called with a socket and its connection once that is written, and again if the store had lost it or a newer
-   * instance has disconnected: from then on this instance is the current one.
-   */
-  onConnected?: ((socket: S, connection: Connection) => void) | undefined
-  /** Called with a socket that is still open when a newer instance of its client has taken over; a host may close it. */
-  onSuperseded?: ((socket: S) => void) | undefined
 }
 
 const OPTIONS: Shape<FollowWebSocketsOptions<unknown, unknown>> = {
-  ...FOLLOW_OPTIONS,
-  connections: required(withMethods('connect', 'heartbeat', 'disconnect', 'currentInstance')),
-  identify: required(FUNCTION),
+  ...CONNECTION_OPTIONS,
+  ...CALL_OPTIONS,
+  protocol: withMethods('read'),
   ping: FLAG,
-  onConnected: FUNCTION,
-  onSuperseded: FUNCTION,
 }
 
 // A server of HTTP and one of Socket.IO emit `connection` too, but for other sockets.
@@ -107,26 +105,56 @@ const SERVER: Shape<{ server: unknown }> = {
 
 const CLOSED = 3
 
+/** A running follower of a WebSocket server. */
+export interface WebSocketFollower<S, R> extends Follower {
+  /** Follows a socket for which the server emits no `connection`. One that is followed already is left as it is. */
+  add(socket: S, request?: R): void
+}
+
+/** The part of a socket that messages are read from. */
+interface Talking {
+  send(this: unknown, data: unknown, ...rest: unknown[]): unknown
+  on(event: 'message', listener: (this: never, data: unknown, isBinary: boolean) => void): unknown
+  off(event: 'message', listener: (this: never, data: unknown, isBinary: boolean) => void): unknown
+}
+
+/** The beginning of the text of a message; `undefined` if it has none. */
+function textOf(data: unknown): string | undefined {
+  if (typeof data === 'string') return data.length > TEXT_MAX ? data.slice(0, TEXT_MAX) : data
+  // Buffers of Node.js; others are not text.
+  if (!(data instanceof Uint8Array) || data.constructor === Uint8Array) return undefined
+  return (data as unknown as { toString(encoding: string, from: number, to: number): string }).toString(
+    'utf8',
+    0,
+    TEXT_MAX,
+  )
+}
+
 /**
  * Follows every current and future socket of `server`: connected once `identify` has returned its owner, alive on each
- * pong, disconnected with its close code. It only listens. Store failures never reach the host: a state that cannot be
- * written now is written later, as it is then.
+ * pong, disconnected with its close code. With `calls`, the requests and replies in its messages are recorded. It only
+ * listens; the `send` of each socket is wrapped for its calls. Store failures never reach the host: a state that cannot
+ * be written now is written later, as it is then.
  *
  * @throws TypeError, RangeError for an invalid server or option.
  *
  * @example
- * followWebSockets(server, { connections: facilities.connections, identify: (socket, request) => clientOf(request) })
+ * followWebSockets(server, { connections, calls: rpc, protocol: jsonRpc, identify: (socket, request) => clientOf(request) })
  */
 export function followWebSockets<S extends FollowedWebSocket, R>(
   server: FollowedWebSocketServer<S, R>,
   options: FollowWebSocketsOptions<S, R>,
-): Follower {
+): WebSocketFollower<S, R> {
   checkParts({ server }, SERVER)
   checkOptions(options, OPTIONS)
-  const { connections, identify, ping = true, onConnected, onSuperseded, onError } = options
+  const { connections, identify, protocol, ping = true, aliveOnMessage, onConnected, onSuperseded, onError } = options
+  if (!options.calls !== !protocol)
+    throw missingOption(protocol ? 'calls' : 'protocol', 'object: calls are followed with both options')
   const report = guardErrorHook(onError)
   const failed = (error: unknown) => report(error, { step: 'hook' })
-
+  const calls = followCalls(options, report)
+  /** Restores the `send` of each socket. */
+  const undo = new Map<S, () => void>()
   // One shared listener that uses `this`: a closure per socket would be most of its cost.
   function onClose(this: S, code: number): void {
     follower.leave(this, reasonOf(code))
@@ -134,9 +162,47 @@ export function followWebSockets<S extends FollowedWebSocket, R>(
   function onSign(this: S): void {
     follower.seen(this)
   }
+  function onMessage(this: S, data: unknown, isBinary: boolean): void {
+    if (aliveOnMessage) follower.seen(this)
+    if (calls && !isBinary) read(this, data, 'to_server')
+  }
+  let hasFailed = false
+  function read(socket: S, data: unknown, direction: CallDirection): void {
+    const link = follower.linkOf(socket)
+    if (!link || !calls) return
+    try {
+      const text = textOf(data)
+      const found = text === undefined ? undefined : protocol?.read(text, direction)
+      if (found === undefined) return
+      if (!Array.isArray(found)) observe(calls, link, found as CallMessage, direction)
+      else for (const message of found) observe(calls, link, message, direction)
+    } catch (error) {
+      if (!hasFailed) failed(error)
+      hasFailed = true
+    }
+  }
+  function listenTo(socket: S): void {
+    const talking = socket as unknown as Talking
+    if (calls || aliveOnMessage) talking.on('message', onMessage)
+    if (!calls) return
+    const isOwn = Object.hasOwn(talking, 'send')
+    const { send } = talking
+    const wrapped: Talking['send'] = function (data, ...rest) {
+      read(socket, data, 'to_client')
+      return send.call(this, data, ...rest)
+    }
+    talking.send = wrapped
+    undo.set(socket, () => {
+      // Another one may have wrapped it since: then this one only passes on.
+      if (talking.send !== wrapped) return
+      if (isOwn) talking.send = send
+      else Reflect.deleteProperty(talking, 'send')
+    })
+  }
   const follower = createConnectionFollower<S>({
     ...resolveBounds(options, FOLLOW_BOUNDS),
     connections,
+    calls,
     metadataOf: () => ({ transport: 'websocket' }),
     probe(socket) {
       // A host that takes all listeners off a socket has taken ours, too.
@@ -147,24 +213,31 @@ export function followWebSockets<S extends FollowedWebSocket, R>(
       socket.off('close', onClose)
       socket.off('pong', onSign)
       socket.off('ping', onSign)
+      if (calls || aliveOnMessage) (socket as unknown as Talking).off('message', onMessage)
+      undo.get(socket)?.()
+      undo.delete(socket)
     },
     report,
     connected: guardHook(onConnected, failed),
     superseded: guardHook(onSuperseded, failed),
-    now: () => performance.now(),
   })
-
+  let isClosed = false
   function onConnection(socket: S, request: R | undefined): void {
+    if (isClosed || follower.has(socket)) return
     socket.on('close', onClose)
     socket.on('pong', onSign)
     socket.on('ping', onSign)
-    follower.follow(socket, () => identify(socket, request))
+    listenTo(socket)
+    const learn = () => identify(socket, request)
+    follower.follow(socket, calls ? () => identifyLater(learn) : learn)
   }
   for (const socket of server.clients ?? []) onConnection(socket, undefined)
-  server.on('connection', onConnection)
-
+  if (calls) listenFirst(server, onConnection)
+  else server.on('connection', onConnection)
   return {
+    add: (socket, request) => onConnection(socket, request),
     close() {
+      isClosed = true
       server.off('connection', onConnection)
       return follower.close()
     },

@@ -1,9 +1,12 @@
 /** The face of `relayscope/ws`: what feeds the connections from a WebSocket server. */
-export type { FollowedConnections } from '../follow/connections.js'
+export type { CallId, FollowCallsOptions, FollowedCalls } from '../follow/calls.js'
+export type { FollowConnectionsOptions, FollowedConnections } from '../follow/connections.js'
+export { type CallMessage, type CallProtocol, jsonRpc } from '../follow/messages.js'
 export type { Follower, FollowOptions, Identity, PlugErrorPlace } from '../follow/writer.js'
 export {
   type FollowedWebSocket,
   type FollowedWebSocketServer,
   type FollowWebSocketsOptions,
   followWebSockets,
+  type WebSocketFollower,
 } from './follow.js'

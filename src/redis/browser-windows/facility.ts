@@ -1,8 +1,8 @@
 /** The browser-window registry of a deployment in a shared store, for hosts. */
-import type { BrowserWindowRegistry, BrowserWindowRegistryInspector } from '../../contract/browser-windows.js'
-import { PresenceOptions } from '../../contract/contexts.js'
-import type { Inspected } from '../../contract/families.js'
-import { browserWindowRules } from '../../rules/presence.js'
+import type { BrowserWindowRegistry, BrowserWindowRegistryInspector } from '../../internal/contract/browser-windows.js'
+import { PresenceOptions } from '../../internal/contract/contexts.js'
+import type { Inspected } from '../../internal/contract/families.js'
+import { browserWindowRules } from '../../internal/rules/presence.js'
 import { presenceRecords } from '../presence/records.js'
 import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
 import { createBrowserWindowInspector, WINDOWS } from './inspector.js'

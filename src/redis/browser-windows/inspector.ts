@@ -3,7 +3,7 @@ import {
   BROWSER_WINDOW_FAMILY,
   BrowserWindow,
   type BrowserWindowRegistryInspector,
-} from '../../contract/browser-windows.js'
+} from '../../internal/contract/browser-windows.js'
 import { presenceInspector, presenceTable } from '../presence/table.js'
 import type { Store } from '../store/store.js'
 

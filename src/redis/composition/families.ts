@@ -1,5 +1,5 @@
 /** Which families an observer shows, by name. */
-import { defineOptions, flag } from '../../contract/options.js'
+import { defineOptions, flag } from '../../internal/contract/options.js'
 
 /** Whether to show each family. One that no host writes to would be shown as empty. */
 export const ShownFamilies = defineOptions({

@@ -1,9 +1,9 @@
 /** Inspectors of a deployment in a shared store, for a router in any process that can reach the store. */
 
-import type { Deployment, FamilyName, Inspectors } from '../../contract/families.js'
-import { SPILL_STORE } from '../../contract/history.js'
-import { defineOptions, type Input, optionsOf, readParts } from '../../contract/options.js'
-import type { InspectionContext } from '../../contract/page.js'
+import type { Deployment, FamilyName, Inspectors } from '../../internal/contract/families.js'
+import { SPILL_STORE } from '../../internal/contract/history.js'
+import { defineOptions, type Input, optionsOf, readParts } from '../../internal/contract/options.js'
+import type { InspectionContext } from '../../internal/contract/page.js'
 import { createBrowserWindowInspector } from '../browser-windows/inspector.js'
 import { createRegistryInspector } from '../connections/inspector.js'
 import { createContextInspector } from '../contexts/inspector.js'
@@ -57,7 +57,7 @@ export function redisComposition(options: RedisCompositionOptions): { inspectors
   let isChecked = false
   const warnings = createWarningReader(store)
   const ping = (ctx: InspectionContext) => {
-    if (!isChecked) void warnAboutStore(store, warnings)
+    if (!isChecked) void warnAboutStore(store)
     isChecked = true
     return pingShards(store, ctx)
   }

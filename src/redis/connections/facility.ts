@@ -1,10 +1,7 @@
 /** The connection registry of a deployment in a shared store, for hosts. */
 import {
-  type ActionDescriptor,
   CHURN_COMBINATIONS,
   CHURN_MINUTES,
-  ConnectInput,
-  type Connection,
   ConnectionOptions,
   type ConnectionRegistry,
   checkClient,
@@ -13,12 +10,12 @@ import {
   OTHER,
   type RegistryInspector,
   UNSPECIFIED,
-} from '../../contract/connections.js'
-import type { Inspected } from '../../contract/families.js'
-import { toReason, toTimestamp } from '../../contract/ids.js'
-import { deepFreeze, type JsonObject, JsonRecord, toJson } from '../../contract/json.js'
-import { RECORD_BYTES } from '../../contract/limits.js'
-import { parseInput, readParts } from '../../contract/options.js'
+} from '../../internal/contract/connections.js'
+import type { Inspected } from '../../internal/contract/families.js'
+import { toReason, toTimestamp } from '../../internal/contract/ids.js'
+import { readParts } from '../../internal/contract/options.js'
+import { connectedRecord, readConnect, readMetadata } from '../../internal/rules/connections.js'
+import { createCache } from '../store/cache.js'
 import { shardOf } from '../store/keys.js'
 import { count, listOf, parseFlag, parseText } from '../store/reply.js'
 import { defineScript, runInShards, runScript } from '../store/script.js'
@@ -96,35 +93,6 @@ const CURRENT_INSTANCE = defineScript(
 /** Maximum number of entries, about 100 bytes each. For an evicted one every shard is queried once. */
 const KNOWN_MAX = 100_000
 
-interface KnownShards {
-  get(id: string): number | undefined
-  set(id: string, shard: number): void
-}
-
-/** Creates the cache. It evicts the least recently used entry. */
-function createKnownShards(most = KNOWN_MAX): KnownShards {
-  const known = new Map<string, number>()
-
-  function set(id: string, shard: number): void {
-    known.delete(id)
-    known.set(id, shard)
-    if (known.size <= most) return
-    for (const oldest of known.keys()) {
-      known.delete(oldest)
-      return
-    }
-  }
-
-  return {
-    get(id) {
-      const shard = known.get(id)
-      if (shard !== undefined) set(id, shard)
-      return shard
-    },
-    set,
-  }
-}
-
 /** Options of `createRedisConnectionRegistry`. */
 export type RedisConnectionRegistryOptions = StoreOptions & ConnectionOptions
 
@@ -151,7 +119,7 @@ export function connectionRegistryOn(
 
   const sweepBounds = { lost_after: heartbeatTimeoutMs, retention: retentionMs, max_ended: maxDisconnected }
 
-  const knownShards = createKnownShards()
+  const knownShards = createCache<number>(KNOWN_MAX)
 
   const by = crypto.randomUUID().slice(0, 8)
   let sent = 0
@@ -175,8 +143,8 @@ export function connectionRegistryOn(
   return {
     inspector: createRegistryInspector(store),
     async connect(given) {
-      const { actions, metadata: givenMetadata, ...client } = parseInput(ConnectInput, given)
-      const { descriptors, metadata } = bounded(actions, givenMetadata)
+      const input = readConnect(given)
+      const { client, descriptors, metadata } = input
       const names = descriptors.map(({ name }) => name)
       const described = descriptors
         .filter((one) => one.description !== null || one.parameters_schema !== null)
@@ -198,25 +166,13 @@ export function connectionRegistryOn(
         max_per_user: maxConnectionsPerUser,
         max_connections: maxConnections,
       })
-      const time = toTimestamp(connectedAt)
-      knownShards.set(fields.connection_id, shard)
-      const connection: Connection = {
-        connection_id: fields.connection_id,
-        ...client,
-        node_id: nodeId,
-        status: 'connected',
-        connected_at: time,
-        last_seen_at: time,
-        disconnected_at: null,
-        ended_reason: null,
-        superseded_count: superseded,
-        actions: names,
-        metadata,
-      }
-      return deepFreeze(connection)
+      const { connection_id, node_id } = fields
+      knownShards.set(connection_id, shard)
+      const made = { connection_id, node_id, connected_at: toTimestamp(connectedAt), superseded_count: superseded }
+      return connectedRecord(input, made)
     },
     async heartbeat(id, metadata) {
-      const content = metadata === undefined ? '' : contentOf(metadata)
+      const content = metadata === undefined ? '' : `{"metadata":${readMetadata(metadata)}}`
       const given = { ...sweepBounds, id, content, sent: `${by} ${++sent}` }
       return inItsShard(id, (shard) => runScript(store, HEARTBEAT, shard, given))
     },
@@ -230,26 +186,4 @@ export function connectionRegistryOn(
     },
     currentInstance,
   }
-}
-
-/** Maximum size of the client's own data in bytes. The rest of a record is reserved for ids, times and JSON syntax. */
-const SAID_BYTES = RECORD_BYTES - 4_096
-
-/** Returns the body of a connection. @throws Refusal as `bounded`. */
-const contentOf = (metadata: unknown) => `{"metadata":${toJson(parseInput(JsonRecord, metadata), SAID_BYTES).text}}`
-
-/**
- * Returns a copy of the descriptors, without duplicate names (the last one wins), and of the metadata.
- *
- * @throws Refusal `payload_too_large` if the record would be too large, `invalid_input` if they are not JSON.
- */
-function bounded(actions: ReturnType<typeof ConnectInput.parse>['actions'], metadata: JsonObject) {
-  const byName = new Map<string, ActionDescriptor>()
-  for (const action of actions) {
-    const descriptor =
-      typeof action === 'string' ? { name: action, description: null, parameters_schema: null } : action
-    byName.set(descriptor.name, descriptor)
-  }
-  const { text } = toJson({ descriptors: [...byName.values()], metadata }, SAID_BYTES)
-  return JSON.parse(text) as { descriptors: ActionDescriptor[]; metadata: JsonObject }
 }

@@ -1,8 +1,8 @@
 /** Format of a stored connection, for all readers of the registry. */
 import * as z from 'zod'
-import { type ClientOfUser, Connection, LifecycleReason } from '../../contract/connections.js'
-import { Reason } from '../../contract/ids.js'
-import type { InspectionContext } from '../../contract/page.js'
+import { type ClientOfUser, Connection, LifecycleReason } from '../../internal/contract/connections.js'
+import { Reason } from '../../internal/contract/ids.js'
+import type { InspectionContext } from '../../internal/contract/page.js'
 import { shardOf } from '../store/keys.js'
 import type { Store } from '../store/store.js'
 import { Millis, readRows, type TableReader, timestampOf } from '../table/rows.js'

@@ -1,7 +1,7 @@
 /** Reads the connection registry of a shared store. */
 
 import * as z from 'zod'
-import { shown } from '../../contract/checks.js'
+import { shown } from '../../internal/contract/checks.js'
 import {
   ActionDescriptor,
   type ActionFilter,
@@ -19,10 +19,10 @@ import {
   foldConnection,
   MINUTE_MS,
   type RegistryInspector,
-} from '../../contract/connections.js'
-import { compareIds, Reason, toTimestamp } from '../../contract/ids.js'
-import { PAGE_MAX } from '../../contract/limits.js'
-import { countBy } from '../../contract/observation.js'
+} from '../../internal/contract/connections.js'
+import { compareIds, Reason, toTimestamp } from '../../internal/contract/ids.js'
+import { PAGE_MAX } from '../../internal/contract/limits.js'
+import { countBy } from '../../internal/contract/observation.js'
 import {
   type Indexed,
   type InspectionContext,
@@ -32,8 +32,8 @@ import {
   type PageQuery,
   parseSequence,
   scanLimit,
-} from '../../contract/page.js'
-import { Refusal } from '../../refusal.js'
+} from '../../internal/contract/page.js'
+import { Refusal } from '../../internal/refusal.js'
 import { shardOf } from '../store/keys.js'
 import { count, listOf, sumCounts } from '../store/reply.js'
 import type { Store } from '../store/store.js'

@@ -1,7 +1,11 @@
 /** The context registry of a deployment in a shared store, for hosts. */
-import { type ContextRegistry, type ContextRegistryInspector, PresenceOptions } from '../../contract/contexts.js'
-import type { Inspected } from '../../contract/families.js'
-import { contextRules } from '../../rules/presence.js'
+import {
+  type ContextRegistry,
+  type ContextRegistryInspector,
+  PresenceOptions,
+} from '../../internal/contract/contexts.js'
+import type { Inspected } from '../../internal/contract/families.js'
+import { contextRules } from '../../internal/rules/presence.js'
 import { presenceRecords } from '../presence/records.js'
 import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
 import { CONTEXTS, createContextInspector } from './inspector.js'

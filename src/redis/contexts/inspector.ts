@@ -8,8 +8,8 @@ import {
   noWorkersIn,
   type WindowCounts,
   type WindowKey,
-} from '../../contract/contexts.js'
-import { type Indexed, type InspectionContext, scanLimit } from '../../contract/page.js'
+} from '../../internal/contract/contexts.js'
+import { type Indexed, type InspectionContext, scanLimit } from '../../internal/contract/page.js'
 import { presenceInspector, presenceTable } from '../presence/table.js'
 import { shardOf } from '../store/keys.js'
 import type { Store } from '../store/store.js'

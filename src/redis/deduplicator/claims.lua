@@ -1,6 +1,8 @@
 -- The share `dedup` holds the claims of each user by time: `stream\nmessage`, or the message id where a claim has no
 -- stream (ids contain no control character). `seen`: claims of the shard by time, `user\n` and the same. `counts` and
 -- `counts:<user>`: counters.
+-- In Lua and not in rules/: a claim changes counters and shares that every other claim of the shard changes too, so an
+-- optimistic write would have to be repeated all the time.
 
 -- Expired claims that one claim sweeps at most, of the shard and of its user each.
 local SWEEP_CLAIMS = 64

@@ -1,7 +1,12 @@
 /** The deduplicator of a deployment in a shared store, for hosts. */
-import { ClaimInput, ClaimOptions, type Deduplicator, type DeduplicatorInspector } from '../../contract/deduplicator.js'
-import type { Inspected } from '../../contract/families.js'
-import { parseInput, readParts } from '../../contract/options.js'
+import {
+  ClaimInput,
+  ClaimOptions,
+  type Deduplicator,
+  type DeduplicatorInspector,
+} from '../../internal/contract/deduplicator.js'
+import type { Inspected } from '../../internal/contract/families.js'
+import { parseInput, readParts } from '../../internal/contract/options.js'
 import { shardOf } from '../store/keys.js'
 import { parseFlag } from '../store/reply.js'
 import { defineScript, runScript } from '../store/script.js'

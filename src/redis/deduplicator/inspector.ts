@@ -1,7 +1,7 @@
 /** Reads the deduplicator of a shared store. */
-import type { DeduplicatorInspector } from '../../contract/deduplicator.js'
-import { toTimestamp } from '../../contract/ids.js'
-import type { InspectionContext } from '../../contract/page.js'
+import type { DeduplicatorInspector } from '../../internal/contract/deduplicator.js'
+import { toTimestamp } from '../../internal/contract/ids.js'
+import type { InspectionContext } from '../../internal/contract/page.js'
 import { shardOf } from '../store/keys.js'
 import { count, type StoreReply, scored, sumCounts } from '../store/reply.js'
 import type { Store } from '../store/store.js'
@@ -85,7 +85,7 @@ export function createDeduplicatorInspector(
       const known = Math.max(...parts.map((part) => part.capacity ?? 0))
       const capacity = sum((part) => part.capacity ?? known)
       const ttl_ms = Math.max(...parts.map((part) => part.ttlMs ?? 0))
-      // Nothing was ever claimed, and this is no node that would.
+      // No message was ever claimed, and no facility of this process claims any.
       if (capacity === 0) return {}
       return {
         entries: sum((part) => part.entries),

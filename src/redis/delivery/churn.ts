@@ -1,16 +1,16 @@
 /** Per-minute counts of admitted and ended commands: each node writes its own, and a reader adds up those of all nodes. */
 
-import { CHURN_MINUTES, MINUTE_MS, minuteOf } from '../../contract/connections.js'
+import { CHURN_MINUTES, MINUTE_MS, minuteOf } from '../../internal/contract/connections.js'
 import {
   type DeliveryChurn,
   type DeliveryChurnFilter,
   type DeliveryMinute,
   TerminalState,
   TRACKED_STATES,
-} from '../../contract/delivery.js'
-import { noEnds } from '../../contract/delivery-rules.js'
-import { toTimestamp } from '../../contract/ids.js'
-import type { InspectionContext } from '../../contract/page.js'
+} from '../../internal/contract/delivery.js'
+import { noEnds } from '../../internal/contract/delivery-rules.js'
+import { toTimestamp } from '../../internal/contract/ids.js'
+import type { InspectionContext } from '../../internal/contract/page.js'
 import { count, parseFlag, sumCounts } from '../store/reply.js'
 import { defineScript, runScript } from '../store/script.js'
 import type { Store } from '../store/store.js'

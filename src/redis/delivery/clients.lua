@@ -1,5 +1,7 @@
 -- Acknowledgements, settlements and cancellations of commands, fenced by instance; and outcomes of delivery attempts, fenced by
--- the number of the attempt.
+-- the number of the attempt. Attaching and detaching of clients, and reservations for commands of other shards.
+-- Inputs: the steps from `report` to `release` (steps.ts). Outputs: their answers, records, waiters, reservations.
+-- Publishes: `acknowledged`, `replaced`, and by the functions of mailbox.lua and ending.lua `command` and `ended`.
 
 -- Returns whether `instance` is no longer current. If the registry was asked, `current` is its reply. Otherwise the current
 -- instance is the attached one, or the one of the last attempt.
@@ -18,12 +20,12 @@ end
 -- Records an acknowledgement or the end of a command. `kind` is k (acknowledged), n (refused), or the final state r, f or c.
 -- `handed` is the number of the attempt whose `deliver` has resolved, if that is not recorded yet, or ''. With `acknowledges` the
 -- end also counts as the acknowledgement. Returns 1 if the call took effect, else 0.
-local function say(ref, kind, reason, instance, was_asked, current, handed, acknowledges, by)
+local function report(ref, kind, reason, instance, was_asked, current, handed, acknowledges, call_id)
   local c = look(ref)
   local is_word = kind == 'k' or kind == 'n'
   if not c or not OPEN[c.state] then
     if c then tell_end(c) end
-    if c and c.ended_by == by then return '1' end
+    if c and c.ended_by == call_id then return '1' end
     if is_word then count('acknowledgement late') end
     return '0'
   end
@@ -39,13 +41,13 @@ local function say(ref, kind, reason, instance, was_asked, current, handed, ackn
       if is_news then save(c, '') end
       count('acknowledgement repeated')
     else
-      unbox(c)
+      unqueue(c)
       note(c, 'K', '\t' .. instance)
       set_state(c, 'k')
       save(c, '')
       count('acknowledgement acknowledged')
     end
-    tell(c.incarnation, 'k\t' .. ref)
+    tell(c.incarnation, 'acknowledged\t' .. ref)
     return '1'
   end
   if kind == 'n' then
@@ -55,26 +57,26 @@ local function say(ref, kind, reason, instance, was_asked, current, handed, ackn
     note(c, 'K', '\t' .. instance)
     count('acknowledgement acknowledged')
   end
-  finish(c, kind == 'n' and 'f' or kind, reason, now_text, by)
+  finish(c, kind == 'n' and 'f' or kind, reason, now_text, call_id)
   return '1'
 end
 
 -- Records the outcome of an attempt, which happened `ago` ms before now: handed_over, rejected, or the reason of a timeout.
--- Returns 'p' if the calling node must retry after a pause.
-local function conclude(ref, delivery, what, ago)
+-- Returns `pause` if the calling node must retry after a pause.
+local function conclude(ref, delivery, outcome, ago)
   local c = look(ref)
   if not c or c.delivery ~= delivery then
-    if what ~= 'ack_timeout' and what ~= 'deliver_timed_out' then count('other late_outcome') end
+    if outcome ~= 'ack_timeout' and outcome ~= 'deliver_timed_out' then count('other late_outcome') end
     return '0'
   end
-  if c.state == 'p' and c.incarnation == me then return what == 'handed_over' and '0' or 'p' end
-  local is_late = c.outcome ~= '' and what ~= 'ack_timeout'
+  if c.state == 'p' and c.incarnation == me then return outcome == 'handed_over' and '0' or 'pause' end
+  local is_late = c.outcome ~= '' and outcome ~= 'ack_timeout'
   if not OPEN[c.state] then
     -- A delivery that was confirmed before the command ended is recorded even if its report arrives later.
-    if what == 'handed_over' and not is_late and now - ago < tonumber(c.ended_at) then
+    if outcome == 'handed_over' and not is_late and now - ago < tonumber(c.ended_at) then
       note_handed_over(c)
       save(c, '')
-    elseif what == 'handed_over' and c.outcome ~= 'handed_over' or what == 'rejected' then
+    elseif outcome == 'handed_over' and c.outcome ~= 'handed_over' or outcome == 'rejected' then
       count('other late_outcome')
     end
     tell_end(c)
@@ -82,24 +84,24 @@ local function conclude(ref, delivery, what, ago)
   end
   if is_late then return '0' end
   free_place(c)
-  if what == 'handed_over' then
+  if outcome == 'handed_over' then
     note_handed_over(c)
     if c.state == 'a' then set_state(c, 'h') end
     save(c, c.state == 'k' and '' or payload_of(c))
     return '1'
   end
   if c.state == 'k' then
-    if what == 'rejected' then
-      c.outcome = what
+    if outcome == 'rejected' then
+      c.outcome = outcome
       note(c, 'J', '\tdeliver_rejected')
       save(c, '')
     end
     return '0'
   end
   if c.state ~= 'a' and c.state ~= 'h' then return '0' end
-  local reason = what == 'rejected' and 'deliver_rejected' or what
-  c.outcome = what == 'rejected' and what or 'timed_out'
-  note(c, what == 'rejected' and 'J' or 'T', '\t' .. reason)
+  local reason = outcome == 'rejected' and 'deliver_rejected' or outcome
+  c.outcome = outcome == 'rejected' and outcome or 'timed_out'
+  note(c, outcome == 'rejected' and 'J' or 'T', '\t' .. reason)
   count('other attempt_' .. c.outcome)
   if tonumber(c.attempts) >= tonumber(c.max_attempts) then
     finish(c, 'f', 'attempts_exhausted', now_text, '')
@@ -109,7 +111,7 @@ local function conclude(ref, delivery, what, ago)
   count('recovery ' .. reason)
   set_state(c, 'p')
   save(c, payload_of(c))
-  return 'p'
+  return 'pause'
 end
 
 -- Starts the next attempt after the pause. A repeated call finds a higher attempt number and does nothing.
@@ -156,9 +158,9 @@ local function take_order()
 end
 
 -- Returns the attempts that the waiter was given and that are still running, as `reference delivery,...`.
-local function hand_of(w)
+local function given_to(w)
   local items = {}
-  for seq in gmatch(w.hand, '%d+') do
+  for seq in gmatch(w.given, '%d+') do
     local ref = ref_at(tonumber(seq))
     local c = read_own(ref, tonumber(seq))
     if c and c.state == 'a' and c.waiter_order == w.order then items[#items + 1] = ref .. ' ' .. c.delivery end
@@ -169,26 +171,27 @@ end
 local function remove_waiter(m, w)
   waiters[m], dirty[m], touched[m] = false, nil, nil
   call('HDEL', K.waiters, m)
-  if w.stuck == '1' then call('SREM', K.stuck, m) end
+  if w.backlogged == '1' then call('SREM', K.backlogged, m) end
   call('ZREM', K.attached, m)
   call('ZREM', K.attached_of .. user_of(m), m)
 end
 
 -- Attaches a client to its mailbox, and replaces the previous waiter. An attach with a lower order than that of the current waiter,
 -- or of the last detach, is late and changes nothing. The same order again is the same waiter.
--- Returns W with the running attempts of the waiter, or L with the instance that is attached instead.
-local function attach(m, instance, order, most)
+-- Returns `attached` with the running attempts of the waiter, or `late` with the instance that is attached instead. Publishes
+-- `replaced` to the node of the previous waiter.
+local function attach(mailbox, instance, order, max_deliveries)
   flush_admissions()
-  local was, own_order = waiter_of(m), tonumber(order)
+  local was, own_order = waiter_of(mailbox), tonumber(order)
   if not was or was.order ~= order then
-    local left = tonumber(call('GET', K.left_of .. m) or 0)
-    if own_order <= left or (was and own_order < tonumber(was.order)) then
+    local detached = tonumber(call('GET', K.detached_of .. mailbox) or 0)
+    if own_order <= detached or (was and own_order < tonumber(was.order)) then
       count('other waiter_late')
-      return 'L' .. (was and was.instance or '')
+      return 'late\0' .. (was and was.instance or '')
     end
     if was then
-      tell(was.incarnation, 'r\t' .. m .. '\t' .. was.order .. '\t' .. hand_of(was))
-      remove_waiter(m, was)
+      tell(was.incarnation, 'replaced\t' .. mailbox .. '\t' .. was.order .. '\t' .. given_to(was))
+      remove_waiter(mailbox, was)
       was = false
     end
   end
@@ -200,44 +203,44 @@ local function attach(m, instance, order, most)
   if not w or w.incarnation ~= me then
     -- Attempts of a former incarnation are recovered when it is declared dead.
     local since = w and w.since or now_text
-    w = { order, me, instance, node, text(most), since, w and w.stuck or '', '0', ',' }
-    waiters[m] = w
-    dirty[m] = true
-    write('ZADD', K.attached, order, m)
-    write('ZADD', K.attached_of .. user_of(m), order, m)
+    w = { order, me, instance, node, text(max_deliveries), since, w and w.backlogged or '', '0', ',' }
+    waiters[mailbox] = w
+    dirty[mailbox] = true
+    write('ZADD', K.attached, order, mailbox)
+    write('ZADD', K.attached_of .. user_of(mailbox), order, mailbox)
   end
-  flush_box(m)
-  if call('EXISTS', K.box_of .. m) == 1 then
-    set_stuck(m, w, '1')
-    touched[m] = true
+  flush_queue(mailbox)
+  if call('EXISTS', K.queue_of .. mailbox) == 1 then
+    set_backlogged(mailbox, w, '1')
+    touched[mailbox] = true
   else
-    set_stuck(m, w, '')
+    set_backlogged(mailbox, w, '')
   end
-  local hand = hand_of(w)
-  local _, held_count = string.gsub(hand, ' ', '')
+  local given = given_to(w)
+  local _, held_count = string.gsub(given, ' ', '')
   if held_count ~= tonumber(w.held) then
     -- Some of its attempts have ended otherwise, or their records were replaced: correct the list.
-    w.hand, w.held = ',', text(held_count)
-    for ref in gmatch(hand, '([^, ]+) %d+') do
+    w.given, w.held = ',', text(held_count)
+    for ref in gmatch(given, '([^, ]+) %d+') do
       local c = read(ref)
-      w.hand = w.hand .. c.seq .. ','
+      w.given = w.given .. c.seq .. ','
     end
-    dirty[m] = true
+    dirty[mailbox] = true
   end
-  return 'W' .. hand
+  return 'attached\0' .. given
 end
 
 -- Detaches the waiter with this order. From now on an attach with this order is late. Returns the running attempts of the waiter.
-local function detach(m, order)
+local function detach(mailbox, order)
   flush_admissions()
-  if tonumber(order) > tonumber(call('GET', K.left_of .. m) or 0) then
-    call('SET', K.left_of .. m, order, 'PX', '{{LEFT}}')
+  if tonumber(order) > tonumber(call('GET', K.detached_of .. mailbox) or 0) then
+    call('SET', K.detached_of .. mailbox, order, 'PX', '{{DETACHED}}')
   end
-  local w = waiter_of(m)
+  local w = waiter_of(mailbox)
   if not w or w.order ~= order then return '' end
-  local hand = hand_of(w)
-  remove_waiter(m, w)
-  return hand
+  local given = given_to(w)
+  remove_waiter(mailbox, w)
+  return given
 end
 
 -- Reserves capacity in a scope of this shard for a command of another shard. Concurrent dispatches of the command share one

@@ -1,8 +1,8 @@
 /** Reads the lists of commands of a deployment, shard by shard, in the order of their admission. */
-import { type CommandFilter, type DeliveryCommand, NO_REASON } from '../../contract/delivery.js'
-import { toDeliveryCommand } from '../../contract/delivery-rules.js'
-import { encodePart } from '../../contract/ids.js'
-import type { InspectionContext, Order, Page, PageQuery } from '../../contract/page.js'
+import { type CommandFilter, type DeliveryCommand, NO_REASON } from '../../internal/contract/delivery.js'
+import { toDeliveryCommand } from '../../internal/contract/delivery-rules.js'
+import { encodePart } from '../../internal/contract/ids.js'
+import type { InspectionContext, Order, Page, PageQuery } from '../../internal/contract/page.js'
 import { listOf, type StoreReply } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { mergePage, type Run, type Stretch, shardRange, walkPage } from '../table/pages.js'

@@ -1,30 +1,30 @@
 /** Admits commands to the shared store: validates the input, reserves capacity in the scope and writes the record. */
 import type * as z from 'zod'
-import { shown } from '../../contract/checks.js'
-import type { ConnectionRegistry } from '../../contract/connections.js'
-import type { CommandKey } from '../../contract/delivery.js'
+import { shown } from '../../internal/contract/checks.js'
+import type { ConnectionRegistry } from '../../internal/contract/connections.js'
+import type { CommandKey } from '../../internal/contract/delivery.js'
 import {
   AcknowledgeInput,
   CancelInput,
   type CommandDispatcher,
   DispatchInput,
   SettleInput,
-} from '../../contract/delivery-dispatch.js'
-import { requireIdentity } from '../../contract/delivery-rules.js'
-import { digest64 } from '../../contract/digest.js'
-import { commandKey, encodePart, toReason } from '../../contract/ids.js'
-import { identityText, toJson } from '../../contract/json.js'
-import { RECORD_BYTES } from '../../contract/limits.js'
-import { parseInput } from '../../contract/options.js'
-import { Refusal, wasNotRun } from '../../refusal.js'
+} from '../../internal/contract/delivery-dispatch.js'
+import { requireIdentity } from '../../internal/contract/delivery-rules.js'
+import { digest64 } from '../../internal/contract/digest.js'
+import { commandKey, encodePart, toReason } from '../../internal/contract/ids.js'
+import { identityText, toJson } from '../../internal/contract/json.js'
+import { RECORD_BYTES } from '../../internal/contract/limits.js'
+import { parseInput } from '../../internal/contract/options.js'
+import { Refusal, wasNotRun } from '../../internal/refusal.js'
 import { shardOf } from '../store/keys.js'
 import { toUnavailable } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import { BadRow } from '../table/rows.js'
-import type { Hand } from './hand.js'
+import type { Attempts } from './attempts.js'
 import type { Mailboxes } from './mailboxes.js'
 import { admittedStatus, decodePart, mailboxOf, readRecord, refOf } from './record.js'
-import type { Answered, DeliveryRun } from './run.js'
+import type { DeliveryRun } from './run.js'
 
 // Acknowledges, settles and cancels commands. Calls on behalf of a client are fenced by its instance.
 
@@ -53,7 +53,7 @@ type ReportKind = 'k' | 'n' | 'r' | 'f' | 'c'
 export function createEnds(
   store: Store,
   delivery: DeliveryRun,
-  hand: Hand,
+  attempts: Attempts,
   mailboxes: Mailboxes,
   registry: Registry,
 ): Pick<CommandDispatcher, 'acknowledge' | 'settle' | 'cancel'> {
@@ -71,25 +71,25 @@ export function createEnds(
   ): Promise<boolean> {
     const ref = refOf(command)
     const shard = shardOf(command.user_id, await store.claimShards())
-    const handed = hand.takeReport(ref)
-    const given = [
+    const handed = attempts.takeReport(ref)
+    const given = {
       ref,
       kind,
       reason,
       instance,
-      wasAsked,
+      was_asked: wasAsked,
       current,
-      handed?.delivery ?? '',
-      acknowledges ? '1' : '',
-      `${here}${++reports}`,
-    ]
+      handed: handed?.delivery ?? '',
+      acknowledges: acknowledges ? '1' : '',
+      call_id: `${here}${++reports}`,
+    }
     try {
-      const { answer } = await delivery.run('S', shard, given, mailboxOf(command))
-      if (handed && answer !== '1') hand.returnReport(handed)
+      const { answer } = await delivery.run('report', shard, given, mailboxOf(command))
+      if (handed && answer !== '1') attempts.returnReport(handed)
       return answer === '1'
     } catch (error) {
-      if (handed) hand.returnReport(handed)
-      if (!wasNotRun(error) && hand.has(ref)) mailboxes.mayHaveEnded(ref, shard)
+      if (handed) attempts.returnReport(handed)
+      if (!wasNotRun(error) && attempts.has(ref)) mailboxes.mayHaveEnded(ref, shard)
       throw error
     }
   }
@@ -161,10 +161,23 @@ interface Admission {
   writesCapacity: '' | '1'
   deadlineMs: number
   /** Which attached client the command requires: none, any instance, or the current one. */
-  needs: '' | 'any' | 'current'
+  required: '' | 'any' | 'current'
   current: string
   payload: string
   maxAttempts: number
+}
+
+type Admitted = ReturnType<typeof readAdmitted>
+
+/** Reads the answer of `admit`. */
+function readAdmitted(answer: string, now: number, key: CommandKey) {
+  const [kind, ...rest] = answer.split('\0')
+  if (kind === 'given' || kind === 'admitted') {
+    const [deadline, node = '', order = '', instance = ''] = rest
+    return { isAdmitted: true, now, deadlineAt: Number(deadline), node, order, instance } as const
+  }
+  const status = kind === 'conflict' ? undefined : readRecord(rest.join('\0'), key, now)?.status
+  return { isAdmitted: false, isConflict: kind === 'conflict', status } as const
 }
 
 export function createDispatch(options: DispatchOptions): CommandDispatcher['dispatch'] {
@@ -176,73 +189,66 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
   let dispatched = 0
 
   /** @param place The deadline of the reservation in another shard, or the reason for which that was refused. */
-  function admit(input: Input, admission: Admission, place = { deadline: '', refused: '' }): Promise<Answered> {
+  async function admit(input: Input, admission: Admission, place = { deadline: '', refused: '' }): Promise<Admitted> {
     const { mailbox, ref, id, scope, shard, scopeShard, payload } = admission
-    const given = [
+    const given = {
       mailbox,
       id,
-      input.action,
-      input.trace === undefined ? '' : `\t${input.trace}`,
+      action: input.action,
+      trace: input.trace === undefined ? '' : `\t${input.trace}`,
       scope,
-      scopeShard === shard ? '' : scopeShard,
-      place.deadline,
-      admission.deadlineMs,
-      admission.capacity,
-      admission.writesCapacity,
-      admission.maxAttempts,
+      scope_shard: scopeShard === shard ? '' : scopeShard,
+      deadline: place.deadline,
+      ttl: admission.deadlineMs,
+      capacity: admission.capacity,
+      writes_capacity: admission.writesCapacity,
+      max_attempts: admission.maxAttempts,
       // Compares values, so that two spellings of the same value count as the same payload.
-      digest64(`${input.action}\n${identityText(JSON.parse(payload))}`),
-      admission.needs,
-      admission.current,
-      place.refused,
-      `${here}${++dispatched}`,
+      fingerprint: digest64(`${input.action}\n${identityText(JSON.parse(payload))}`),
+      required: admission.required,
+      current: admission.current,
+      refused: place.refused,
+      call_id: `${here}${++dispatched}`,
       payload,
-    ]
-    return delivery.run('A', shard, given, mailbox, ({ answer }) => {
-      if (answer[0] !== 'G') return
+    }
+    const answered = await delivery.run('admit', shard, given, mailbox, ({ answer, now }) => {
+      const admitted = answer.startsWith('given\0') ? readAdmitted(answer, now, input) : undefined
+      if (!admitted?.isAdmitted) return
       // Given to a client that is attached to this node, which already has the payload.
-      const [deadline, , order = ''] = answer.slice(1).split('\0')
-      const deadlineAt = Number(deadline)
-      const { action } = input
-      mailboxes.take({ ref, delivery: '1', attempt: 1, deadlineAt, order, action, payload }, shard)
+      const { deadlineAt, order } = admitted
+      const { action, trace = '' } = input
+      mailboxes.take({ ref, delivery: '1', attempt: 1, deadlineAt, order, action, trace, payload }, shard)
     })
+    return readAdmitted(answered.answer, answered.now, input)
   }
 
   /**
    * Admits a command whose scope is in another shard. The reservation comes first and fixes the deadline. If the node dies
    * before the admission, the reservation expires at that deadline; no command is admitted without a reservation.
    */
-  async function admitElsewhere(input: Input, admission: Admission): Promise<Answered> {
-    const { shard, scopeShard, scope, ref, deadlineMs, capacity, writesCapacity } = admission
-    const dispatch = crypto.randomUUID()
-    const giveBack = () => delivery.run('L', scopeShard, [scope, ref, dispatch]).catch((error) => store.onError(error))
+  async function admitElsewhere(input: Input, admission: Admission): Promise<Admitted> {
+    const { shard, scopeShard, scope, ref, deadlineMs: ttl, capacity, writesCapacity: writes_capacity } = admission
+    const place = { scope, ref, dispatch: crypto.randomUUID() }
+    const release = () => delivery.run('release', scopeShard, place).catch((error) => store.onError(error))
+    const refuse = () => admit(input, admission, { deadline: '', refused: 'capacity_exceeded' })
 
-    const { answer: known, now } = await delivery.run('K', shard, [ref])
+    const { answer: known, now } = await delivery.run('look_up', shard, { ref })
     const isNew = known === '' || readRecord(known, input, now)?.status.terminal?.state === 'rejected'
     // The record may be deleted before the next step. Without a reservation, the command must not be admitted then.
-    if (!isNew) return admit(input, admission, { deadline: '', refused: 'capacity_exceeded' })
-    const { answer: deadline } = await delivery.run('V', scopeShard, [
-      scope,
-      ref,
-      deadlineMs,
-      capacity,
-      writesCapacity,
-      dispatch,
-    ])
-    if (deadline === '') return admit(input, admission, { deadline: '', refused: 'capacity_exceeded' })
+    if (!isNew) return refuse()
+    const given = { ...place, ttl, capacity, writes_capacity }
+    const { answer: deadline } = await delivery.run('reserve', scopeShard, given)
+    if (deadline === '') return refuse()
     const admitted = await admit(input, admission, { deadline, refused: '' }).catch(async (error: unknown) => {
       // Release the reservation only if the admission certainly did not run. Otherwise it expires at its deadline.
-      if (wasNotRun(error)) await giveBack()
+      if (wasNotRun(error)) await release()
       throw error
     })
-    const { answer } = admitted
-    const isAdmitted = answer[0] === 'G' || answer[0] === 'N'
-    const status = isAdmitted || answer === 'C' ? undefined : readRecord(answer.slice(1), input, admitted.now)?.status
-    if (
-      !isAdmitted &&
-      (!status || status.terminal !== null || status.admission.scope_id !== (input.scope_id ?? input.user_id))
-    )
-      await giveBack()
+    if (admitted.isAdmitted) return admitted
+    const { status } = admitted
+    // A command that was admitted before holds this place.
+    const isPlaceUsed = status?.terminal === null && status.admission.scope_id === (input.scope_id ?? input.user_id)
+    if (!isPlaceUsed) await release()
     return admitted
   }
 
@@ -270,20 +276,20 @@ export function createDispatch(options: DispatchOptions): CommandDispatcher['dis
       capacity,
       writesCapacity: written.has(scope_id, capacity) ? '' : '1',
       deadlineMs,
-      needs: input.require_waiter ? (wasAsked ? 'current' : 'any') : '',
+      required: input.require_waiter ? (wasAsked ? 'current' : 'any') : '',
       current,
       payload,
       maxAttempts: input.max_attempts ?? options.maxAttempts,
     }
-    const { now, answer } = await (scopeShard === shard ? admit(input, admission) : admitElsewhere(input, admission))
-    if (answer[0] === 'G' || answer[0] === 'N') {
+    const admitted = await (scopeShard === shard ? admit(input, admission) : admitElsewhere(input, admission))
+    if (admitted.isAdmitted) {
       written.add(scope_id, capacity)
       options.nudge(deadlineMs)
-      const [deadline, node = '', , instance = ''] = answer.slice(1).split('\0')
-      return admittedStatus(input, scope_id, now, Number(deadline), [decodePart(node), instance])
+      const { now, deadlineAt, node, instance } = admitted
+      return admittedStatus(input, scope_id, now, deadlineAt, [decodePart(node), instance])
     }
-    if (answer === 'C') throw new Refusal('command_conflict')
-    const status = readRecord(answer.slice(1), input, now)?.status
+    if (admitted.isConflict) throw new Refusal('command_conflict')
+    const { status } = admitted
     if (!status)
       throw toUnavailable(store, new BadRow(`Expected the store to return the record of ${shown(commandKey(input))}`))
     return status

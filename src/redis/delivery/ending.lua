@@ -1,4 +1,6 @@
 -- Ends commands, and deletes their records.
+-- Inputs: commands, and the bounds of the run. Outputs: records, lists and counters without what is over.
+-- Publishes: `ended` to the node that has the last attempt of a command.
 
 local function reserved(scope)
   local stored = scope_now[scope]
@@ -33,7 +35,7 @@ end
 -- Notifies the incarnation that had the last attempt that the command has ended, and asks the caller to release its reservation
 -- in another shard. Idempotent.
 local function tell_end(c)
-  tell(c.incarnation, 'e\t' .. STATES[c.state] .. '\t' .. c.ref)
+  tell(c.incarnation, 'ended\t' .. STATES[c.state] .. '\t' .. c.ref)
   if c.scope_shard ~= '' then released[#released + 1] = text(number) .. '\t' .. c.scope_shard .. '\t' .. c.scope .. '\t' .. c.ref end
 end
 
@@ -59,7 +61,7 @@ end
 -- Ends a command in state `to`. `by` is the id of the call that ends it, or '' if no call does.
 local function finish(c, to, reason, at, by)
   free_place(c)
-  unbox(c)
+  unqueue(c)
   set_state(c, to)
   c.ended_at, c.until_ms, c.reason, c.ended_by = at, retained_until(at), reason, by
   save(c, '')

@@ -1,29 +1,35 @@
 /** The shared-store command dispatcher: admits commands on any node and delivers them from the node with the client. */
-import { raceAbort } from '../../async/abort.js'
-import { CLOSE_TIMEOUT_MS, type CloseResult, endWithin } from '../../async/deadline.js'
-import { publishCommands } from '../../contract/channels.js'
-import { type ConnectionRegistry, readInstance } from '../../contract/connections.js'
-import type { DeliveryInspector } from '../../contract/delivery.js'
-import type { CommandDispatcher } from '../../contract/delivery-dispatch.js'
-import { DispatcherOptions, readDeliveryBounds, requireIdentity, withDeadline } from '../../contract/delivery-rules.js'
-import type { Inspected } from '../../contract/families.js'
-import { toJson } from '../../contract/json.js'
-import { METADATA_BYTES } from '../../contract/limits.js'
-import { defineOptions, type Input, optionsOf } from '../../contract/options.js'
-import { Refusal } from '../../refusal.js'
+import { raceAbort } from '../../internal/async/abort.js'
+import { CLOSE_TIMEOUT_MS, type CloseResult, endWithin } from '../../internal/async/deadline.js'
+import { publishCommands } from '../../internal/contract/channels.js'
+import { type ConnectionRegistry, readInstance } from '../../internal/contract/connections.js'
+import type { DeliveryInspector } from '../../internal/contract/delivery.js'
+import type { CommandDispatcher } from '../../internal/contract/delivery-dispatch.js'
+import {
+  DispatcherOptions,
+  readDeliveryBounds,
+  requireIdentity,
+  withDeadline,
+} from '../../internal/contract/delivery-rules.js'
+import type { Inspected } from '../../internal/contract/families.js'
+import { toJson } from '../../internal/contract/json.js'
+import { METADATA_BYTES } from '../../internal/contract/limits.js'
+import { defineOptions, type Input, optionsOf } from '../../internal/contract/options.js'
+import { Refusal } from '../../internal/refusal.js'
 import { shardOf } from '../store/keys.js'
 import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
+import { createAttempts } from './attempts.js'
 import { createChurnWriter } from './churn.js'
 import { createDispatch, createEnds } from './dispatch.js'
-import { createHand } from './hand.js'
 import { createHeartbeat } from './heartbeat.js'
 import { createDeliveryInspector } from './inspector.js'
-import { createDeliveryLoop, createInboxes, createShardStates, type DeliveryLoop, type Sweep } from './loop.js'
-import { createMailboxes, type LocalWaiter, type Mailboxes } from './mailboxes.js'
+import { createDeliveryLoop, createShardStates, type Sweep } from './loop.js'
+import { createMailboxes, type Mailboxes } from './mailboxes.js'
 import { NODES } from './nodes.js'
 import { mailboxOf, mailboxOfRef } from './record.js'
-import { createDeliveryRun, type DeliveryRun } from './run.js'
+import { createDeliveryRun } from './run.js'
 import { LegacyStream } from './summary.js'
+import type { LocalWaiter } from './waiters.js'
 
 // Attaches a connection to the mailbox of its client at this node, and replaces the one that was attached before.
 
@@ -121,16 +127,16 @@ export function commandDispatcherOn(
   const clock = store.now ?? (() => performance.now())
   // The time of the store minus that of this node, as of the last reply. No attempt arrives before one.
   let storeAhead = 0
-  const onChange = () => heartbeat.changed()
+  const heartbeat = createHeartbeat(store, nodeId)
+  const churn = createChurnWriter(store, nodeId)
+  const onChange = heartbeat.changed
   const onError = (error: unknown) => store.onError(error)
   const stateOf = createShardStates()
-  const delivery: DeliveryRun = createDeliveryRun({
+  const delivery = createDeliveryRun({
     store,
     nodeId,
     ...bounds,
     incarnationIn: (shard) => stateOf(shard).incarnation,
-    onMessage: (message, shard) => mailboxes.receive(message, shard),
-    onUnsure: (_shard, unsure) => mailboxes.unsure(unsure),
     onTime(now) {
       storeAhead = now - clock()
       churn.at(now)
@@ -140,52 +146,37 @@ export function commandDispatcherOn(
       onChange()
     },
   })
-  const hand = createHand({
+  const attempts = createAttempts({
     clock,
     ackTimeoutMs: bounds.ackTimeoutMs,
-    async conclude({ ref, delivery: number, shard }, what, ago) {
-      const { answer } = await delivery.run('C', shard, [ref, number, what, ago], mailboxOfRef(ref))
-      return answer === 'p'
+    async conclude({ ref, delivery: number, shard }, outcome, ago) {
+      const given = { ref, delivery: number, outcome, ago }
+      const { answer } = await delivery.run('conclude', shard, given, mailboxOfRef(ref))
+      return answer === 'pause'
     },
     async retry({ ref, delivery: number, shard }) {
-      await delivery.run('G', shard, [ref, number], mailboxOfRef(ref))
+      await delivery.run('retry', shard, { ref, delivery: number }, mailboxOfRef(ref))
     },
     onChange,
     onError,
   })
   const holdsLease = (shard: number) => clock() < stateOf(shard).holdsUntil
-  const mailboxes: Mailboxes = createMailboxes({
+  const mailboxes = createMailboxes({
     ...bounds,
     delivery,
-    hand,
+    attempts,
     connections,
     holdsLease,
     storeNow: () => clock() + storeAhead,
     onChange,
     onError,
   })
-  const inboxes = createInboxes({
-    store,
-    onMessage: (message, shard) => mailboxes.receive(message, shard),
-    onGap: (shard) => loop.passSoon(shard),
-    // After close(), unfinished work is not an error.
-    onError: (error) => loop.closed || onError(error),
-  })
+  delivery.connect(mailboxes)
   const onPass = () => {
     void heartbeat.publish().catch(() => {})
     void churn.publish()
   }
-  const loop: DeliveryLoop = createDeliveryLoop({
-    store,
-    clock,
-    delivery,
-    hand,
-    inboxes,
-    mailboxes,
-    sweeps,
-    onPass,
-    stateOf,
-  })
+  const loop = createDeliveryLoop({ store, clock, delivery, attempts, mailboxes, sweeps, onPass, stateOf })
   const state = () => ({
     is_listening: loop.isListening,
     passed_at: loop.passedAt,
@@ -195,15 +186,14 @@ export function commandDispatcherOn(
     latency: delivery.latency,
     ...(metadata && { metadata }),
   })
-  const heartbeat = createHeartbeat(store, nodeId, state)
-  const churn = createChurnWriter(store, nodeId)
+  heartbeat.start(state)
   const inspector = createDeliveryInspector(store, legacy, true)
   const parts = { ...bounds, store, delivery, mailboxes, connections, isClosed: () => loop.closed }
   loop.start()
 
   let closing: Promise<CloseResult> | undefined
   async function close(): Promise<CloseResult> {
-    const reported = hand.close()
+    const reported = attempts.close()
     const counted = reported.then(() => churn.publish({ isForced: true }))
     await loop.close()
     await endWithin([counted, mailboxes.close(CLOSE_TIMEOUT_MS), heartbeat.close()], CLOSE_TIMEOUT_MS)
@@ -212,7 +202,7 @@ export function commandDispatcherOn(
 
   return {
     dispatch: createDispatch({ ...parts, nudge: loop.nudge }),
-    ...createEnds(store, delivery, hand, mailboxes, connections),
+    ...createEnds(store, delivery, attempts, mailboxes, connections),
     attach: createAttach(parts),
     async reconcile() {
       await loop.reconcile()

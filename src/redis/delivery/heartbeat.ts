@@ -1,5 +1,5 @@
 /** Writes the entry of this node in the list of nodes: soon after a change, with every pass, and on close. */
-import { createAlarm } from '../../async/timer.js'
+import { createAlarm } from '../../internal/async/timer.js'
 import { ignoreReply } from '../store/reply.js'
 import { defineScript, runScript } from '../store/script.js'
 import type { Store } from '../store/store.js'
@@ -20,8 +20,8 @@ export const BEAT = defineScript(
 /** Changes within this time share one heartbeat. */
 const QUIET_MS = 50
 
-/** @param record Returns the current state of the node. */
-export function createHeartbeat(store: Store, nodeId: string, record: () => NodeRecord) {
+export function createHeartbeat(store: Store, nodeId: string) {
+  let record: (() => NodeRecord) | undefined
   const alarm = createAlarm(() => void publish().catch(() => {}))
   let sentAt = Number.NEGATIVE_INFINITY
   let under: Promise<void> | undefined
@@ -38,7 +38,9 @@ export function createHeartbeat(store: Store, nodeId: string, record: () => Node
     alarm.clear()
     sentAt = performance.now()
     await store.joinShards()
-    const report = closed ? { ...record(), is_closed: true } : record()
+    const state = record?.()
+    if (!state) return
+    const report = closed ? { ...state, is_closed: true } : state
     await runScript(store, BEAT, 0, { id: nodeId, record: JSON.stringify(report), kept_ms: keptMs(report) })
   }
 
@@ -61,13 +63,17 @@ export function createHeartbeat(store: Store, nodeId: string, record: () => Node
   }
 
   return {
+    /** Sends heartbeats from now on. @param current Returns the current state of the node. */
+    start(current: () => NodeRecord) {
+      record = current
+    },
     publish,
     /** Resolves when the first heartbeat was written or has failed. */
     first,
 
     /** Schedules a heartbeat after a change of the state. */
     changed() {
-      if (!closed) alarm.advance(Math.max(0, sentAt + QUIET_MS - performance.now()))
+      if (record && !closed) alarm.advance(Math.max(0, sentAt + QUIET_MS - performance.now()))
     },
 
     async close(): Promise<void> {

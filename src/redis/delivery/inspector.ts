@@ -5,11 +5,11 @@ import {
   DeliveryMailbox,
   type DeliveryTenant,
   type MailboxFilter,
-} from '../../contract/delivery.js'
-import { requireIdentity, shownCapacity } from '../../contract/delivery-rules.js'
-import { checkId, encodePart, toTimestamp } from '../../contract/ids.js'
-import { type InspectionContext, type Page, type PageQuery, scanLimit } from '../../contract/page.js'
-import { Refusal } from '../../refusal.js'
+} from '../../internal/contract/delivery.js'
+import { requireIdentity, shownCapacity } from '../../internal/contract/delivery-rules.js'
+import { checkId, encodePart, toTimestamp } from '../../internal/contract/ids.js'
+import { type InspectionContext, type Page, type PageQuery, scanLimit } from '../../internal/contract/page.js'
+import { Refusal } from '../../internal/refusal.js'
 import { count, listOf, parseText, type StoreReply, scored } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import {
@@ -250,7 +250,10 @@ const STATUS = defineReadScript(
   withRecords(scripts.status),
 )
 
-/** @param legacy An older command stream to include in the summary. */
+/**
+ * @param legacy An older command stream to include in the summary.
+ * @param isOfNode Whether it is the one of a dispatcher, which counts commands even before the first.
+ */
 export function createDeliveryInspector(
   store: Store,
   legacy: LegacyStream | undefined = undefined,

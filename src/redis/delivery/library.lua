@@ -1,3 +1,4 @@
+-- Inputs: `make`, which builds `turn`. Outputs: two functions of the store, of which one runs in a full store. Publishes nothing.
 -- The last part of the library registers its functions. While a library loads, the Lua globals that the code needs are not
 -- available, so the first call builds the rest.
 local run

@@ -1,12 +1,14 @@
 /** Runs the steps of a node in a shard: as a Redis function, or as a script if the store or its ACL doesn't allow functions. */
 
-import { ATTEMPTS_KEPT, LATENCY_SAMPLE, NO_REASON, REASONS_MAX } from '../../contract/delivery.js'
-import { Refusal } from '../../refusal.js'
+import { ATTEMPTS_KEPT, LATENCY_SAMPLE, NO_REASON, REASONS_MAX } from '../../internal/contract/delivery.js'
+import { Refusal } from '../../internal/refusal.js'
 import { callWithAll, withConstants } from '../store/arguments.js'
 import type { RedisClient } from '../store/client.js'
 import { type StoreReply, UnknownScript } from '../store/reply.js'
+import { sha1 } from '../store/script.js'
 import libraryLua from './library.lua'
 import { withRecords } from './record.js'
+import { withSteps } from './steps.js'
 import turnLua from './turn.lua'
 
 /** How long the lease of a node lasts after its last pass: five times the longest time between two passes. */
@@ -16,13 +18,13 @@ export const CHUNK = 256
 /** Width of a bucket of deadlines, in ms. */
 export const BUCKET_MS = 250
 
-const SOURCE = withConstants(withRecords(turnLua), {
+const SOURCE = withConstants(withSteps(withRecords(turnLua) ?? ''), {
   CHUNK,
   BUCKET: BUCKET_MS,
   ATTEMPTS_KEPT,
   LEASE: LEASE_MS,
   // How long a detach is remembered, in ms: longer than an attach that was sent before it can be late.
-  LEFT: 60_000,
+  DETACHED: 60_000,
   // Limits of one pass and one run, which block the store for a few milliseconds.
   COMMANDS_A_PASS: 200,
   CHUNKS_A_PASS: 8,
@@ -42,11 +44,6 @@ const SOURCE = withConstants(withRecords(turnLua), {
   // Unread messages that are kept for a node. A node that misses more restarts under a new incarnation.
   MESSAGES_MAX: 10_000,
 })
-
-async function sha1(text: string): Promise<string> {
-  const bytes = new Uint8Array(await crypto.subtle.digest('SHA-1', new TextEncoder().encode(text)))
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
-}
 
 const scriptOf = (flags: string) => `#!lua${flags}\n${SOURCE}${callWithAll('turn')}`
 

@@ -1,10 +1,10 @@
 /** The loop of a node: passes over every shard, which renew its lease, read its messages and do the work that is due. */
-import { createAlarm } from '../../async/timer.js'
-import { HEARTBEAT_MS } from '../../contract/delivery-rules.js'
+import { createAlarm } from '../../internal/async/timer.js'
+import { HEARTBEAT_MS } from '../../internal/contract/delivery-rules.js'
 import { listen } from '../store/listener.js'
 import { throwMostSevere } from '../store/script.js'
 import type { Store } from '../store/store.js'
-import type { Hand } from './hand.js'
+import type { Attempts } from './attempts.js'
 import { LEASE_MS } from './library.js'
 import type { Mailboxes } from './mailboxes.js'
 import type { DeliveryRun } from './run.js'
@@ -29,9 +29,7 @@ function isAfter(id: string, other: string): boolean {
   return ms > otherMs || (ms === otherMs && sequence > otherSequence)
 }
 
-type Inboxes = ReturnType<typeof createInboxes>
-
-export function createInboxes({ store, onMessage, onGap, onError }: InboxesOptions) {
+function createInboxes({ store, onMessage, onGap, onError }: InboxesOptions) {
   /** By shard: the channel, and the id of the last message that was read. */
   const inboxes = new Map<number, { channel: string; heard: string }>()
   const listening = listen(store, (isUp) => {
@@ -84,8 +82,10 @@ export function createInboxes({ store, onMessage, onGap, onError }: InboxesOptio
   }
 }
 
-/** Shortest time between two confirmations of the waiters, and between two sweeps. */
+/** Shortest time between two confirmations of the waiters, and between two sweeps if more is left to delete. */
 const CONFIRM_MS = 500
+/** Time between two sweeps if nothing was left to delete: readers leave out expired entries by themselves. */
+const SWEEP_MS = 5_000
 /** Shortest sleep between two passes. */
 const SLEEP_MIN_MS = 100
 /** A node is declared dead if its lease has expired and is not renewed for this long, by the clock of the observing node. */
@@ -121,10 +121,10 @@ interface DeliveryLoopOptions {
   store: Store
   clock: () => number
   delivery: DeliveryRun
-  hand: Hand
-  inboxes: Inboxes
+  attempts: Attempts
   mailboxes: Mailboxes
   sweeps: readonly Sweep[]
+  stateOf: ShardStates
   /** Called after each pass. */
   onPass: () => void
 }
@@ -152,19 +152,15 @@ export function createShardStates() {
 }
 type ShardStates = ReturnType<typeof createShardStates>
 
-export function createDeliveryLoop(options: DeliveryLoopOptions & { stateOf: ShardStates }) {
-  const { store, clock, delivery, hand, inboxes, mailboxes, sweeps, onPass, stateOf } = options
-  let closed = false
-  /** Reports an error, unless the node is closed: then unfinished work is not an error. */
-  const report = (error: unknown) => {
-    if (!closed) store.onError(error)
-  }
-  let confirmedAt = Number.NEGATIVE_INFINITY
-  let sweptAt = Number.NEGATIVE_INFINITY
-  const alarm = createAlarm(() => void wake())
-  const opened = new Set<number>()
-  let passedAt: number | null = null
-  let shardCount = 1
+interface ShardPassesOptions extends DeliveryLoopOptions {
+  isClosed: () => boolean
+  onError: (error: unknown) => void
+}
+
+/** The passes of a node over single shards. */
+function createShardPasses(options: ShardPassesOptions) {
+  const { store, clock, delivery, attempts, mailboxes, stateOf, isClosed, onError } = options
+  const inboxes = createInboxes({ store, onMessage: mailboxes.receive, onGap: passSoon, onError })
 
   function suspectsOf(state: ShardState, seen: string): void {
     const now = clock()
@@ -178,7 +174,7 @@ export function createDeliveryLoop(options: DeliveryLoopOptions & { stateOf: Sha
     state.incarnation = crypto.randomUUID()
     state.isKnown = false
     state.holdsUntil = Number.NEGATIVE_INFINITY
-    hand.dropShard(shard)
+    attempts.dropShard(shard)
     inboxes.open(shard, state.incarnation)
   }
 
@@ -187,13 +183,12 @@ export function createDeliveryLoop(options: DeliveryLoopOptions & { stateOf: Sha
     const sentAt = clock()
     const { incarnation, former, isKnown } = state
     const suspects = [...state.suspects].filter(([, since]) => sentAt - since >= SUSPECT_MS).map(([entry]) => entry)
-    const given = [
-      isKnown ? inboxes.heard(shard) : '',
-      suspects.map((entry) => `${entry},`).join(''),
-      state.scopeAfter,
+    const { now, answer, hasOwnMessages } = await delivery.run('pass', shard, {
+      heard: isKnown ? inboxes.heard(shard) : '',
+      suspects: suspects.map((entry) => `${entry},`).join(''),
+      scope_after: state.scopeAfter,
       former,
-    ]
-    const { now, answer, hasOwnMessages } = await delivery.run('R', shard, given)
+    })
     if (state.incarnation !== incarnation) return { now, nextIn: 0, isMore: true, isLapsed: false }
     if (answer === 'restart') {
       restart(shard, state)
@@ -220,7 +215,7 @@ export function createDeliveryLoop(options: DeliveryLoopOptions & { stateOf: Sha
     for (let rounds = 1; ; rounds++) {
       const answer = await round(shard, state)
       isLapsed ||= answer.isLapsed
-      if (answer.isMore && rounds < ROUNDS_MAX && !closed) continue
+      if (answer.isMore && rounds < ROUNDS_MAX && !isClosed()) continue
       if (isLapsed) await mailboxes.syncShard(shard)
       return answer
     }
@@ -229,28 +224,53 @@ export function createDeliveryLoop(options: DeliveryLoopOptions & { stateOf: Sha
   /** Starts a pass over a shard, to read missed messages, unless one is running. */
   function passSoon(shard: number) {
     const state = stateOf(shard)
-    if (closed || state.passing) return
+    if (isClosed() || state.passing) return
     state.passing = passShard(shard)
-      .then(() => {}, report)
+      .then(() => {}, onError)
       .finally(() => {
         state.passing = undefined
       })
   }
 
-  /** Runs a sweep of a shard. Errors go to `onError`, and the next pass tries again: they must not delay commands. */
-  async function sweep(run: Sweep, shard: number) {
+  return { inboxes, passShard }
+}
+
+export function createDeliveryLoop(options: DeliveryLoopOptions) {
+  const { store, attempts, mailboxes, sweeps, onPass, stateOf } = options
+  let closed = false
+  /** Reports an error, unless the node is closed: then unfinished work is not an error. */
+  const report = (error: unknown) => {
+    if (!closed) store.onError(error)
+  }
+  const { inboxes, passShard } = createShardPasses({ ...options, onError: report, isClosed: () => closed })
+  let confirmedAt = Number.NEGATIVE_INFINITY
+  let sweepFrom = Number.NEGATIVE_INFINITY
+  const alarm = createAlarm(() => void wake())
+  const opened = new Set<number>()
+  let passedAt: number | null = null
+  let shardCount = 1
+
+  /**
+   * Runs a sweep of a shard. Errors go to `onError`: they must not delay commands.
+   *
+   * @returns whether all was deleted.
+   */
+  async function sweep(run: Sweep, shard: number): Promise<boolean> {
     try {
-      for (let n = 0; n < SWEEPS_MAX && !closed; n++) if (!(await run(shard))) return
+      for (let n = 0; n < SWEEPS_MAX && !closed; n++) if (!(await run(shard))) return true
     } catch (error) {
       report(error)
     }
+    return false
   }
 
   async function sweepAll(always: boolean) {
-    if (!always && performance.now() - sweptAt < CONFIRM_MS) return
-    sweptAt = performance.now()
+    const now = performance.now()
+    if (!always && now < sweepFrom) return
+    sweepFrom = now + CONFIRM_MS
     const shards = Array.from({ length: shardCount }, (_, shard) => shard)
-    await Promise.all(shards.flatMap((shard) => sweeps.map((each) => sweep(each, shard))))
+    const swept = await Promise.all(shards.flatMap((shard) => sweeps.map((each) => sweep(each, shard))))
+    if (!swept.includes(false)) sweepFrom = now + SWEEP_MS
   }
 
   /** @param always Whether to confirm the waiters and run the sweeps even if that happened a moment ago. */
@@ -262,11 +282,11 @@ export function createDeliveryLoop(options: DeliveryLoopOptions & { stateOf: Sha
       opened.add(shard)
       inboxes.open(shard, stateOf(shard).incarnation)
     }
-    await hand.pass()
+    await attempts.pass()
     const all = await Promise.allSettled(shards.map(passShard))
     const passes = all.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
     const now = Math.min(...passes.map((shard) => shard.now))
-    if (passes.length > 0) hand.expire(now)
+    if (passes.length > 0) attempts.expire(now)
     if (always || performance.now() - confirmedAt >= CONFIRM_MS) {
       confirmedAt = performance.now()
       await mailboxes.pass()
@@ -295,7 +315,6 @@ export function createDeliveryLoop(options: DeliveryLoopOptions & { stateOf: Sha
 
   return {
     start: () => alarm.advance(0),
-    passSoon,
 
     /** Runs the next pass within `delayMs`, if it is not due before. */
     nudge: wakeWithin,

@@ -1,7 +1,9 @@
--- A mailbox (`user:client`) has a waiter, which is the attached client, and a box with the commands that wait. If a waiter with a
--- live lease has a free slot its box is empty. A waiter whose box has commands is marked as `stuck`.
+-- A mailbox (`user:client`) has a waiter, which is the attached client, and a queue with the commands that wait. If a waiter with a
+-- live lease has a free slot its queue is empty. A waiter whose queue has commands is marked as `backlogged`.
+-- Inputs: commands and waiters. Outputs: which commands a waiter was given, and which wait in its queue.
+-- Publishes: `command` to the node of a waiter that is given one.
 
--- Returns the waiter of a mailbox, or false. It is a list; `delivery/record.ts` gives the index of each field. `hand` has the
+-- Returns the waiter of a mailbox, or false. It is a list; `delivery/record.ts` gives the index of each field. `given` has the
 -- numbers of the commands that were given to the waiter and whose delivery attempt is still running, as `,7,12,`.
 local function waiter_of(m)
   local w = waiters[m]
@@ -15,22 +17,22 @@ end
 
 local function waiter_text(w) return {{WAITER_TEXT}} end
 
-local function set_stuck(m, w, to)
-  if w.stuck == to then return end
-  w.stuck = to
+local function set_backlogged(m, w, to)
+  if w.backlogged == to then return end
+  w.backlogged = to
   dirty[m] = true
-  call(to == '1' and 'SADD' or 'SREM', K.stuck, m)
+  call(to == '1' and 'SADD' or 'SREM', K.backlogged, m)
 end
 
 local function has_place(w) return tonumber(w.held) < tonumber(w.most) end
-local function is_ready(w) return w and w.stuck == '' and has_place(w) and is_alive(w.incarnation) end
+local function is_ready(w) return w and w.backlogged == '' and has_place(w) and is_alive(w.incarnation) end
 
--- Writes the commands that this run adds to a box. Must run before the box is read.
-local function flush_box(m)
+-- Writes the commands that this run adds to a queue. Must run before the queue is read.
+local function flush_queue(m)
   local list = mail[m]
   if not list then return end
   mail[m] = nil
-  write('RPUSH', K.box_of .. m, unpack(list))
+  write('RPUSH', K.queue_of .. m, unpack(list))
 end
 
 -- Frees the slot of a delivery attempt, before the change of state that ends the attempt.
@@ -40,27 +42,27 @@ local function free_place(c)
   local w = waiter_of(m)
   if not w or w.order ~= c.waiter_order then return end
   local entry = ',' .. c.seq .. ','
-  local at = find(w.hand, entry, 1, true)
+  local at = find(w.given, entry, 1, true)
   if not at then return end
-  w.hand = sub(w.hand, 1, at) .. sub(w.hand, at + #entry)
+  w.given = sub(w.given, 1, at) .. sub(w.given, at + #entry)
   w.held = text(w.held - 1)
   dirty[m] = true
-  if w.stuck == '1' then touched[m] = true end
+  if w.backlogged == '1' then touched[m] = true end
 end
 
--- Removes a waiting command from its box.
-local function unbox(c)
+-- Removes a waiting command from its queue.
+local function unqueue(c)
   if c.state ~= 'w' and c.state ~= 'q' then return end
   local m = mailbox_of(c.ref)
-  flush_box(m)
-  -- The command must end even if another application overwrote the box.
-  local removed = redis.pcall('LREM', K.box_of .. m, '1', c.ref)
+  flush_queue(m)
+  -- The command must end even if another application overwrote the queue.
+  local removed = redis.pcall('LREM', K.queue_of .. m, '1', c.ref)
   local w = waiter_of(m)
-  if removed ~= 0 and w and w.stuck == '1' and call('EXISTS', K.box_of .. m) == 0 then set_stuck(m, w, '') end
+  if removed ~= 0 and w and w.backlogged == '1' and call('EXISTS', K.queue_of .. m) == 0 then set_backlogged(m, w, '') end
 end
 
 local function message_of(c, payload)
-  return 'c\t' .. c.ref .. '\t' .. c.delivery .. '\t' .. c.attempts .. '\t' .. c.deadline_at .. '\t' .. c.waiter_order .. '\t' .. action_of(c) .. '\t' .. payload
+  return 'command\t' .. c.ref .. '\t' .. c.delivery .. '\t' .. c.attempts .. '\t' .. c.deadline_at .. '\t' .. c.waiter_order .. '\t' .. action_and_trace(c) .. '\t' .. payload
 end
 
 -- Starts the next delivery attempt at a waiter with a free slot.
@@ -72,12 +74,12 @@ local function give(c, m, w)
   note(c, 'A', '\t' .. c.attempts .. '\t' .. w.instance .. '\t' .. w.node)
   set_state(c, 'a')
   save(c, payload)
-  w.hand, w.held = w.hand .. c.seq .. ',', text(w.held + 1)
+  w.given, w.held = w.given .. c.seq .. ',', text(w.held + 1)
   dirty[m] = true
   tell(w.incarnation, message_of(c, payload))
 end
 
--- Gives a command that has no running attempt to its waiter, or puts it at the front of its box.
+-- Gives a command that has no running attempt to its waiter, or puts it at the front of its queue.
 local function place(c)
   local m = mailbox_of(c.ref)
   local w = waiter_of(m)
@@ -85,7 +87,7 @@ local function place(c)
   if c.attempts == '0' then set_state(c, 'w') else set_state(c, 'q') end
   c.incarnation, c.waiter_order = '', ''
   save(c, payload_of(c))
-  flush_box(m)
-  write('LPUSH', K.box_of .. m, c.ref)
-  if w then set_stuck(m, w, '1') end
+  flush_queue(m)
+  write('LPUSH', K.queue_of .. m, c.ref)
+  if w then set_backlogged(m, w, '1') end
 end

@@ -1,3 +1,7 @@
+-- The list of nodes, and what they count in each minute.
+-- Inputs: the arguments of `BEAT` (heartbeat.ts) and `WRITE` (churn.ts). Outputs: the table `nodes`, and `churn:<minute>`.
+-- Publishes nothing.
+
 --@script beat
 --@include ../store/tables.lua
 local t = 'nodes'

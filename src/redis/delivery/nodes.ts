@@ -1,8 +1,8 @@
 /** Reads the list of a deployment's nodes: the last heartbeat of each, and its age. */
 import * as z from 'zod'
-import { DeliveryNode } from '../../contract/delivery.js'
-import { STALE_MS } from '../../contract/delivery-rules.js'
-import { toTimestamp } from '../../contract/ids.js'
+import { DeliveryNode } from '../../internal/contract/delivery.js'
+import { STALE_MS } from '../../internal/contract/delivery-rules.js'
+import { toTimestamp } from '../../internal/contract/ids.js'
 import { Millis, type TableReader } from '../table/rows.js'
 
 /** How long a node without heartbeats stays in the list. */

@@ -1,5 +1,7 @@
 -- The pass of a node over a shard, at least once a second. It renews the lease of the node, reads its messages, and does the due
 -- work of the whole shard: deadlines, dead nodes and retention.
+-- Inputs: the step `pass` (steps.ts). Outputs: its answer, the lease, recovered and expired commands.
+-- Publishes: what the functions of mailbox.lua and ending.lua publish; also to the calling node itself by its inbox.
 
 -- Recovers a command from a dead incarnation: its attempt ends, and the client that is attached now gets the next one.
 local function recover(c, incarnation)
@@ -54,7 +56,7 @@ local function sweep(incarnation, budget)
   if reply[1] == '0' then
     call('HDEL', K.leases, incarnation)
     call('HDEL', K.sweeps, incarnation)
-    call('HDEL', K.told, incarnation)
+    call('HDEL', K.last_message, incarnation)
     call('DEL', K.inbox_of .. incarnation)
     return budget - 10, false
   end
@@ -73,7 +75,7 @@ local function messages_after(heard)
     before = id
     found[i] = id .. '\2' .. fields[4]
   end
-  if #entries < {{MESSAGES_A_PASS}} and before ~= (call('HGET', K.told, me) or '0-0') then return nil end
+  if #entries < {{MESSAGES_A_PASS}} and before ~= (call('HGET', K.last_message, me) or '0-0') then return nil end
   return found
 end
 

@@ -1,3 +1,6 @@
+-- Lists and summaries of commands. They only read.
+-- Inputs: the arguments of the scripts in commands.ts and summary.ts. Outputs: records, and how much was examined. Publishes nothing.
+
 --@part read_records
 -- Shared by the read-only scripts that read commands by their numbers.
 local floor, find, sub, match = math.floor, string.find, string.sub, string.match
@@ -234,8 +237,8 @@ while true do
   if c and is_wanted(c) then
     local text = sub(c.stored, 1, c.payload_at - 1)
     -- Whether the client is attached matters only for commands in states w and q.
-    local is_boxed = c.state == 'w' or c.state == 'q'
-    found[#found + 1] = { last, c.ref, text, is_boxed and is_attached(match(c.ref, '^[^:]*:[^:]*')) and 1 or 0 }
+    local is_queued = c.state == 'w' or c.state == 'q'
+    found[#found + 1] = { last, c.ref, text, is_queued and is_attached(match(c.ref, '^[^:]*:[^:]*')) and 1 or 0 }
     bytes = bytes - #text
   end
 end
@@ -262,15 +265,15 @@ local counted = read('HMGET', P .. 'counts', 'w', 'a', 'h', 'p', 'q', 'k') or {}
 local open, overdue = {}, {}
 for i = 1, 6 do open[i], overdue[i] = math.min(tonumber(counted[i]) or 0, 2 ^ 53), 0 end
 
--- The number of commands in the boxes of clients that are attached to a node with a live lease; -1 if there are too many boxes.
-local attached, is_stuck = 0, {}
-if (read('SCARD', P .. 'stuck') or 0) > tonumber(max_mailboxes) then
+-- The number of commands in the queues of clients that are attached to a node with a live lease; -1 if there are too many queues.
+local attached, is_backlogged = 0, {}
+if (read('SCARD', P .. 'backlogged') or 0) > tonumber(max_mailboxes) then
   attached = -1
 else
-  for _, m in ipairs(read('SMEMBERS', P .. 'stuck') or {}) do
+  for _, m in ipairs(read('SMEMBERS', P .. 'backlogged') or {}) do
     if is_attached(m) then
-      is_stuck[m] = true
-      attached = attached + (read('LLEN', P .. 'box:' .. m) or 0)
+      is_backlogged[m] = true
+      attached = attached + (read('LLEN', P .. 'queue:' .. m) or 0)
     end
   end
 end
@@ -294,7 +297,7 @@ local function take_off(seq, is_over)
   overdue[i] = overdue[i] + 1
   if attached > 0 and (i == 1 or i == 5) then
     local ref = ref_at(seq)
-    if ref and is_stuck[match(ref, '^[^:]*:[^:]*')] then attached = attached - 1 end
+    if ref and is_backlogged[match(ref, '^[^:]*:[^:]*')] then attached = attached - 1 end
   end
 end
 local first_due
@@ -387,7 +390,7 @@ local function look(m, order)
   if not of_user or user ~= '' and of_user ~= user or client ~= '' and of_client ~= client then return end
   local w = is_attached(m)
   if not w or w.order ~= order or node ~= '' and w.node ~= node then return end
-  found[#found + 1] = { order, of_user, of_client, w.instance, w.node, w.since, read('LLEN', P .. 'box:' .. m) or 0 }
+  found[#found + 1] = { order, of_user, of_client, w.instance, w.node, w.since, read('LLEN', P .. 'queue:' .. m) or 0 }
 end
 
 while cut == 0 do

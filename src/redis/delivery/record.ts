@@ -1,7 +1,7 @@
 /** Format of command records and waiters in the store, for the Lua that writes them and for readers. */
-import { type Attempt, type CommandKey, DeliveryStatus } from '../../contract/delivery.js'
-import { type DeliveryStep, shownAttempts } from '../../contract/delivery-rules.js'
-import { encodePart, toTimestamp, traceFields } from '../../contract/ids.js'
+import { type Attempt, type CommandKey, DeliveryStatus } from '../../internal/contract/delivery.js'
+import { type DeliveryStep, shownAttempts } from '../../internal/contract/delivery-rules.js'
+import { encodePart, toTimestamp, traceFields } from '../../internal/contract/ids.js'
 import type { StoreReply } from '../store/reply.js'
 import { timestampOf } from '../table/rows.js'
 
@@ -28,7 +28,17 @@ export const RECORD_FIELDS = [
 ] as const
 type RecordField = (typeof RECORD_FIELDS)[number]
 
-const WAITER_FIELDS = ['order', 'incarnation', 'instance', 'node', 'most', 'since', 'stuck', 'held', 'hand'] as const
+const WAITER_FIELDS = [
+  'order',
+  'incarnation',
+  'instance',
+  'node',
+  'most',
+  'since',
+  'backlogged',
+  'held',
+  'given',
+] as const
 
 /** A record in Lua is a list: its reference, the stored string, its fields, and the position of its payload. */
 const RECORD_PLACES: readonly string[] = ['ref', 'stored', ...RECORD_FIELDS, 'payload_at']

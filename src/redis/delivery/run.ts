@@ -1,15 +1,16 @@
 /** Runs the steps of a node in a shard. Steps of the same turn of the event loop, and waiting ones, share a run: one call. */
 
-import { createAlarm } from '../../async/timer.js'
-import type { CounterKind, CounterName } from '../../contract/delivery.js'
-import { emptyHistograms, measure, reportedTimes } from '../../contract/delivery-rules.js'
-import { encodePart, utf8Length } from '../../contract/ids.js'
-import { Refusal, wasNotRun } from '../../refusal.js'
+import { createAlarm } from '../../internal/async/timer.js'
+import type { CounterKind, CounterName } from '../../internal/contract/delivery.js'
+import { emptyHistograms, measure, reportedTimes } from '../../internal/contract/delivery-rules.js'
+import { encodePart, utf8Length } from '../../internal/contract/ids.js'
+import { Refusal, wasNotRun } from '../../internal/refusal.js'
 import { portOf } from '../store/client.js'
 import { listOf, OtherShards, type StoreReply, toScriptError } from '../store/reply.js'
 import { toUnavailable } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import { runSteps } from './library.js'
+import { encodeStep, type Given, type Step } from './steps.js'
 
 /** Maximum number of steps in a run, which blocks the store for about a millisecond. */
 const STEPS_MAX = 64
@@ -24,13 +25,6 @@ const UNDER_WAY_MAX = 2
 const HELD_MS = 10
 /** Length below which the size of a step is taken as its number of characters, not bytes, for speed. */
 const SHORT = BYTES_MAX / STEPS_MAX / 4
-
-/**
- * The steps: A admit, S acknowledge or end, C conclude an attempt, G retry, B give back an attempt, D fetch an attempt,
- * K look up a record, O take an order, W attach, X detach, V reserve, L release, R pass. `STEPS` in turn.lua has their functions,
- * which document the arguments.
- */
-export type Step = 'A' | 'S' | 'C' | 'G' | 'B' | 'D' | 'K' | 'O' | 'W' | 'X' | 'V' | 'L' | 'R'
 
 export interface Answered {
   /** Time of the run by the clock of the store, in epoch ms. */
@@ -65,6 +59,51 @@ interface Lane {
   alarm: ReturnType<typeof createAlarm>
 }
 
+/** @param send Sends a batch to a shard. Never rejects. */
+function createLanes(send: (shard: number, calls: readonly Call[]) => Promise<void>) {
+  const lanes = new Map<number, Lane>()
+
+  function flush(shard: number, lane: Lane, isHeld = false) {
+    const { waiting } = lane
+    while (waiting.length > 0 && (isHeld || lane.underWay < UNDER_WAY_MAX)) {
+      const { calls } = waiting.shift() as Batch
+      lane.underWay++
+      void send(shard, calls).then(() => {
+        lane.underWay--
+        flush(shard, lane)
+      })
+    }
+    if (waiting.length > 0) lane.alarm.advance(HELD_MS)
+    else lane.alarm.clear()
+  }
+
+  function laneOf(shard: number): Lane {
+    const known = lanes.get(shard)
+    if (known) return known
+    const alarm = createAlarm(() => flush(shard, lane, true))
+    const lane: Lane = { underWay: 0, waiting: [], isScheduled: false, alarm }
+    lanes.set(shard, lane)
+    return lane
+  }
+
+  /** Returns the batch that takes a step of `bytes`. It is sent after this turn of the event loop. */
+  return function batchFor(shard: number, bytes: number): Batch {
+    const lane = laneOf(shard)
+    if (!lane.isScheduled) {
+      lane.isScheduled = true
+      queueMicrotask(() => {
+        lane.isScheduled = false
+        flush(shard, lane)
+      })
+    }
+    const last = lane.waiting.at(-1)
+    if (last && last.calls.length < STEPS_MAX && last.bytes + bytes <= BYTES_MAX) return last
+    const batch: Batch = { calls: [], bytes: 0 }
+    lane.waiting.push(batch)
+    return batch
+  }
+}
+
 export interface DeliveryRunOptions {
   store: Store
   nodeId: string
@@ -74,14 +113,18 @@ export interface DeliveryRunOptions {
   maxTrackedPerUser: number
   /** Returns the incarnation of this node in a shard. */
   incarnationIn: (shard: number) => string
-  /** Called for each message of a run to its own node. */
-  onMessage: (message: string, shard: number) => void
-  /** Called when it is unknown which attempts a run gave to the waiters of these mailboxes. */
-  onUnsure: (shard: number, mailboxes: readonly string[]) => void
   /** Called with the store's time of each reply, before `onCount` for its counts. */
   onTime: (now: number) => void
   /** Called when a counter increases. */
   onCount: (kind: CounterKind, name: string, times: number) => void
+}
+
+/** What receives the effects of runs, besides their callers. */
+interface Receiver {
+  /** Called for each message of a run to its own node. */
+  receive(message: string, shard: number): void
+  /** Called when it is unknown which attempts a run gave to the waiters of these mailboxes. */
+  unsure(mailboxes: readonly string[]): void
 }
 
 type Counters = Record<CounterKind, Record<string, number>>
@@ -118,10 +161,10 @@ const isFull = (error: unknown) => error instanceof Refusal && /^OOM\b/.test(err
 export type DeliveryRun = ReturnType<typeof createDeliveryRun>
 
 export function createDeliveryRun(options: DeliveryRunOptions) {
-  const { store, incarnationIn, onMessage, onUnsure, onTime } = options
+  const { store, incarnationIn, onTime } = options
+  let receiver: Receiver = { receive() {}, unsure() {} }
   const { addAll, ...counts } = createCounters(options.onCount)
   const port = portOf(store.client)
-  const lanes = new Map<number, Lane>()
   const { maxTracked, maxTrackedPerUser, retentionMs, maxRetained } = options
   const tail = [encodePart(options.nodeId), maxTracked, maxTrackedPerUser, retentionMs, maxRetained].join('\0')
 
@@ -147,7 +190,7 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
     Promise.all(
       all.map((one) => {
         const [, shard, scope = '', ref = ''] = one.split('\t')
-        return run('L', Number(shard), [scope, ref, '']).catch((error) => store.onError(error))
+        return run('release', Number(shard), { scope, ref, dispatch: '' }).catch((error) => store.onError(error))
       }),
     )
 
@@ -161,7 +204,7 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
       const answer = texts[i] ?? ''
       const own = ended.length === 0 ? ended : ended.filter((one) => one.startsWith(`${i + 1}\t`))
       if (answer[0] === '!') {
-        if (call.mailbox !== '') onUnsure(shard, [call.mailbox])
+        if (call.mailbox !== '') receiver.unsure([call.mailbox])
         void release(own)
         call.reject(toUnavailable(store, toScriptError(answer.slice(1))))
         continue
@@ -173,7 +216,7 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
     }
     // Another application has overwritten a key: the update of that key is lost, the rest of the run took effect.
     if (typeof failure === 'string' && failure !== '') store.onError(toScriptError(failure))
-    for (const message of partsOf(messages, '\x02')) onMessage(message, shard)
+    for (const message of partsOf(messages, '\x02')) receiver.receive(message, shard)
     addAll(partsOf(counted, '\x02'))
   }
 
@@ -183,58 +226,21 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
     try {
       receive(shard, calls, await sendOnce(shard, calls, freesMemory))
       // After a reconnect, the Redis client may have resent the run and received only the reply to its second arrival.
-      if (port.lostLinks() !== lost) onUnsure(shard, mailboxes())
+      if (port.lostLinks() !== lost) receiver.unsure(mailboxes())
     } catch (error) {
-      const rest = calls.filter(({ step }) => step !== 'A' && step !== 'V')
+      const rest = calls.filter(({ step }) => step !== 'admit' && step !== 'reserve')
       if (!freesMemory && isFull(error) && rest.length > 0) {
         // A store out of memory admits nothing, but runs the steps that free memory.
         for (const call of calls) if (!rest.includes(call)) call.reject(error)
         return send(shard, rest, true)
       }
       const refusal = error instanceof TypeError ? error : toUnavailable(store, error)
-      if (!wasNotRun(refusal)) onUnsure(shard, mailboxes())
+      if (!wasNotRun(refusal)) receiver.unsure(mailboxes())
       for (const { reject } of calls) reject(refusal)
     }
   }
 
-  function flush(shard: number, lane: Lane, isHeld = false) {
-    const { waiting } = lane
-    while (waiting.length > 0 && (isHeld || lane.underWay < UNDER_WAY_MAX)) {
-      const { calls } = waiting.shift() as Batch
-      lane.underWay++
-      void send(shard, calls).then(() => {
-        lane.underWay--
-        flush(shard, lane)
-      })
-    }
-    if (waiting.length > 0) lane.alarm.advance(HELD_MS)
-    else lane.alarm.clear()
-  }
-
-  function laneOf(shard: number): Lane {
-    const known = lanes.get(shard)
-    if (known) return known
-    const alarm = createAlarm(() => flush(shard, lane, true))
-    const lane: Lane = { underWay: 0, waiting: [], isScheduled: false, alarm }
-    lanes.set(shard, lane)
-    return lane
-  }
-
-  function batchFor(shard: number, bytes: number): Batch {
-    const lane = laneOf(shard)
-    if (!lane.isScheduled) {
-      lane.isScheduled = true
-      queueMicrotask(() => {
-        lane.isScheduled = false
-        flush(shard, lane)
-      })
-    }
-    const last = lane.waiting.at(-1)
-    if (last && last.calls.length < STEPS_MAX && last.bytes + bytes <= BYTES_MAX) return last
-    const batch: Batch = { calls: [], bytes: 0 }
-    lane.waiting.push(batch)
-    return batch
-  }
+  const batchFor = createLanes(send)
 
   /**
    * Runs a step in `shard`, together with other steps of this turn and those that wait.
@@ -243,14 +249,14 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
    * @param apply Called with the result, before the messages of the run are handled.
    * @throws Refusal `unavailable`; then it is unknown whether the step has run.
    */
-  function run(
-    step: Step,
+  function run<S extends Step>(
+    step: S,
     shard: number,
-    given: readonly (string | number)[],
+    given: Given<S>,
     mailbox = '',
     apply?: (answered: Answered) => void,
   ): Promise<Answered> {
-    const text = `${step}${given.length > 0 ? `${given.join('\0')}\0` : ''}`
+    const text = encodeStep(step, given)
     const bytes = text.length < SHORT ? text.length : utf8Length(text)
     const batch = batchFor(shard, bytes)
     batch.bytes += bytes
@@ -259,5 +265,12 @@ export function createDeliveryRun(options: DeliveryRunOptions) {
     })
   }
 
-  return { ...counts, run }
+  return {
+    ...counts,
+    run,
+    /** Sets the receiver. Until then there is nothing to receive: no client is attached. */
+    connect(to: Receiver) {
+      receiver = to
+    },
+  }
 }

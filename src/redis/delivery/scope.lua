@@ -1,3 +1,4 @@
+-- Inputs: scopes, and how much to examine. Outputs: for each scope its reservations. Publishes nothing.
 -- Reads the reservations of scopes: how many of each there are, their earliest deadline, and its capacity. If a scope has too
 -- many to examine, the deadline is ''. Ends after the scope with which the limit
 -- of records is reached; the caller reads the rest.

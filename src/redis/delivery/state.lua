@@ -1,3 +1,4 @@
+-- Inputs: keys and limits. Outputs: functions that read and change commands in memory. Publishes nothing: `tell` queues messages.
 -- The state of a run: what it has read and changed so far. A run is one call of the store with several steps.
 -- docs/delivery-design.md lists the keys. A run is atomic, so cached values stay valid until its end, where counters, waiters
 -- and messages are written once each.
@@ -24,7 +25,7 @@ local function name_keys(P)
   K.prefix = P
   K.attached = P .. 'attached'
   K.attached_of = P .. 'attached-of:'
-  K.box_of = P .. 'box:'
+  K.queue_of = P .. 'queue:'
   K.capacities = P .. 'capacities'
   K.chunks = P .. 'chunks'
   K.command_of = P .. 'command:'
@@ -40,7 +41,7 @@ local function name_keys(P)
   K.inbox_of = P .. 'inbox:'
   K.kept_at = P .. 'kept-at'
   K.leases = P .. 'leases'
-  K.left_of = P .. 'left:'
+  K.detached_of = P .. 'detached:'
   K.log_of = P .. 'log:'
   K.of_of = P .. 'of:'
   K.order = P .. 'order'
@@ -52,9 +53,9 @@ local function name_keys(P)
   K.seq = P .. 'seq'
   K.starts = P .. 'starts'
   K.states_of = P .. 'states:'
-  K.stuck = P .. 'stuck'
+  K.backlogged = P .. 'backlogged'
   K.sweeps = P .. 'sweeps'
-  K.told = P .. 'told'
+  K.last_message = P .. 'last-message'
   K.waiters = P .. 'waiters'
   K.wake_of = P .. 'wake:'
 end
@@ -197,7 +198,11 @@ local function read(ref)
 end
 
 local function payload_of(c) return sub(c.stored, c.payload_at) end
-local function action_of(c) return match(c.history, '^[^\n]*\n([^\t\n]*)') end
+-- The action, a tab, and the trace if there is one.
+local function action_and_trace(c)
+  local action, trace = match(c.history, '^[^\n]*\n([^\t\n]*)\t?([^\n]*)')
+  return action .. '\t' .. trace
+end
 local function note(c, event, rest) c.history = c.history .. event .. now_text .. rest .. '\n' end
 
 local function save(c, payload)

@@ -6,13 +6,14 @@ import {
   type LegacyReason,
   NO_LEGACY,
   TerminalState,
-} from '../../contract/delivery.js'
-import { AGE_SAMPLE, latencyOf, reportedTimes, type StepTimes } from '../../contract/delivery-rules.js'
-import { toTimestamp } from '../../contract/ids.js'
-import { defineOptions, type Input, text } from '../../contract/options.js'
-import type { InspectionContext } from '../../contract/page.js'
+} from '../../internal/contract/delivery.js'
+import { AGE_SAMPLE, latencyOf, reportedTimes, type StepTimes } from '../../internal/contract/delivery-rules.js'
+import { toTimestamp } from '../../internal/contract/ids.js'
+import { defineOptions, type Input, text } from '../../internal/contract/options.js'
+import type { InspectionContext } from '../../internal/contract/page.js'
 import { count, listOf, type StoreReply, strings, WrongType } from '../store/reply.js'
 import type { Store } from '../store/store.js'
+import { wasEverWritten } from '../table/pages.js'
 import { defineReadScript, readShard } from '../table/read-script.js'
 import { BadRow, Millis } from '../table/rows.js'
 import { allShards } from '../table/shards.js'
@@ -106,7 +107,7 @@ const RECORDS_MAX = 1_000
 const MAILBOXES_MAX = 5_000
 
 // `open`: commands without a recorded end, by state in the order w, a, h, p, q, k. `overdue`: those of them past their deadline;
-// empty if there are too many to count. `attached`: commands in boxes of clients that are attached to a node with a live lease;
+// empty if there are too many to count. `attached`: commands in queues of clients that are attached to a node with a live lease;
 // -1 if unknown. `ended`: by state in the order r, f, x, c, j; empty if records of too many instants are past their retention.
 const SHARD = defineReadScript(
   {
@@ -144,19 +145,19 @@ function openOf(open: readonly number[], overdue: readonly number[], attached: n
   const [waiting = 0, given = 0, handed = 0, paused = 0, again = 0, acknowledged = 0] = open.map((n, i) =>
     Math.max(0, n - (overdue[i] ?? 0)),
   )
-  const boxed = waiting + again
-  const turn = attached === null ? null : Math.min(boxed, attached)
+  const queued = waiting + again
+  const turn = attached === null ? null : Math.min(queued, attached)
   const waits: DeliverySummary['waits_for'] = {
-    client_not_attached: turn === null ? 0 : boxed - turn,
+    client_not_attached: turn === null ? 0 : queued - turn,
     turn: turn ?? 0,
     delivery: given,
     acknowledgement: handed,
     retry_pause: paused,
     outcome: acknowledged,
     expiry: summed(overdue),
-    unknown: turn === null ? boxed : 0,
+    unknown: turn === null ? queued : 0,
   }
-  return { boxed, turn, waits }
+  return { queued, turn, waits }
 }
 
 /** Returns the retained commands of a shard by state; `null` if unknown. */
@@ -210,7 +211,7 @@ function timesOf(text: string): { endedAt: number; times: StepTimes } {
 async function partOf(store: Store, shard: number, now: number, ctx: InspectionContext) {
   const given = { at: now, max_records: RECORDS_MAX, max_mailboxes: MAILBOXES_MAX, max_sample: AGE_SAMPLE }
   const read = await readShard(store, SHARD, shard, given, ctx)
-  const { boxed, turn, waits } = openOf(read.open, read.overdue, read.attached)
+  const { queued, turn, waits } = openOf(read.open, read.overdue, read.attached)
   const queuedSince = read.sample.flatMap(([ref = '', text]) => {
     const since = Millis.safeParse(Number(text))
     if (since.success) return [since.data]
@@ -225,7 +226,7 @@ async function partOf(store: Store, shard: number, now: number, ctx: InspectionC
     byReason: reasonsOf(byState, read.reasons),
     waits: read.overdue.length === 0 ? null : waits,
     due: turn,
-    waiting: turn === null ? null : boxed - turn,
+    waiting: turn === null ? null : queued - turn,
     deadlines: read.deadline === null ? [] : [read.deadline],
     queuedSince: queuedSince.slice(0, tracked),
     openSince: read.oldest.filter((at) => Millis.safeParse(at).success),
@@ -233,13 +234,7 @@ async function partOf(store: Store, shard: number, now: number, ctx: InspectionC
   }
 }
 
-/** Whether a dispatcher has ever run: each is listed as a node. Without one, commands are not counted. */
-async function hasEverRun(store: Store, ctx: InspectionContext): Promise<boolean> {
-  const key = store.key(0, 'nodes', 'seq')
-  return listOf(await store.command(['MGET', key], key, ctx))[0] !== null
-}
-
-/** Returns the summary over all shards. */
+/** Returns the summary over all shards. @param isOfNode Whether a dispatcher of this process asks. */
 export async function readSummary(
   store: Store,
   legacy: LegacyStream | undefined,
@@ -263,7 +258,8 @@ export async function readSummary(
   const by_state = total(parts.map(({ byState }) => byState))
   const about = { deployment_id: store.deploymentId, mode: 'shared_store', observed_at: toTimestamp(now) } as const
   const isEmpty = by_state !== null && summed(Object.values(by_state)) === 0
-  if (isEmpty && !isOfNode && !(await hasEverRun(store, ctx))) return { ...about, ...legacyFields }
+  // Each dispatcher is listed as a node. Without one, commands are not counted.
+  if (isEmpty && !isOfNode && !(await wasEverWritten(store, 'nodes', ctx))) return { ...about, ...legacyFields }
   return {
     ...about,
     tracked_commands: sum((part) => part.tracked),

@@ -1,5 +1,10 @@
 -- One run: the steps that a node batches for a shard in one turn of its event loop, in one call. This is the function of the
 -- delivery library.
+-- Inputs: args[1] has time, limits and caller, args[2] the batch: letters and arguments of steps (steps.ts).
+-- Outputs: time; answers of the steps ('!' and a text for one that failed); messages to the calling node; event counts;
+-- reservations to release in other shards; whether its inbox has messages; what failed at the end.
+-- Publishes: the queued messages to each other node, in its inbox and on its channel `wake:<incarnation>`: `command` (a command
+-- is given), `acknowledged`, `ended`, `replaced` (another client was attached).
 --@include ./state.lua
 --@include ./mailbox.lua
 --@include ./ending.lua
@@ -7,20 +12,17 @@
 --@include ./clients.lua
 --@include ./pass.lua
 
-local STEPS = {
-  A = { admit, 17 }, S = { say, 9 }, C = { conclude, 4 }, G = { retry, 2 }, B = { give_back, 2 }, D = { fetch, 2 },
-  K = { look_up, 1 }, O = { take_order, 0 }, W = { attach, 4 }, X = { detach, 2 }, V = { reserve, 6 }, L = { release, 3 }, R = { pass, 4 },
-}
+local STEPS = { {{STEPS}} }
 local FORMATS = {}
 
--- Gives the commands of a box to its waiter, while that has free slots.
+-- Gives the commands of a queue to its waiter, while that has free slots.
 local function refill(m)
   local w = waiter_of(m)
-  if not w or w.stuck ~= '1' or not is_alive(w.incarnation) then return end
-  flush_box(m)
+  if not w or w.backlogged ~= '1' or not is_alive(w.incarnation) then return end
+  flush_queue(m)
   for _ = 1, {{REFILL_MAX}} do
     if not has_place(w) then return end
-    local ref = call('LPOP', K.box_of .. m)
+    local ref = call('LPOP', K.queue_of .. m)
     if not ref then break end
     local c = read(ref)
     if c and (c.state == 'w' or c.state == 'q') then
@@ -31,7 +33,7 @@ local function refill(m)
       end
     end
   end
-  if call('EXISTS', K.box_of .. m) == 0 then set_stuck(m, w, '') end
+  if call('EXISTS', K.queue_of .. m) == 0 then set_backlogged(m, w, '') end
 end
 
 local function write_counters(key, changes, keeps_zero)
@@ -83,9 +85,9 @@ end
 
 local function send(incarnation, list)
   local message = concat(list, '\2')
-  local before = call('HGET', K.told, incarnation) or '0-0'
+  local before = call('HGET', K.last_message, incarnation) or '0-0'
   local id = write('XADD', K.inbox_of .. incarnation, 'MAXLEN', '~', '{{MESSAGES_MAX}}', '*', 'p', before, 'm', message)
-  write('HSET', K.told, incarnation, id)
+  write('HSET', K.last_message, incarnation, id)
   call('SPUBLISH', K.wake_of .. incarnation, before .. '\3' .. id .. '\2' .. message)
 end
 
@@ -97,7 +99,7 @@ end
 
 local function end_run()
   part(flush_admissions)
-  for m in pairs(mail) do part(flush_box, m) end
+  for m in pairs(mail) do part(flush_queue, m) end
   for m in pairs(touched) do part(refill, m) end
   if ended > 0 or rejected > 0 then part(keep_bounds) end
   part(flush_due)

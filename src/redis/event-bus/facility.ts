@@ -2,10 +2,10 @@
  * The event bus of a deployment: an event published on one node reaches the subscriptions on all nodes, or they see a
  * gap.
  */
-import { EventBusOptions, PublishedEvent, type SiteEventBus } from '../../contract/event-bus.js'
-import { toJson } from '../../contract/json.js'
-import { defineOptions, parseInput, readParts } from '../../contract/options.js'
-import { Refusal } from '../../refusal.js'
+import { EventBusOptions, PublishedEvent, type SiteEventBus } from '../../internal/contract/event-bus.js'
+import { toJson } from '../../internal/contract/json.js'
+import { defineOptions, parseInput, readParts } from '../../internal/contract/options.js'
+import { Refusal } from '../../internal/refusal.js'
 import { shardOf } from '../store/keys.js'
 import { runScript } from '../store/script.js'
 import { createStore, type Store, StoreOptions } from '../store/store.js'

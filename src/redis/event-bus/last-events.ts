@@ -1,6 +1,6 @@
 /** Reads the newest event of each of many topics, for the list of sites. */
-import type { LastEvent } from '../../contract/event-bus.js'
-import type { InspectionContext } from '../../contract/page.js'
+import type { LastEvent } from '../../internal/contract/event-bus.js'
+import type { InspectionContext } from '../../internal/contract/page.js'
 import { shardOf } from '../store/keys.js'
 import { listOf, parseText } from '../store/reply.js'
 import type { Store } from '../store/store.js'

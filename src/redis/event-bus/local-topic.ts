@@ -1,7 +1,7 @@
 /** One topic on this node: messages become events in its ring, or gaps that its readers see. */
-import { SiteEvent, type StreamPosition } from '../../contract/event-bus.js'
-import { deepFreeze } from '../../contract/json.js'
-import { createTopic, type Topic } from '../../event-ring/topic.js'
+import { SiteEvent, type StreamPosition } from '../../internal/contract/event-bus.js'
+import { deepFreeze } from '../../internal/contract/json.js'
+import { createTopic, type Topic } from '../../internal/event-ring/topic.js'
 import { BadRow } from '../table/rows.js'
 
 /** Maximum wait for events that were published earlier and are still in transit, in ms. */
@@ -167,8 +167,8 @@ export function createLocalTopic(name: string, queueSize: number, onError: (erro
       }
       if (!earlyMessages) return take(message)
       earlyMessages.push(message)
-      const left = earlyMessages.length > queueSize ? earlyMessages.shift() : undefined
-      if (left && left.epoch !== leftOut?.epoch) leftOut = { ...left, text: '' }
+      const evicted = earlyMessages.length > queueSize ? earlyMessages.shift() : undefined
+      if (evicted && evicted.epoch !== leftOut?.epoch) leftOut = { ...evicted, text: '' }
       return false
     },
 

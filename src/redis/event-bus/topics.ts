@@ -1,5 +1,5 @@
 /** The topics of an event bus that have readers on this node. */
-import { createTicker } from '../../async/timer.js'
+import { createTicker } from '../../internal/async/timer.js'
 import { shardOf } from '../store/keys.js'
 import { listen } from '../store/listener.js'
 import { count, listOf } from '../store/reply.js'
@@ -108,7 +108,11 @@ function* batchesOf(topics: Iterable<LocalTopic>): Generator<LocalTopic[]> {
 export function createEventTopics({ store, queueSize, newId }: EventTopicsOptions) {
   const topics = new Map<string, LocalTopic>()
   const checking = new Set<LocalTopic>()
-  const onError = (error: unknown) => store.onError(error)
+  let isClosed = false
+  // After the end, a command that is still in flight may fail because the host closes its client.
+  const onError = (error: unknown) => {
+    if (!isClosed) store.onError(error)
+  }
   const listening = listen(store, (isUp) => void (isUp && relink()))
   const positionsOf: ReadPositions = (some) => readPositions(store, newId(), some)
   const ticker = createTicker(() => pass().catch(onError), LOOK_MS)
@@ -193,6 +197,7 @@ export function createEventTopics({ store, queueSize, newId }: EventTopicsOption
     },
 
     async close(): Promise<void> {
+      isClosed = true
       ticker.stop()
       for (const local of topics.values()) local.close()
       topics.clear()

@@ -1,6 +1,6 @@
 /** The message history of a deployment in a shared store, for hosts. */
 
-import type { Inspected } from '../../contract/families.js'
+import type { Inspected } from '../../internal/contract/families.js'
 import {
   AppendInput,
   type HistoryInspector,
@@ -9,12 +9,12 @@ import {
   MESSAGE_BYTES,
   type MessageHistory,
   type Retained,
-} from '../../contract/history.js'
-import { TRACE_BYTES, traceFields } from '../../contract/ids.js'
-import { deepFreeze, toJson } from '../../contract/json.js'
-import { parseInput, readParts } from '../../contract/options.js'
-import { Refusal } from '../../refusal.js'
-import { createSpilling } from '../../spill/spilling.js'
+} from '../../internal/contract/history.js'
+import { TRACE_BYTES, traceFields } from '../../internal/contract/ids.js'
+import { deepFreeze, toJson } from '../../internal/contract/json.js'
+import { parseInput, readParts } from '../../internal/contract/options.js'
+import { Refusal } from '../../internal/refusal.js'
+import { createSpilling } from '../../internal/spill/spilling.js'
 import type { Arguments } from '../store/arguments.js'
 import { shardOf } from '../store/keys.js'
 import { ignoreReply, listOf, parseText, type StoreReply, strings } from '../store/reply.js'
@@ -204,10 +204,10 @@ export function retainOn(
       spilling.discard(ref)
       throw new Refusal('unavailable', 'storing the payload took longer than the limit', { outcome: 'not_run' })
     }
-    const left = new Set(unreferenced)
+    const remaining = new Set(unreferenced)
     const message = readMessage(store, ids, row)
-    if (!isInline && message.externalized?.ref !== ref) left.add(ref)
-    clear(shard, [...left])
+    if (!isInline && message.externalized?.ref !== ref) remaining.add(ref)
+    clear(shard, [...remaining])
     return { message, isNew }
   }
 }

@@ -7,11 +7,11 @@ import {
   HistoryMessage,
   HistoryOptions,
   HistoryStream,
-} from '../../contract/history.js'
-import { HISTORY_BYTES } from '../../contract/limits.js'
-import { readParts } from '../../contract/options.js'
-import { type InspectionContext, omittedCount } from '../../contract/page.js'
-import { hydrate } from '../../spill/spilling.js'
+} from '../../internal/contract/history.js'
+import { HISTORY_BYTES } from '../../internal/contract/limits.js'
+import { readParts } from '../../internal/contract/options.js'
+import { type InspectionContext, omittedCount } from '../../internal/contract/page.js'
+import { hydrate } from '../../internal/spill/spilling.js'
 import { strings } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { readPage } from '../table/pages.js'

@@ -7,8 +7,9 @@ import {
   type IdempotencyStore,
   Invocation,
   readClaim,
-} from '../../contract/invocations.js'
-import { count, defineOptions, type Input, readParts } from '../../contract/options.js'
+} from '../../internal/contract/invocations.js'
+import { count, defineOptions, type Input, readParts } from '../../internal/contract/options.js'
+import { claimHeld } from '../../internal/rules/idempotency.js'
 import { shardOf } from '../store/keys.js'
 import { ignoreReply, listOf } from '../store/reply.js'
 import { defineScript, runScript } from '../store/script.js'
@@ -19,15 +20,16 @@ import { scripts } from './idempotency.lua'
 // The scripts of the idempotency keys. Each may arrive twice, because every attempt has its own name.
 
 const KEY_ARGS = ['user', 'session', 'name', 'attempt'] as const
-/** Claims a key. `max_keys`: maximum number of keys of this viewer in this session. */
+/** Claims a key, or returns the one that is there. `max_keys`: maximum number of keys of this viewer in this session. */
 export const CLAIM_KEY = defineScript(
   'idempotency.claim',
   {
     args: [...KEY_ARGS, 'fingerprint', 'lease', 'max_keys'],
     constants: { KEPT_MS: IDEMPOTENCY_KEPT_MS },
     answer: (reply) => {
-      const [state, value] = listOf(reply)
-      return { state, value }
+      const [now, attempt, fingerprint, at, until, ended, answer] = listOf(reply)
+      const held = { attempt: String(attempt), fingerprint: String(fingerprint), at: Number(at), until: Number(until) }
+      return { now: Number(now), held, hasEnded: ended !== null, answer }
     },
   },
   scripts.claim,
@@ -81,8 +83,8 @@ export function createRedisIdempotencyStore(options: RedisIdempotencyStoreOption
     try {
       return Object.freeze(Invocation.parse(JSON.parse(text)))
     } catch (cause) {
-      const told = 'the stored answer of an idempotency key is not an invocation'
-      store.onError(new BadRow(told, undefined, { cause }))
+      const detail = 'the stored answer of an idempotency key is not an invocation'
+      store.onError(new BadRow(detail, undefined, { cause }))
       return null
     }
   }
@@ -92,10 +94,8 @@ export function createRedisIdempotencyStore(options: RedisIdempotencyStoreOption
       const claim = readClaim(input)
       const { fingerprint, lease_ms: lease } = claim
       const given = { ...keyOf(claim), fingerprint, lease, max_keys: keysPerViewer }
-      const { state, value } = await runScript(store, CLAIM_KEY, await shardFor(claim), given)
-      if (state === 'claimed') return { state, at: Number(value) }
-      if (state === 'ended') return { state, answer: readAnswer(value) }
-      return state === 'reused' ? { state } : { state: 'running' }
+      const { now, held, hasEnded, answer } = await runScript(store, CLAIM_KEY, await shardFor(claim), given)
+      return claimHeld({ ...held, answer: hasEnded ? readAnswer(answer) : undefined }, claim, now)
     },
     async keep(input, answer) {
       const claim = readClaim(input)

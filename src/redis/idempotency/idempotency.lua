@@ -17,13 +17,8 @@ local function kept_as(size, whose, which) return size .. '\n' .. whose .. '\n' 
 -- Maximum number of the viewer's keys that a claim examines to replace an ended one when the limit is reached.
 local LOOKED_AT = 100
 
-if held[1] then
-  if held[2] ~= fingerprint then return { 'reused' } end
-  if held[5] then return { 'ended', held[6] or '' } end
-  if held[1] == attempt then return { 'claimed', held[3] } end
-  if (tonumber(held[4]) or 0) > now then return { 'running' } end
-  return { 'ended', '' }
-end
+-- What this gets is decided in rules/idempotency.ts.
+if held[1] then return { text(now), unpack(held) } end
 redis.call('ZREMRANGEBYSCORE', own, '-inf', now - {{KEPT_MS}})
 if redis.call('ZCARD', own) >= tonumber(max_keys) then
   local oldest, gone = redis.call('ZRANGE', own, 0, LOOKED_AT - 1), nil
@@ -43,11 +38,12 @@ if redis.call('ZCARD', own) >= tonumber(max_keys) then
   end
   if not gone then return refuse('capacity_exceeded') end
 end
-redis.call('HSET', key, 'a', attempt, 'f', fingerprint, 'at', text(now), 'until', text(now + lease))
+local at, till = text(now), text(now + lease)
+redis.call('HSET', key, 'a', attempt, 'f', fingerprint, 'at', at, 'until', till)
 redis.call('PEXPIRE', key, {{KEPT_MS}})
-redis.call('ZADD', own, text(now), name)
+redis.call('ZADD', own, at, name)
 redis.call('PEXPIRE', own, {{KEPT_MS}})
-return { 'claimed', text(now) }
+return { at, attempt, fingerprint, at, till, false, false }
 
 --@script keep
 --@include key

@@ -1,9 +1,9 @@
 /** Tables whose rows expire unless they are reported, as their readers see them. */
 import * as z from 'zod'
-import { type CountedFields, countBy, type Fold } from '../../contract/observation.js'
-import type { Filter, InspectionContext, PageQuery } from '../../contract/page.js'
-import { keptMs } from '../../rules/presence.js'
-import type { Owner } from '../../rules/records.js'
+import { type CountedFields, countBy, type Fold } from '../../internal/contract/observation.js'
+import type { Filter, InspectionContext, PageQuery } from '../../internal/contract/page.js'
+import { keptMs } from '../../internal/rules/presence.js'
+import type { Owner } from '../../internal/rules/records.js'
 import type { Store } from '../store/store.js'
 import { countAll, readPage } from '../table/pages.js'
 import { getRecord, Millis, type TableReader } from '../table/rows.js'

@@ -1,26 +1,28 @@
 /** The RPC correlator of a deployment in a shared store: a call opened on one node can be settled on any node. */
 
-import { onAbort } from '../../async/abort.js'
-import type { CloseResult } from '../../async/deadline.js'
-import { unref } from '../../async/timer.js'
-import { publishCalls } from '../../contract/channels.js'
-import type { Inspected } from '../../contract/families.js'
-import { randomId, traceFields } from '../../contract/ids.js'
-import { parseInput, readParts } from '../../contract/options.js'
+import { onAbort } from '../../internal/async/abort.js'
+import type { CloseResult } from '../../internal/async/deadline.js'
+import { unref } from '../../internal/async/timer.js'
+import { publishCalls } from '../../internal/contract/channels.js'
+import type { Inspected } from '../../internal/contract/families.js'
+import { randomId, traceFields } from '../../internal/contract/ids.js'
+import { parseInput, readParts } from '../../internal/contract/options.js'
 import {
   checkOutcome,
+  OBSERVED_LEASE_MS,
+  ObserveCallsInput,
   OpenCallInput,
   type RpcCorrelator,
   type RpcCounters,
   type RpcInspector,
   RpcOptions,
-} from '../../contract/rpc.js'
-import { Refusal } from '../../refusal.js'
+} from '../../internal/contract/rpc.js'
+import { Refusal } from '../../internal/refusal.js'
 import { shardOf } from '../store/keys.js'
-import { runInShards, runScript } from '../store/script.js'
+import { runInShards, runScript, throwMostSevere } from '../store/script.js'
 import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
 import { createRpcInspector, encodeReply } from './inspector.js'
-import { COUNT_LATE, createPendingCalls, OPEN_CALL, SETTLE_CALL, WITHDRAW_CALL } from './pending.js'
+import { COUNT_LATE, createPendingCalls, OBSERVE_CALLS, OPEN_CALL, SETTLE_CALL, WITHDRAW_CALL } from './pending.js'
 
 /** Options of `createRedisRpcCorrelator`. */
 export type RedisRpcCorrelatorOptions = StoreOptions & RpcOptions
@@ -79,6 +81,8 @@ export function rpcCorrelatorOn(store: Store, options: RpcOptions): Inspected<Re
         ...traceFields(input.trace),
         correlation_id,
         instance_id,
+        direction: 'to_client',
+        observed: false,
         node,
         attempt,
       })
@@ -139,6 +143,35 @@ export function rpcCorrelatorOn(store: Store, options: RpcOptions): Inspected<Re
         await runScript(store, COUNT_LATE, shardOf(correlationId, shards), { name: given.name }).catch(store.onError)
       if (end === 'settled' && local) void pending.take(local.shard, correlationId)
       return end === 'settled'
+    },
+    async observe(given) {
+      const { calls, actions, evicted, unrecorded, observer, sequence } = parseInput(ObserveCallsInput, given)
+      if (closing) throw new Refusal('closed')
+      const shards = await store.claimShards()
+      const own = shardOf(observer, shards)
+      const byShard = new Map<number, string[]>()
+      if (actions.length + evicted + unrecorded > 0) byShard.set(own, [])
+      for (const call of calls) {
+        const shard = shardOf(call.user_id, shards)
+        const texts = byShard.get(shard) ?? []
+        byShard.set(shard, texts)
+        texts.push(JSON.stringify({ ...call, ...traceFields(call.trace) }))
+      }
+      const run = ([shard, texts]: [number, string[]]) =>
+        runScript(store, OBSERVE_CALLS, shard, {
+          observer,
+          sequence,
+          actions: JSON.stringify(shard === own ? actions : []),
+          evicted: shard === own ? evicted : 0,
+          unrecorded: shard === own ? unrecorded : 0,
+          lease: OBSERVED_LEASE_MS,
+          max_pending: Math.floor(maxPending / 2),
+          max_per_user: Math.floor(maxPendingPerUser / 2),
+          calls: texts,
+        })
+      const refused = await Promise.allSettled([...byShard].map(run))
+      throwMostSevere(refused)
+      return refused.reduce((sum, one) => sum + (one.status === 'fulfilled' ? one.value : 0), 0)
     },
     close() {
       closing ??= pending.close()

@@ -1,11 +1,13 @@
 /** Reads the RPC correlator of a shared store. */
 
 import * as z from 'zod'
-import type { Instance } from '../../contract/connections.js'
-import { toTimestamp } from '../../contract/ids.js'
-import { toJson } from '../../contract/json.js'
-import { PAGE_MAX } from '../../contract/limits.js'
-import type { InspectionContext, Page, PageQuery } from '../../contract/page.js'
+import { createActionCounts } from '../../internal/contract/call-counts.js'
+import type { Instance } from '../../internal/contract/connections.js'
+import { compareIds, toTimestamp } from '../../internal/contract/ids.js'
+import { toJson } from '../../internal/contract/json.js'
+import { LATENCY_BOUNDS_MS } from '../../internal/contract/latency.js'
+import { PAGE_MAX } from '../../internal/contract/limits.js'
+import type { InspectionContext, Page, PageQuery } from '../../internal/contract/page.js'
 import {
   admitsCall,
   CallCounters,
@@ -13,12 +15,14 @@ import {
   ENDED_CALL_KEPT_MS,
   EndedCall,
   foldCall,
+  ObservedAction,
+  type ObservedCalls,
   PendingCall,
   type PendingCallFilter,
   type RpcInspector,
   type RpcSummaryInput,
-} from '../../contract/rpc.js'
-import { Refusal, type RefusalCode } from '../../refusal.js'
+} from '../../internal/contract/rpc.js'
+import { Refusal, type RefusalCode } from '../../internal/refusal.js'
 import { readCurrentInstance } from '../connections/format.js'
 import { count, listOf, type StoreReply, strings, sumCounts } from '../store/reply.js'
 import type { Store } from '../store/store.js'
@@ -46,7 +50,9 @@ const StoredCall = PendingCall.omit({ age_ms: true, overdue: true }).extend({
   /** Position among the calls of all shards. */
   seq: z.number().min(0).optional(),
   started_at: Millis,
-  deadline_at: Millis,
+  deadline_at: Millis.nullable(),
+  /** When an observed call that is not reported again leaves. */
+  lease_at: Millis.optional(),
 })
 type StoredCall = z.infer<typeof StoredCall>
 
@@ -56,13 +62,14 @@ const CALLS: TableReader<PendingCall, StoredCall> = {
   idOf: ({ correlation_id }) => correlation_id,
   schema: StoredCall,
   indexes: ['user_id'],
-  read({ seq: _, started_at, deadline_at, ...row }, now) {
+  read({ seq: _, started_at, deadline_at, lease_at, ...row }, now) {
+    if (lease_at !== undefined && lease_at <= now) return undefined
     return {
       ...row,
       started_at: timestampOf(started_at),
-      deadline_at: timestampOf(deadline_at),
+      deadline_at: deadline_at === null ? null : timestampOf(deadline_at),
       age_ms: Math.max(0, now - started_at),
-      overdue: deadline_at <= now,
+      overdue: deadline_at !== null && deadline_at <= now,
     }
   },
 }
@@ -74,13 +81,14 @@ const ENDED_CALLS: TableReader<EndedCall, z.infer<typeof StoredEndedCall>> = {
   idOf: ({ correlation_id }) => correlation_id,
   schema: StoredEndedCall,
   indexes: ['user_id'],
-  read({ started_at, ended_at, ...row }, now) {
+  read({ started_at, ended_at, connection_reason, ...row }, now) {
     if (ended_at + ENDED_CALL_KEPT_MS <= now) return undefined
     return {
       ...row,
       started_at: timestampOf(started_at),
       ended_at: timestampOf(ended_at),
       duration_ms: Math.max(0, ended_at - started_at),
+      ...(row.observed && { connection_reason }),
     }
   },
 }
@@ -215,8 +223,9 @@ const SUMMARY = defineReadScript(
   {
     args: ['at'],
     constants: { COUNTERS },
-    answer: ([counts, pending = null, overdue = null, ids = null, rows]) => ({
+    answer: ([counts, pending = null, overdue = null, ids = null, rows, actions]) => ({
       counts: listOf(counts),
+      actions: listOf(actions).filter((_, i) => i % 2 === 1),
       pending: count(pending),
       overdue: count(overdue),
       oldest: strings(ids).map((id, i) => ({ id, value: listOf(rows)[i] ?? null })),
@@ -226,11 +235,14 @@ const SUMMARY = defineReadScript(
 )
 
 async function partOf(store: Store, shard: number, now: number, ctx: InspectionContext) {
-  const { counts, oldest, ...sizes } = await readShard(store, SUMMARY, shard, { at: now }, ctx)
+  const { counts, oldest, actions, ...sizes } = await readShard(store, SUMMARY, shard, { at: now }, ctx)
   const places = await locateRows(store, CALLS, shard, oldest, ctx)
-  const [since = null, ...counted] = counts
+  const [evicted = null, unrecorded = null, since = null, ...counted] = counts
   return {
     ...sizes,
+    actions: actions.flatMap((text) => actionOf(store, shard, text, ctx) ?? []),
+    evicted: count(evicted),
+    unrecorded: count(unrecorded),
     counted: counted.map(count),
     since: sinceOf(store, shard, since, ctx),
     startedAt: places.flatMap(({ row }) => (row ? [row.started_at] : []))[0],
@@ -242,6 +254,29 @@ function sinceOf(store: Store, shard: number, reply: StoreReply, ctx: Inspection
   const since = Millis.safeParse(Number(reply))
   if (!since.success) store.onError(new BadRow(`${store.key(shard, CALLS.name, 'counts')} has an invalid "since"`), ctx)
   return since.data
+}
+
+/** Parses the counts of an observed action. */
+function actionOf(store: Store, shard: number, text: StoreReply, ctx: InspectionContext): ObservedAction | undefined {
+  try {
+    return ObservedAction.parse(JSON.parse(String(text)))
+  } catch {
+    store.onError(new BadRow(`${store.key(shard, CALLS.name, 'observed-actions')} has an invalid value`), ctx)
+    return undefined
+  }
+}
+
+/** Returns the counts of observed calls of all shards; `null` where there are none. */
+function observedOf(
+  parts: readonly { actions: ObservedAction[]; evicted: number; unrecorded: number }[],
+): ObservedCalls | null {
+  const counts = createActionCounts()
+  const byName = (a: ObservedAction, b: ObservedAction) => compareIds(a.action, b.action)
+  for (const action of parts.flatMap(({ actions }) => actions).sort(byName)) counts.add(action)
+  const actions = counts.list()
+  const evicted = sumCounts(parts.map((part) => part.evicted))
+  const unrecorded = sumCounts(parts.map((part) => part.unrecorded))
+  return actions.length === 0 ? null : { bounds_ms: [...LATENCY_BOUNDS_MS], actions, evicted, unrecorded }
 }
 
 /**
@@ -268,6 +303,7 @@ async function readCallSummary(store: Store, ctx: InspectionContext): Promise<Rp
     counters: Object.fromEntries(
       COUNTERS.map((name, i) => [name, sum(({ counted }) => counted[i] ?? 0)]),
     ) as CallCounters,
+    observed: observedOf(parts),
     counting_since: since === undefined ? null : toTimestamp(since),
     observed_at,
   }

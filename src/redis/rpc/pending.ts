@@ -1,12 +1,18 @@
 /**
  * The calls that wait on this node, and how each ends: by its reply, its deadline, its caller, or the end of the node.
  */
-import { CLOSE_TIMEOUT_MS, type CloseResult, endWithin } from '../../async/deadline.js'
-import { createTicker } from '../../async/timer.js'
-import { ENDED_CALL_KEPT_MS, ENDED_CALLS_MAX, ENDED_CALLS_PER_USER_MAX, type RpcCounters } from '../../contract/rpc.js'
-import { Refusal } from '../../refusal.js'
+import { CLOSE_TIMEOUT_MS, type CloseResult, endWithin } from '../../internal/async/deadline.js'
+import { createTicker } from '../../internal/async/timer.js'
+import { COUNTED_ACTIONS_MAX, OTHER_ACTION } from '../../internal/contract/call-counts.js'
+import {
+  ENDED_CALL_KEPT_MS,
+  ENDED_CALLS_MAX,
+  ENDED_CALLS_PER_USER_MAX,
+  type RpcCounters,
+} from '../../internal/contract/rpc.js'
+import { Refusal } from '../../internal/refusal.js'
 import { listen } from '../store/listener.js'
-import { ignoreReply, parseFlag, parseText } from '../store/reply.js'
+import { count, ignoreReply, parseFlag, parseText } from '../store/reply.js'
 import { defineScript, runScript, toUnavailable } from '../store/script.js'
 import type { Store } from '../store/store.js'
 import { decodeReply } from './inspector.js'
@@ -60,6 +66,18 @@ export const SWEEP_CALLS = defineScript(
   'rpc.sweep',
   { args: [], constants: CONSTANTS, answer: parseFlag, freesMemory: true },
   scripts.sweep,
+)
+
+/** Records what a follower has seen. Returns the number of open calls that had no room. */
+export const OBSERVE_CALLS = defineScript(
+  'rpc.observe',
+  {
+    args: ['observer', 'sequence', 'actions', 'evicted', 'unrecorded', 'lease', 'max_pending', 'max_per_user'],
+    rest: 'calls',
+    constants: { ...CONSTANTS, ACTIONS_MAX: COUNTED_ACTIONS_MAX, OTHER_ACTION },
+    answer: count,
+  },
+  scripts.observe,
 )
 
 // Detects replies to this node's calls: a signal channel per node, and a check every second for signals that a lost

@@ -23,10 +23,8 @@ end
 
 -- Keeps a call that ended, in table `ended-calls`: a row, its place in `all` and in `user_id:<user>`. The oldest are
 -- deleted beyond the maximum of a user and of all.
-local function keep_ended(id, call, how)
+local function keep_ended(id, call, how, ended_at, reason)
   local e = 'ended-calls'
-  local deadline = call.deadline_at
-  local ended_at = how == 'timed_out' and deadline < now and deadline or now
   -- The retention may be over already, if no process ran in between.
   if ended_at <= now - {{ENDED_CALL_KEPT_MS}} then return end
   local all, own = K(e, 'all'), K(e, 'user_id', call.user_id)
@@ -41,8 +39,8 @@ local function keep_ended(id, call, how)
   save(e, id, {
     correlation_id = id, action = call.action, user_id = call.user_id, client_id = call.client_id,
     instance_id = call.instance_id, started_at = call.started_at, outcome = how,
-    trace = call.trace, trace_id = call.trace_id,
-    ended_at = ended_at, seq = seq, ix = { { 'user_id', call.user_id } },
+    trace = call.trace, trace_id = call.trace_id, direction = call.direction, observed = call.observed,
+    connection_reason = reason, ended_at = ended_at, seq = seq, ix = { { 'user_id', call.user_id } },
   }, '{}', true)
   if redis.call('ZCARD', own) > {{ENDED_CALLS_PER_USER_MAX}} then
     local oldest = redis.call('ZPOPMIN', own)[1]
@@ -53,12 +51,19 @@ local function keep_ended(id, call, how)
   end
 end
 
--- `call` is the row's state if the caller has loaded it.
-local function end_call(id, how, call)
+-- `call` is the row's state if the caller has loaded it. A row leaves at its deadline; that of an observed call at the end
+-- of its lease, by which its id is in `calls:observed` too.
+local function end_call(id, how, call, ended_at, reason)
   call = call or load(t, id)
   drop(t, id)
+  redis.call('ZREM', K(t, 'observed'), id)
+  if call and how == 'timed_out' then
+    if call.observed then how = 'unanswered' end
+    local leaves = call.observed and call.lease_at or call.deadline_at
+    if type(leaves) == 'number' and leaves < now then ended_at = leaves end
+  end
   tally(how)
-  if call and call.started_at and call.deadline_at then keep_ended(id, call, how) end
+  if call and call.started_at then keep_ended(id, call, how, ended_at or now, reason or cjson.null) end
 end
 
 local function sweep_calls()
@@ -101,7 +106,7 @@ local function is_foreign(call)
 end
 local call = load(t, id)
 if redis.call('GET', K(t, 'by', id)) == name then return 'settled' end
-if not call or call.deadline_at <= now then return counts_late == '1' and drop_reply(name, 'late') or 'late' end
+if not call or call.observed or call.deadline_at <= now then return counts_late == '1' and drop_reply(name, 'late') or 'late' end
 if has_sender == '1' and is_foreign(call) then return drop_reply(name, 'foreign') end
 end_call(id, how, call)
 if call.attempt then
@@ -139,14 +144,83 @@ for _, id in ipairs(redis.call('ZRANGE', K(e, 'all'), '-inf', expired, 'BYSCORE'
 local due = redis.call('ZCOUNT', K(t, 'leaves'), '-inf', now) + redis.call('ZCOUNT', K(e, 'all'), '-inf', expired)
 return due > 0 and 1 or 0
 
+--@script observe
+--@include calls
+
+-- How long the number of the last report of a follower is remembered, in ms.
+local OBSERVER_MS = 3600000
+
+-- Adds the counts of an action in one direction to those of the shard.
+local function add_action(more)
+  local totals, name = K(t, 'observed-actions'), more.direction .. ' ' .. more.action
+  local held = redis.pcall('HGET', totals, name)
+  if not held and redis.call('HLEN', totals) >= {{ACTIONS_MAX}} then
+    more.action = {{OTHER_ACTION}}
+    name = more.direction .. ' ' .. more.action
+    held = redis.call('HGET', totals, name)
+  end
+  local good, total = pcall(cjson.decode, held)
+  if good and type(total) == 'table' and type(total.counts) == 'table' then
+    for i, count in ipairs(more.counts) do more.counts[i] = count + (tonumber(total.counts[i]) or 0) end
+    for field, value in pairs(more) do
+      if type(value) == 'number' then more[field] = value + (tonumber(total[field]) or 0) end
+    end
+  end
+  pcall(write, 'HSET', totals, name, cjson.encode(more))
+end
+
+local last = K(t, 'observer', observer)
+if (tonumber(redis.call('GET', last)) or 0) >= tonumber(sequence) then return 0 end
+redis.call('SET', last, sequence, 'PX', OBSERVER_MS)
+sweep_calls()
+if actions ~= '[]' then pcall(write, 'HSETNX', K(t, 'counts'), 'since', string.format('%.0f', now)) end
+for _, more in ipairs(cjson.decode(actions)) do add_action(more) end
+for name, value in pairs({ evicted = evicted, unrecorded = unrecorded }) do
+  if tonumber(value) > 0 then pcall(write, 'HINCRBY', K(t, 'counts'), name, value) end
+end
+local refused, lease_at = 0, now + tonumber(lease)
+for _, text in ipairs(calls) do
+  local given = cjson.decode(text)
+  local id, ended = given.correlation_id, given['end']
+  local call = load(t, id)
+  if ended and call and call.observed then
+    end_call(id, ended.outcome, call, now - ended.ago_ms, ended.connection_reason)
+  elseif ended and not call then
+    given.started_at, given.observed = now - given.age_ms, true
+    tally('opened')
+    tally(ended.outcome)
+    keep_ended(id, given, ended.outcome, now - ended.ago_ms, ended.connection_reason)
+  elseif call and call.observed then
+    call.answered_since, call.lease_at = given.answered_since, lease_at
+    put(t, id, call, call, '{}', lease_at)
+    write('ZADD', K(t, 'observed'), lease_at, id)
+  elseif not call then
+    local user = given.user_id
+    if redis.call('ZCARD', K(t, 'all')) >= tonumber(max_pending)
+      or redis.call('ZCARD', K(t, 'user_id', user)) >= tonumber(max_per_user) then
+      refused = refused + 1
+    else
+      given.started_at, given.age_ms, given.deadline_at, given.observed, given.lease_at =
+        now - given.age_ms, nil, cjson.null, true, lease_at
+      given.ix = { { 'user_id', user } }
+      put(t, id, nil, given, '{}', lease_at)
+      write('ZADD', K(t, 'observed'), lease_at, id)
+      tally('opened')
+    end
+  end
+end
+return refused
+
 --@script summary
 -- Calls that are read to find the oldest. It is the first one, unless that row is invalid.
 local OLDEST_MAX = 4
 
 local t = 'calls'
-local counts = read('HMGET', K(t, 'counts'), 'since', {{COUNTERS}}) or {}
+local counts = read('HMGET', K(t, 'counts'), 'evicted', 'unrecorded', 'since', {{COUNTERS}}) or {}
 local pending = read('ZCARD', K(t, 'leaves')) or 0
 local overdue = read('ZCOUNT', K(t, 'leaves'), '-inf', at) or 0
 local ids, rows = read('ZRANGE', K(t, 'all'), 0, OLDEST_MAX - 1) or {}, {}
 for i, id in ipairs(ids) do rows[i] = row(t, id) end
-return { foreign, counts, pending, overdue, ids, rows }
+local lapsed = read('ZCOUNT', K(t, 'observed'), '-inf', at) or 0
+local actions = read('HGETALL', K(t, 'observed-actions')) or {}
+return { foreign, counts, pending - lapsed, overdue - lapsed, ids, rows, actions }

@@ -1,75 +1,51 @@
 /** The sessions of a deployment, for relays on several nodes. */
-import { guardHook } from '../../async/hook.js'
-import type { Inspected } from '../../contract/families.js'
-import { toReason } from '../../contract/ids.js'
-import { parseInput, readParts } from '../../contract/options.js'
+import { guardHook } from '../../internal/async/hook.js'
+import type { Inspected } from '../../internal/contract/families.js'
+import { toTimestamp } from '../../internal/contract/ids.js'
+import { readParts } from '../../internal/contract/options.js'
 import {
   FINAL_KEPT_MS,
-  OpenSessionInput,
-  requireOneOwner,
-  SESSION_MOVES,
-  type Session,
   type SessionInspector,
   SessionOptions,
   type SessionRegistry,
-  SessionShare,
   SHARES_MAX,
-  viewerId,
-} from '../../contract/sessions.js'
+} from '../../internal/contract/sessions.js'
+import { isFinal, type SessionRecords, sessionRules } from '../../internal/rules/sessions.js'
 import { shardOf } from '../store/keys.js'
 import { listen as listenOn } from '../store/listener.js'
-import { ignoreReply, listOf, parseFlag, type StoreReply } from '../store/reply.js'
-import { defineScript, runScript, toUnavailable } from '../store/script.js'
+import { ignoreReply, parseFlag } from '../store/reply.js'
+import { defineScript, runScript } from '../store/script.js'
 import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
+import { changedMeanwhile, parseContent, readContent, TRIES } from '../table/records.js'
 import { BadRow, readIndex } from '../table/rows.js'
-import { createSessionInspector, encodeShare, readSession, readShare, SESSION_FIELDS } from './inspector.js'
+import { createSessionInspector, encodeShare, readShare, SESSIONS } from './inspector.js'
 import { scripts } from './sessions.lua'
 
-// The scripts of the session registry: each transition is checked against the current state.
+// The scripts of the session registry.
 
-const CONSTANTS = { SESSION_FIELDS, FINAL_KEPT_MS }
-
-/** Returns the time, and the fields of the session. */
-const readShown = (reply: StoreReply) => {
-  const [now, values = null] = listOf(reply)
-  return { now: Number(now), values }
-}
-
-/** Opens a session. The limits count sessions that have not ended. `ttl` may be ''; `fields`: names and values. */
+/** Adds a session. The limits count sessions that have not ended. `expires`: epoch ms, or '+inf'. */
 const OPEN_SESSION = defineScript(
   'sessions.open',
   {
-    args: ['attempt', 'id', 'owner', 'site', 'max_per_owner', 'max_sessions', 'ttl'],
-    rest: 'fields',
-    constants: CONSTANTS,
-    answer: readShown,
+    args: ['attempt', 'id', 'owner', 'site', 'max_per_owner', 'max_sessions', 'expires', 'content'],
+    constants: { FINAL_KEPT_MS },
+    answer: ignoreReply,
   },
   scripts.open,
 )
 
-/** Changes the state to `to`. `from`: the states that allow it, each between commas. `reason` may be ''. */
-const MOVE_SESSION = defineScript(
-  'sessions.move',
-  { args: ['attempt', 'id', 'node', 'to', 'from', 'reason'], constants: CONSTANTS, answer: readShown },
-  scripts.move,
-)
-
-/** Shares a session with a user. `until_ms` may be ''. */
-const SHARE_SESSION = defineScript(
-  'sessions.share',
+/**
+ * Writes the content of a session or, if that is '', the share of a user ('' deletes it). Returns whether it was written:
+ * it is not if the session or that share has changed since it was read.
+ */
+const CHANGE_SESSION = defineScript(
+  'sessions.change',
   {
-    args: ['attempt', 'id', 'node', 'user', 'until_ms', 'rights'],
-    constants: { ...CONSTANTS, SHARES_MAX },
-    answer: ignoreReply,
+    args: ['attempt', 'id', 'node', 'expected', 'expected_share', 'content', 'isFinal', 'user', 'share'],
+    constants: { FINAL_KEPT_MS, SHARES_MAX },
+    answer: parseFlag,
   },
-  scripts.share,
-)
-
-/** Returns whether there was a share that had not expired. */
-const UNSHARE_SESSION = defineScript(
-  'sessions.unshare',
-  { args: ['attempt', 'id', 'node', 'user'], constants: CONSTANTS, answer: parseFlag },
-  scripts.unshare,
+  scripts.change,
 )
 
 /**
@@ -78,7 +54,7 @@ const UNSHARE_SESSION = defineScript(
  */
 export const SWEEP_SESSIONS = defineScript(
   'sessions.sweep',
-  { args: ['max_sessions'], constants: CONSTANTS, answer: parseFlag, freesMemory: true },
+  { args: ['max_sessions'], constants: { FINAL_KEPT_MS }, answer: parseFlag, freesMemory: true },
   scripts.sweep,
 )
 
@@ -170,91 +146,72 @@ export function createRedisSessionRegistry(options: RedisSessionRegistryOptions)
 }
 
 export function sessionRegistryOn(store: Store, options: SessionOptions): RedisSessionRegistry {
-  const { sites, newId, maxSessions, maxSessionsPerUser } = readParts(SessionOptions, options)
+  const { maxSessions, maxSessionsPerUser, ...rest } = readParts(SessionOptions, options)
   const node = crypto.randomUUID()
   const watchers = createSessionWatchers(store, node)
   const shardFor = async (sessionId: string) => shardOf(sessionId, await store.claimShards())
   // Reads of the registry have the store's timeout, so only a signal is needed here.
   const UNBOUNDED = { signal: new AbortController().signal }
 
-  function toSession(sessionId: string, { now, values }: { now: number; values: StoreReply }): Session {
-    const session = readSession(sessionId, values, now)
-    if (!session) throw toUnavailable(store, new BadRow(`invalid reply for the session ${sessionId}`))
-    return session
-  }
-
-  /** Common arguments of every write of a session. The attempt id makes a second arrival harmless. */
-  const writeOf = (id: string) => ({ id, node, attempt: crypto.randomUUID() })
-
-  async function move(sessionId: string, state: keyof typeof SESSION_MOVES, reason: string | null): Promise<Session> {
-    const from = `,${SESSION_MOVES[state].join(',')},`
-    const given = { ...writeOf(sessionId), to: state, from, reason: reason ?? '' }
-    const shown = await runScript(store, MOVE_SESSION, await shardFor(sessionId), given)
-    watchers.notify(sessionId)
-    return toSession(sessionId, shown)
-  }
-
-  async function get(sessionId: string): Promise<Session | null> {
-    const key = store.key(await shardFor(sessionId), 'sessions', 'session', sessionId)
-    const [now, values] = await Promise.all([
+  /** Reads a session and the share of a user, as they are stored and as of now. */
+  async function read(shard: number, sessionId: string, userId: string) {
+    const sharesKey = store.key(shard, 'sessions', 'shares', sessionId)
+    const [content, stored, now] = await Promise.all([
+      readContent(store, SESSIONS, shard, sessionId),
+      userId === '' ? null : readIndex(store, ['HGET', sharesKey, userId], UNBOUNDED),
       store.time(),
-      readIndex(store, ['HMGET', key, ...SESSION_FIELDS], UNBOUNDED),
     ])
-    const session = readSession(sessionId, values, now)
-    if (session === undefined) store.onError(new BadRow(`${key} does not hold a valid session`))
-    return session ?? null
+    const row = parseContent(store, SESSIONS, sessionId, content)
+    const session = row && SESSIONS.read(row, now)
+    const expected_share = typeof stored === 'string' ? stored : ''
+    const share = expected_share === '' ? null : readShare(userId, expected_share, now)
+    if (share === undefined) store.onError(new BadRow(`${sharesKey} holds an invalid share`))
+    return { known: session && { session, share: share ?? null }, now, expected: content, expected_share }
+  }
+
+  const records: SessionRecords = {
+    async add(make) {
+      const session = make(await store.time())
+      const { session_id: id, owner, site_id: site, expires_at } = session
+      await runScript(store, OPEN_SESSION, await shardFor(id), {
+        attempt: crypto.randomUUID(),
+        id,
+        owner,
+        site,
+        max_per_owner: maxSessionsPerUser,
+        max_sessions: maxSessions,
+        expires: expires_at === null ? '+inf' : Date.parse(expires_at),
+        content: JSON.stringify(session),
+      })
+      return session
+    },
+    async change(sessionId, step, userId = '') {
+      const shard = await shardFor(sessionId)
+      for (let tries = 0; tries < TRIES; tries++) {
+        const { known, now, ...asRead } = await read(shard, sessionId, userId)
+        const { session, share, answer } = step(known, toTimestamp(now))
+        if (session === undefined && share === undefined) return answer
+        const isWritten = await runScript(store, CHANGE_SESSION, shard, {
+          attempt: crypto.randomUUID(),
+          id: sessionId,
+          node,
+          ...asRead,
+          content: session ? JSON.stringify(session) : '',
+          isFinal: session && isFinal(session) ? '1' : '',
+          user: userId,
+          share: share ? encodeShare(share) : '',
+        })
+        if (!isWritten) continue
+        watchers.notify(sessionId)
+        return answer
+      }
+      throw changedMeanwhile()
+    },
   }
 
   return {
     inspector: createSessionInspector(store),
-    get,
-    async open(given) {
-      const { ttl_ms, ...input } = parseInput(OpenSessionInput, given)
-      await requireOneOwner(input, sites)
-      const session_id = newId()
-      const { site_id, owner, connector } = input
-      const shown = await runScript(store, OPEN_SESSION, await shardFor(session_id), {
-        ...writeOf(session_id),
-        owner,
-        max_per_owner: maxSessionsPerUser,
-        max_sessions: maxSessions,
-        ttl: ttl_ms ?? '',
-        site: site_id,
-        fields: ['connector', JSON.stringify(connector)],
-      })
-      return toSession(session_id, shown)
-    },
-    activate: (sessionId) => move(sessionId, 'active', null),
-    suspend: (sessionId) => move(sessionId, 'suspended', null),
-    close: (sessionId, reason) => move(sessionId, 'closed', toReason(reason)),
-    async share(sessionId, given) {
-      const share = Object.freeze(parseInput(SessionShare, given))
-      const [until_ms, rights] = encodeShare(share)
-      const field = { user: share.user_id, until_ms, rights }
-      await runScript(store, SHARE_SESSION, await shardFor(sessionId), { ...writeOf(sessionId), ...field })
-      watchers.notify(sessionId)
-      return share
-    },
-    async unshare(sessionId, viewer) {
-      const user = viewerId(viewer)
-      const given = { ...writeOf(sessionId), user }
-      const had = await runScript(store, UNSHARE_SESSION, await shardFor(sessionId), given)
-      if (had) watchers.notify(sessionId)
-      return had
-    },
-    async getShare(sessionId, userId) {
-      const shard = await shardFor(sessionId)
-      const key = store.key(shard, 'sessions', 'shares', sessionId)
-      const [session, now, stored] = await Promise.all([
-        get(sessionId),
-        store.time(),
-        readIndex(store, ['HGET', key, userId], UNBOUNDED),
-      ])
-      if (session === null || typeof stored !== 'string') return null
-      const share = readShare(userId, stored, now)
-      if (share === undefined) store.onError(new BadRow(`${key} holds an invalid share`))
-      return share ?? null
-    },
+    ...sessionRules(records, rest),
     watch: watchers.watch,
     disconnect: () => watchers.close(),
   }

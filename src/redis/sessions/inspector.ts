@@ -1,130 +1,79 @@
 /** Reads the sessions of a shared store. */
 
-import { toTimestamp } from '../../contract/ids.js'
-import type { InspectionContext } from '../../contract/page.js'
-import {
-  FINAL_KEPT_MS,
-  Session,
-  type SessionInspector,
-  type SessionRow,
-  SessionShare,
-} from '../../contract/sessions.js'
-import type { SiteKey } from '../../contract/sites.js'
+import { toTimestamp } from '../../internal/contract/ids.js'
+import { deepFreeze } from '../../internal/contract/json.js'
+import { type InspectionContext, withItems } from '../../internal/contract/page.js'
+import { Session, type SessionInspector, type SessionRow, SessionShare } from '../../internal/contract/sessions.js'
+import type { SiteKey } from '../../internal/contract/sites.js'
+import { hasPassed, sessionAt } from '../../internal/rules/sessions.js'
 import { shardOf } from '../store/keys.js'
-import { count, listOf, type StoreReply, scored } from '../store/reply.js'
+import { count, listOf } from '../store/reply.js'
 import type { Store } from '../store/store.js'
-import { defineListing, type Listed, readListed, reportBadRecord } from '../table/listed.js'
+import { readPage } from '../table/pages.js'
 import { defineReadScript, readShard } from '../table/read-script.js'
-import { FOREIGN, Millis, readIndex } from '../table/rows.js'
+import { Millis, readRows, type TableReader } from '../table/rows.js'
 import { allShards, readShards } from '../table/shards.js'
 import { scripts } from './sessions.lua'
 
-// Formats of a stored session and its shares.
-
-/** Fields of the hash, in the order in which they are read. Times are epoch ms; the connector is JSON. */
-export const SESSION_FIELDS = [
-  'session_id',
-  'site_id',
-  'owner',
-  'connector',
-  'state',
-  'opened_at',
-  'expires_at',
-  'updated_at',
-  'close_reason',
-] as const
-
-/** Returns the session as of `now`: `null` if it does not exist (any more), `undefined` if it is invalid. */
-export function readSession(sessionId: string, reply: StoreReply, now: number): Session | null | undefined {
-  const values = Array.isArray(reply) ? reply : []
-  if (values.every((value) => value === null)) return null
-  const text = (field: (typeof SESSION_FIELDS)[number]) => {
-    const value = values[SESSION_FIELDS.indexOf(field)]
-    return typeof value === 'string' ? value : null
-  }
-  try {
-    const expiresAt = text('expires_at')
-    const expires_at = expiresAt === null ? null : toTimestamp(Number(expiresAt))
-    const isExpired = text('state') !== 'closed' && expiresAt !== null && Number(expiresAt) <= now
-    const read = Session.safeParse({
-      session_id: text('session_id'),
-      site_id: text('site_id'),
-      owner: text('owner'),
-      state: isExpired ? 'expired' : text('state'),
-      connector: JSON.parse(text('connector') ?? 'null'),
-      opened_at: toTimestamp(Number(text('opened_at'))),
-      expires_at,
-      updated_at: isExpired ? expires_at : toTimestamp(Number(text('updated_at'))),
-      close_reason: text('close_reason'),
-    })
-    if (!read.success || read.data.session_id !== sessionId) return undefined
-    const { state, updated_at } = read.data
-    const isFinal = state === 'closed' || state === 'expired'
-    return isFinal && Date.parse(updated_at) + FINAL_KEPT_MS <= now ? null : Object.freeze(read.data)
-  } catch {
-    return undefined
-  }
+/** Sessions in the order in which they were opened. Their shares are stored by session, and read separately. */
+export const SESSIONS: TableReader<Session, Session> = {
+  name: 'sessions',
+  idOf: ({ session_id }) => session_id,
+  schema: Session,
+  indexes: ['site_id', 'owner'],
+  read: (row, now) => deepFreeze(sessionAt(row, now)),
 }
 
-/** Returns when a share ends and what it allows: one field of the hash of shares. */
-export function encodeShare({ rights, expires_at }: SessionShare): [ends: string, rights: string] {
-  return [expires_at === null ? '' : String(Date.parse(expires_at)), rights.join(',')]
-}
+/** Returns a share as it is stored: when it ends, and what it allows. */
+export const encodeShare = ({ rights, expires_at }: SessionShare): string =>
+  `${expires_at === null ? '' : Date.parse(expires_at)} ${rights.join(',')}`
 
 /** Returns a stored share as of `now`: `null` if it has expired, `undefined` if it is invalid. */
 export function readShare(userId: string, stored: string, now: number): SessionShare | null | undefined {
   const [ends = '', rights = ''] = stored.split(' ')
   if (!/^\d*$/.test(ends)) return undefined
-  if (ends !== '' && Number(ends) <= now) return null
   try {
     const expires_at = ends === '' ? null : toTimestamp(Number(ends))
     const read = SessionShare.safeParse({ user_id: userId, rights: rights.split(','), expires_at })
-    return read.success ? Object.freeze(read.data) : undefined
+    if (!read.success) return undefined
+    return hasPassed(expires_at, now) ? null : Object.freeze(read.data)
   } catch {
     return undefined
   }
 }
 
-/**
- * The data of a row of `/sessions`: the session, the number of its valid shares at `now`, and when the first of them
- * ends.
- */
-export interface FoundSession {
-  /** Values of `SESSION_FIELDS`. */
-  values: StoreReply
-  shares: StoreReply
-  /** A score, or `null`. */
-  nextEnd: StoreReply
-}
+type Shares = Pick<SessionRow, 'shares' | 'next_share_expires_at'>
 
-/** Returns the row as of `now`: `null` if there is no session (any more), `undefined` if it is invalid. */
-function readSessionRow(
-  sessionId: string,
-  { values, shares, nextEnd }: FoundSession,
-  now: number,
-): SessionRow | null | undefined {
-  const session = readSession(sessionId, values, now)
-  if (!session) return session
-  const end = nextEnd === null ? undefined : Millis.safeParse(Number(nextEnd)).data
-  return {
-    ...session,
-    connector_connected: null,
-    shares: count(shares),
-    next_share_expires_at: end === undefined ? null : toTimestamp(end),
-    viewers: null,
-  }
-}
-
-/** Sessions in the order in which they were opened. */
-const SESSIONS: Listed<SessionRow> = {
-  name: 'sessions',
-  kind: 'session',
-  indexes: ['site_id', 'owner'],
-  script: defineListing(scripts.list, { SESSION_FIELDS, FIELDS: SESSION_FIELDS.length, FOREIGN }),
-  read(id, found, now) {
-    const [values = null, shares = null, nextEnd = null] = listOf(found)
-    return readSessionRow(id, { values, shares, nextEnd }, now)
+/** Reads how many valid shares some sessions have, and when the first of them ends. */
+const SHARES_OF = defineReadScript(
+  {
+    args: ['at'],
+    rest: 'sessions',
+    answer: ([found]) =>
+      listOf(found).map((one): Shares => {
+        const [shares = null, end = null] = listOf(one)
+        const ends = end === null ? undefined : Millis.safeParse(Number(end)).data
+        return { shares: count(shares), next_share_expires_at: ends === undefined ? null : toTimestamp(ends) }
+      }),
   },
+  scripts.shares_of,
+)
+
+/** Adds their shares to sessions, with one read per shard; `null` for those of a shard that is down. */
+async function withShares(store: Store, sessions: readonly Session[], ctx: InspectionContext): Promise<SessionRow[]> {
+  const [shards, at] = await Promise.all([store.shards(ctx), store.time(ctx)])
+  const shardOfSession = ({ session_id }: Session) => shardOf(session_id, shards)
+  const { answers } = await readShards([...new Set(sessions.map(shardOfSession))], ctx, async (shard) => {
+    const ids = sessions.filter((session) => shardOfSession(session) === shard).map(({ session_id }) => session_id)
+    const shares = await readShard(store, SHARES_OF, shard, { at, sessions: ids }, ctx)
+    return ids.map((id, i) => [id, shares[i]] as const)
+  })
+  const found = new Map(answers.flat())
+  const unknown: Shares = { shares: null, next_share_expires_at: null }
+  return sessions.map((session) => {
+    const shares = found.get(session.session_id) ?? unknown
+    return { ...session, connector_connected: null, ...shares, viewers: null }
+  })
 }
 
 // `sites` alternates owner and site.
@@ -152,20 +101,15 @@ async function countSessions(
 
 export function createSessionInspector(store: Store): SessionInspector {
   return {
-    listSessions: (filter, page, ctx) => readListed(store, SESSIONS, filter, page, ctx),
+    async listSessions(filter, page, ctx) {
+      const listed = await readPage(store, SESSIONS, filter, page, ctx)
+      return withItems(listed, await withShares(store, listed.items, ctx))
+    },
     async getSession(sessionId, ctx) {
       const [shards, now] = await Promise.all([store.shards(ctx), store.time(ctx)])
-      const shard = shardOf(sessionId, shards)
-      const key = store.key(shard, SESSIONS.name, SESSIONS.kind, sessionId)
-      const ends = store.key(shard, SESSIONS.name, 'share-ends', sessionId)
-      const [values, shares, next] = await Promise.all([
-        readIndex(store, ['HMGET', key, ...SESSION_FIELDS], ctx),
-        readIndex(store, ['ZCOUNT', ends, `(${now}`, '+inf'], ctx),
-        readIndex(store, ['ZRANGE', ends, `(${now}`, '(+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES'], ctx),
-      ])
-      const row = readSessionRow(sessionId, { values, shares, nextEnd: scored(next)[0]?.score ?? null }, now)
-      if (row === undefined) reportBadRecord(store, key, sessionId, ctx)
-      return row ?? null
+      const [place] = await readRows(store, SESSIONS, shardOf(sessionId, shards), [sessionId], ctx)
+      const session = place?.row && SESSIONS.read(place.row, now)
+      return session ? ((await withShares(store, [session], ctx))[0] ?? null) : null
     },
     countSessions: (sites, ctx) => countSessions(store, sites, ctx),
   }

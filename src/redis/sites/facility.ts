@@ -1,8 +1,8 @@
 /** The sites of a deployment, for relays on several nodes. */
-import type { Inspected } from '../../contract/families.js'
-import { readParts } from '../../contract/options.js'
-import { type SiteInspector, SiteOptions, type SiteRegistry } from '../../contract/sites.js'
-import { siteRules } from '../../rules/sites.js'
+import type { Inspected } from '../../internal/contract/families.js'
+import { readParts } from '../../internal/contract/options.js'
+import { type SiteInspector, SiteOptions, type SiteRegistry } from '../../internal/contract/sites.js'
+import { siteRules } from '../../internal/rules/sites.js'
 import { shardOf } from '../store/keys.js'
 import { createStore, inStore, type Store, type StoreOptions } from '../store/store.js'
 import { createRecords } from '../table/records.js'

@@ -1,10 +1,10 @@
 /** Reads the sites of a shared store. */
 
 import * as z from 'zod'
-import { siteStream } from '../../contract/ingest.js'
-import { deepFreeze } from '../../contract/json.js'
-import type { InspectionContext } from '../../contract/page.js'
-import { lastEventFields, Site, type SiteInspector, type SiteRow } from '../../contract/sites.js'
+import { siteStream } from '../../internal/contract/ingest.js'
+import { deepFreeze } from '../../internal/contract/json.js'
+import type { InspectionContext } from '../../internal/contract/page.js'
+import { lastEventFields, Site, type SiteInspector, type SiteRow } from '../../internal/contract/sites.js'
 import { readLastEvents } from '../event-bus/last-events.js'
 import { shardOf } from '../store/keys.js'
 import type { Store } from '../store/store.js'

@@ -2,8 +2,8 @@
  * A common interface to the supported clients: `redis` or `ioredis`, single or Cluster, detected by their shape alone.
  */
 
-import { sleep } from '../../async/timer.js'
-import { invalidOption } from '../../contract/checks.js'
+import { sleep } from '../../internal/async/timer.js'
+import { invalidOption } from '../../internal/contract/checks.js'
 import { checkClientOptions, hasAutoPipelining, hasStringNumbers, unsupportedKind } from './client-options.js'
 import { type StoreReply, toReply } from './reply.js'
 

@@ -5,7 +5,7 @@
  * gives a lower bound of the store's clock: a slow reply makes the fence earlier, never later. Scripts check it in
  * `fence.lua`.
  */
-import { Refusal } from '../../refusal.js'
+import { Refusal } from '../../internal/refusal.js'
 import { Late, toUnknownOutcome } from './reply.js'
 
 /**

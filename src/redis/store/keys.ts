@@ -1,7 +1,7 @@
 /** The names of all keys in a shared store, for writers and readers. No other file builds keys. */
 
-import { invalidOption } from '../../contract/checks.js'
-import { encodePart } from '../../contract/ids.js'
+import { invalidOption } from '../../internal/contract/checks.js'
+import { encodePart } from '../../internal/contract/ids.js'
 
 /** Maximum number of shards of a deployment. Reading a record by id queries all shards at the same time. */
 export const SHARDS_MAX = 64

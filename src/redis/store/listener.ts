@@ -1,8 +1,8 @@
 /**
  * One subscriber connection shared by all users of a client: opened for the first channel, closed with the last user.
  */
-import { runWithin } from '../../async/deadline.js'
-import { createTicker } from '../../async/timer.js'
+import { runWithin } from '../../internal/async/deadline.js'
+import { createTicker } from '../../internal/async/timer.js'
 import type { RedisClient } from './client.js'
 import type { Store } from './store.js'
 import { createSubscriptions } from './subscriber.js'

@@ -1,5 +1,5 @@
 /** Normalises replies and errors of a store, whatever the client and the protocol version. */
-import { Refusal, type RefusalCode, type WriteOutcome } from '../../refusal.js'
+import { Refusal, type RefusalCode, type WriteOutcome } from '../../internal/refusal.js'
 
 /** A reply. Maps (RESP3) are flattened to name, value, name, value, as in RESP2. */
 export type StoreReply = null | string | number | StoreReply[]
@@ -99,10 +99,10 @@ export function sumCounts(counts: readonly number[]): number {
 
 // Errors that mean "not now" or "not this node": the request was valid, but this store cannot serve it.
 const UNAVAILABLE =
-  /^(LOADING|READONLY|NOPERM|NOAUTH|WRONGPASS|OOM|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|MOVED|ASK|BUSY|UNKILLABLE|MISCONF|NOREPLICAS|UNBLOCKED)\b/
+  /^(?:(?:LOADING|READONLY|NOPERM|NOAUTH|WRONGPASS|OOM|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|MOVED|ASK|BUSY|UNKILLABLE|MISCONF|NOREPLICAS|UNBLOCKED)\b|ERR unknown command ['`])/
 /** Errors that the store returns before a command, or the first write of a script, has done anything. */
 const NOT_RUN =
-  /^(LOADING|READONLY|NOAUTH|WRONGPASS|OOM|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|MOVED|ASK|BUSY|MISCONF|NOREPLICAS|NOPERM)\b/
+  /^(?:(?:LOADING|READONLY|NOAUTH|WRONGPASS|OOM|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|MOVED|ASK|BUSY|MISCONF|NOREPLICAS|NOPERM)\b|ERR unknown command ['`])/
 /** How the store marks errors inside a running script. */
 const INSIDE = / script: [0-9a-f]{40}/
 /** After its first write, a script can no longer fail for lack of memory, disk or replicas. */
@@ -147,6 +147,10 @@ export function toUnknownOutcome(error: unknown): unknown {
   if (!(error instanceof Refusal) || error.outcome !== 'not_run') return error
   return new Refusal(error.code, error.detail, { cause: error, outcome: 'unknown' })
 }
+
+/** Whether `error` is the store's own reply; otherwise the reply was lost, or the command was not sent. */
+export const isErrorReply = (error: unknown): boolean =>
+  !(error instanceof Refusal && error.code === 'unavailable') || REPLY.test(error.detail ?? '')
 
 /** Returns the error for a message that a script caught in one of its steps and reported in its reply. */
 export const toScriptError = (text: string): Error => toError(new Error(text), true)

@@ -1,5 +1,5 @@
 /** Runs the Lua scripts of writers (see arguments.ts): one shard, one atomic step, by digest. Not used by readers. */
-import { Refusal, wasNotRun } from '../../refusal.js'
+import { Refusal, wasNotRun } from '../../internal/refusal.js'
 import { type Arguments, argvOf, type Constants, localsOf, withConstants } from './arguments.js'
 import preludeLua from './prelude.lua'
 import { OtherShards, type StoreReply, UnknownScript } from './reply.js'
@@ -38,7 +38,7 @@ export interface ScriptOptions<Names extends string, Answer, Rest extends string
   anyTime?: boolean
 }
 
-async function sha1(text: string): Promise<string> {
+export async function sha1(text: string): Promise<string> {
   const bytes = new Uint8Array(await crypto.subtle.digest('SHA-1', new TextEncoder().encode(text)))
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }

@@ -4,8 +4,8 @@
  * A process without a configured number must not decide for one that has it. While it is idle it stores the default as
  * "open", which a process with a configured number replaces. Its first record makes the number final.
  */
-import type { InspectionContext } from '../../contract/page.js'
-import { Refusal } from '../../refusal.js'
+import type { InspectionContext } from '../../internal/contract/page.js'
+import { Refusal } from '../../internal/refusal.js'
 import { beforeWrite } from './fence.js'
 import { SHARDS_MAX } from './keys.js'
 import { type StoreReply, WrongType } from './reply.js'

@@ -32,8 +32,12 @@ local KEYS_A_CALL = '1000'
 
 local time = redis.call('TIME')
 begin_lease(time[1] * 1000)
-local position = redis.call('GET', K('renewed'))
-local page = redis.call('SCAN', position or '0', 'MATCH', KEYS[1] .. '*', 'COUNT', KEYS_A_CALL)
+local function scan(position) return redis.pcall('SCAN', position, 'MATCH', KEYS[1] .. '*', 'COUNT', KEYS_A_CALL) end
+local position = redis.pcall('GET', K('renewed'))
+local page = type(position) == 'string' and scan(position)
+-- None is known, or another application has written there.
+if not page or page.err then page = scan('0') end
+if page.err then return page end
 for _, key in ipairs(page[2]) do
   local ends = redis.call('PEXPIRETIME', key)
   if ends == -1 or (ends % DAY_MS == 0 and tonumber(lease_end()) - ends > LEASE_DAYS * DAY_MS / 2) then

@@ -2,19 +2,28 @@
  * One deployment in a shared store, as its facilities and inspectors see it: commands with a timeout, in known shards.
  */
 import type * as z from 'zod'
-import { onAbort } from '../../async/abort.js'
-import { guardErrorHook, guardHook } from '../../async/hook.js'
-import { createSemaphore } from '../../async/semaphore.js'
-import { sleep } from '../../async/timer.js'
-import { custom, defineOptions, func, hook, type Input, readOptions, timer, whole } from '../../contract/options.js'
-import type { InspectionContext } from '../../contract/page.js'
-import { Refusal } from '../../refusal.js'
+import { onAbort } from '../../internal/async/abort.js'
+import { guardErrorHook, guardHook } from '../../internal/async/hook.js'
+import { createSemaphore } from '../../internal/async/semaphore.js'
+import { sleep } from '../../internal/async/timer.js'
+import {
+  custom,
+  defineOptions,
+  func,
+  hook,
+  type Input,
+  readOptions,
+  timer,
+  whole,
+} from '../../internal/contract/options.js'
+import type { InspectionContext } from '../../internal/contract/page.js'
+import { Refusal } from '../../internal/refusal.js'
 import { localsOf, withConstants } from './arguments.js'
 import { type Port, portOf, type RedisClient } from './client.js'
 import { databaseOf } from './client-options.js'
 import { createFence } from './fence.js'
 import { checkDeploymentId, keyOf, SHARDS_MAX, shardOf, shardPrefix } from './keys.js'
-import { type StoreReply, toError, toUnknownOutcome } from './reply.js'
+import { isErrorReply, type StoreReply, toError, toUnknownOutcome } from './reply.js'
 import { type ClaimedAs, createShardCount } from './shard-count.js'
 import { scripts } from './store.lua'
 
@@ -273,7 +282,11 @@ export function createStore(options: StoreOptions, schema: z.ZodObject = StoreOp
     renewedAt.set(shard, at)
     const prefix = prefixes[shard] as string
     // What has just been written has a lease.
-    if (before !== undefined) command(['EVAL', RENEW_LEASES, '1', prefix], prefix).catch(handleError)
+    if (before === undefined) return
+    command(['EVAL', RENEW_LEASES, '1', prefix], prefix).catch((error) => {
+      // A lost reply changes nothing: a later write renews again.
+      if (isErrorReply(error)) handleError(error)
+    })
   }
 
   const fenced: Store['fenced'] = async (shard, write, { anyTime = false } = {}) => {

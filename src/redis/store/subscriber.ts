@@ -1,6 +1,6 @@
 /** Sharded subscriptions on their own connection, for listeners that must notice a lost connection. */
-import { runWithin } from '../../async/deadline.js'
-import { Refusal } from '../../refusal.js'
+import { runWithin } from '../../internal/async/deadline.js'
+import { Refusal } from '../../internal/refusal.js'
 import { portOf, type RedisClient } from './client.js'
 import { optionsOf } from './client-options.js'
 import { toError } from './reply.js'

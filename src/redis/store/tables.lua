@@ -12,8 +12,8 @@
 -- Expired rows that one write deletes at most: more than it adds, so that a table does not keep growing.
 local SWEEP_ROWS = 16
 
--- Returns state and body of a row; nil if there is none, or if it was not written by this library. `value` is its text,
--- where that has been read.
+-- Returns the state and the body of a row; nil if there is none, or if another application has written it. `value`: its
+-- text, if it has been read.
 local function load(t, id, value)
   value = value or redis.pcall('GET', K(t, 'row', id))
   if type(value) ~= 'string' then return nil end

@@ -1,7 +1,7 @@
 /** Warns about a store that can lose what is written, and about a Cluster of which the deployment uses only a part. */
-import { runWithin } from '../../async/deadline.js'
-import type { SourceWarning } from '../../contract/page.js'
-import { Refusal } from '../../refusal.js'
+import { runWithin } from '../../internal/async/deadline.js'
+import type { SourceWarning } from '../../internal/contract/page.js'
+import { Refusal } from '../../internal/refusal.js'
 import { portOf } from './client.js'
 import type { Store } from './store.js'
 
@@ -44,6 +44,8 @@ async function readWarnings(store: Store): Promise<SourceWarning[]> {
 
 /** How long warnings are remembered, in ms: settings change rarely, and all sources of a store ask together. */
 const REMEMBERED_MS = 10_000
+/** Timeout of reading them, in ms: less than what one source may take in a request. */
+const WARNINGS_MS = 900
 
 /**
  * Returns a reader of the warnings of a store, for inspectors: it reads them once for all requests of some seconds. They are
@@ -56,13 +58,19 @@ export function createWarningReader(store: Store): () => Promise<readonly Source
   return () => {
     if (performance.now() - readAt < REMEMBERED_MS) return known
     readAt = performance.now()
-    known = runWithin(() => readWarnings(store), { ms: store.commandTimeoutMs, late }).catch(() => null)
+    known = runWithin(() => readWarnings(store), { ms: Math.min(store.commandTimeoutMs, WARNINGS_MS), late }).catch(
+      () => null,
+    )
     return known
   }
 }
 
-/** Calls `onError` with a `StoreWarning` for each setting that needs a change in most deployments. Never rejects. */
-export async function warnAboutStore(store: Store, read = createWarningReader(store)): Promise<void> {
-  for (const { code, detail } of (await read()) ?? [])
+/**
+ * Calls `onError` with a `StoreWarning` for each setting that needs a change in most deployments, once the client is connected.
+ * Never rejects.
+ */
+export async function warnAboutStore(store: Store): Promise<void> {
+  // A store that does not allow INFO: requests report what does not work.
+  for (const { code, detail } of await readWarnings(store).catch(() => []))
     if (code !== 'store_not_persistent') store.onError(new StoreWarning(detail))
 }

@@ -1,8 +1,8 @@
 /** Detects dead connections of node-redis clients (dead without a reset) with `PING`, and reconnects them. */
 
-import { createTicker } from '../../async/timer.js'
-import { invalidOption } from '../../contract/checks.js'
-import { defineOptions, type Input, readOptions, timer } from '../../contract/options.js'
+import { createTicker } from '../../internal/async/timer.js'
+import { invalidOption } from '../../internal/contract/checks.js'
+import { defineOptions, type Input, readOptions, timer } from '../../internal/contract/options.js'
 import { kindOf, type Listener, type NodeRedisClient } from './client.js'
 
 /** Number of checks per `silentMs`. */

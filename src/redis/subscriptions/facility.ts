@@ -1,10 +1,10 @@
 /**
  * Viewer streams of one node, reported to the store while they are open, so that all nodes and observers can list them.
  */
-import { CLOSE_TIMEOUT_MS, endWithin } from '../../async/deadline.js'
-import { createTicker } from '../../async/timer.js'
-import type { Inspected } from '../../contract/families.js'
-import { defineOptions, readParts } from '../../contract/options.js'
+import { CLOSE_TIMEOUT_MS, endWithin } from '../../internal/async/deadline.js'
+import { createTicker } from '../../internal/async/timer.js'
+import type { Inspected } from '../../internal/contract/families.js'
+import { defineOptions, readParts } from '../../internal/contract/options.js'
 import {
   checkStream,
   ReportedOptions,
@@ -12,7 +12,7 @@ import {
   SubscriptionOptions,
   type SubscriptionRegistry,
   type ViewerStream,
-} from '../../contract/subscriptions.js'
+} from '../../internal/contract/subscriptions.js'
 import { shardOf } from '../store/keys.js'
 import { ignoreReply } from '../store/reply.js'
 import { defineScript, runScript, throwMostSevere } from '../store/script.js'

@@ -1,8 +1,8 @@
 /** Reads the viewer streams of a deployment. */
 
 import type * as z from 'zod'
-import { type InspectionContext, scanLimit } from '../../contract/page.js'
-import { type SubscriptionInspector, SubscriptionRow } from '../../contract/subscriptions.js'
+import { type InspectionContext, scanLimit } from '../../internal/contract/page.js'
+import { type SubscriptionInspector, SubscriptionRow } from '../../internal/contract/subscriptions.js'
 import type { Store } from '../store/store.js'
 import { readPage } from '../table/pages.js'
 import { Millis, readIndex, type TableReader } from '../table/rows.js'

@@ -1,3 +1,5 @@
+-- Its rule is not shared: a stream belongs to one node, and its report replaces the last one.
+
 --@script report
 --@include ../store/tables.lua
 

@@ -1,5 +1,5 @@
 /** Pages over a table: one index read and one `MGET`, wherever the page starts and however many entries there are. */
-import { PAGE_MAX } from '../../contract/limits.js'
+import { PAGE_MAX } from '../../internal/contract/limits.js'
 import {
   type Filter,
   type Indexed,
@@ -10,8 +10,8 @@ import {
   type PageQuery,
   scanLimit,
   startOf,
-} from '../../contract/page.js'
-import { Refusal } from '../../refusal.js'
+} from '../../internal/contract/page.js'
+import { Refusal } from '../../internal/refusal.js'
 import { shardOf } from '../store/keys.js'
 import { count, listOf, scored } from '../store/reply.js'
 import type { Store } from '../store/store.js'
@@ -169,8 +169,8 @@ export async function mergePage<R>(
     const dry = heads.filter(({ isEnd, ahead }) => !isEnd && ahead.length === 0)
     const budget = Math.floor((bound - examined) / dry.length)
     if (dry.length > 0 && budget < 1 && round > 0) return more()
-    const left = page.limit - items.length
-    const wanted = Math.min(left, Math.ceil((2 * left) / heads.length) + SPARE)
+    const remaining = page.limit - items.length
+    const wanted = Math.min(remaining, Math.ceil((2 * remaining) / heads.length) + SPARE)
     const stretch = { round, wanted, budget: Math.max(1, budget) }
     let runs: Run<R>[]
     try {
@@ -325,13 +325,13 @@ function entryOf<R extends object, S extends object>(
 
 // Counts of records: exact within the scan limit; above it a sample that is marked as truncated.
 
-/** Whether a record was ever written to a table, in any shard; a shard that cannot be read may have had one. */
-async function wasEverWritten(store: Store, { name }: { name: string }, ctx: InspectionContext): Promise<boolean> {
+/** Whether a record was ever written to a table, in any shard; `null` if not known, because a shard cannot be read. */
+export async function wasEverWritten(store: Store, table: string, ctx: InspectionContext): Promise<boolean | null> {
   const { answers, truncated } = await readShards(await allShards(store, ctx), ctx, async (shard) => {
-    const key = store.key(shard, name, 'seq')
+    const key = store.key(shard, table, 'seq')
     return listOf(await store.command(['MGET', key], key, ctx))[0] !== null
   })
-  return truncated || answers.includes(true)
+  return answers.includes(true) || (truncated ? null : false)
 }
 
 /**
@@ -377,7 +377,9 @@ export async function countAll<R extends object, S extends object>(
       })
     },
   )
-  const isTruncated = sized.truncated || read.truncated || isShort || all > bound
-  if (all === 0 && !isTruncated && !(await wasEverWritten(store, table, ctx))) return null
+  const isCut = sized.truncated || read.truncated || isShort || all > bound
+  const isWritten = isCut || all > 0 || (await wasEverWritten(store, table.name, ctx))
+  if (isWritten === false) return null
+  const isTruncated = isCut || isWritten === null
   return { records: read.answers.flat(), indexed: { examined, ...(isTruncated ? { truncated: true } : {}) } }
 }

@@ -1,8 +1,8 @@
 /** Read-only scripts that read in a whole shard with one command instead of one per user, row or name. */
 
-import { CHURN_MINUTES, minuteOf } from '../../contract/connections.js'
-import type { InspectionContext } from '../../contract/page.js'
-import { Refusal } from '../../refusal.js'
+import { CHURN_MINUTES, minuteOf } from '../../internal/contract/connections.js'
+import type { InspectionContext } from '../../internal/contract/page.js'
+import { Refusal } from '../../internal/refusal.js'
 import { type Arguments, argvOf, type Constants, localsOf, withConstants } from '../store/arguments.js'
 import { count, listOf, type StoreReply, scored } from '../store/reply.js'
 import type { Store } from '../store/store.js'
@@ -54,8 +54,8 @@ export function defineReadScript<Names extends string, Answer, Rest extends stri
  */
 const SECOND = 'two'
 
-// Half of the keys are on another node, or custom permissions do not include what the script reads.
-const UNAVAILABLE_HERE = /non local key|user executing the script|ACL failure|NOPERM/
+// Half of the keys are on another node, or the store does not let this user send what the script reads.
+const UNAVAILABLE_HERE = /non local key|user executing the script|ACL failure|NOPERM|Unknown Redis command/
 
 /**
  * Runs `script` in a shard and returns its result.

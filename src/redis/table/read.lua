@@ -11,7 +11,8 @@ local function note(key) if #foreign < FOREIGN_MAX then foreign[#foreign + 1] = 
 local function read(name, key, ...)
   local reply = redis.pcall(name, key, ...)
   if type(reply) ~= 'table' or not reply.err then return reply end
-  if string.sub(reply.err, 1, 9) ~= 'WRONGTYPE' then error(reply) end
+  -- The store does not name a command that this user may not send.
+  if string.sub(reply.err, 1, 9) ~= 'WRONGTYPE' then error({ err = reply.err .. ': ' .. name }) end
   note(key)
   return nil
 end

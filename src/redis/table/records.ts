@@ -1,9 +1,10 @@
 /** Changes rows by the rules of their family: reads one, lets the rule decide, and writes if nothing else has changed it. */
-import { shown } from '../../contract/checks.js'
-import { LOST_MAX } from '../../contract/contexts.js'
-import { toTimestamp } from '../../contract/ids.js'
-import { Refusal } from '../../refusal.js'
-import type { Change, Step } from '../../rules/records.js'
+import { shown } from '../../internal/contract/checks.js'
+import { LOST_MAX } from '../../internal/contract/contexts.js'
+import { toTimestamp } from '../../internal/contract/ids.js'
+import { Refusal } from '../../internal/refusal.js'
+import type { Change, Step } from '../../internal/rules/records.js'
+import { createCache } from '../store/cache.js'
 import { WrongType } from '../store/reply.js'
 import { defineScript, runScript } from '../store/script.js'
 import type { Store } from '../store/store.js'
@@ -29,7 +30,9 @@ export const CHANGE_ROW = defineScript(
 )
 
 /** How often a change is tried while other writes of the same record come in between. */
-const TRIES = 10
+export const TRIES = 10
+export const changedMeanwhile = () =>
+  new Refusal('unavailable', 'other writes of the same record came in between', { outcome: 'not_run' })
 /** Rows that a node remembers, of some hundred bytes each. */
 const WRITTEN_MAX = 10_000
 
@@ -49,39 +52,49 @@ interface Options<R extends object, S extends object> {
   encode(change: Change<R, unknown> & { record: R }, row: S | undefined, now: number, sent: string): Encoded<S>
 }
 
+/** Returns the content of a row: '' if there is none, an invalid one for a value that this library did not write. */
+export async function readContent(
+  store: Store,
+  { name }: Pick<TableReader<object>, 'name'>,
+  shard: number,
+  id: string,
+): Promise<string> {
+  const key = store.key(shard, name, 'row', id)
+  const value = await store.command(['GET', key], key).catch((error) => {
+    if (!(error instanceof WrongType)) throw error
+    return 'x'
+  })
+  return typeof value === 'string' ? value.slice(value.indexOf('\n') + 1) || ' ' : ''
+}
+
+/** Returns the row with that content; calls `onError` for an invalid one. */
+export function parseContent<R extends object, S extends object>(
+  store: Store,
+  table: TableReader<R, S>,
+  id: string,
+  content: string,
+): S | undefined {
+  const parsed = content === '' ? undefined : parseRow(table, id, `{}\n${content}`)
+  if (parsed && !('row' in parsed))
+    store.onError(new BadRow(`${table.name} holds an invalid row under ${shown(id)}: ${parsed.text}`))
+  return parsed && 'row' in parsed ? parsed.row : undefined
+}
+
 export function createRecords<R extends object, S extends object>(store: Store, options: Options<R, S>) {
   const { table, encode } = options
   const t = table.name
   /** Rows as this node wrote them last. Most reports of a record come from one node, which then reads nothing. */
-  const written = new Map<string, string>()
+  const written = createCache<string>(WRITTEN_MAX)
 
-  function remember(id: string, content: string): void {
-    written.delete(id)
-    written.set(id, content)
-    if (written.size > WRITTEN_MAX) written.delete(written.keys().next().value as string)
-  }
-
-  async function read(shard: number, id: string): Promise<string> {
-    const key = store.key(shard, t, 'row', id)
-    const value = await store.command(['GET', key], key).catch((error) => {
-      if (!(error instanceof WrongType)) throw error
-      return 'x'
-    })
-    return typeof value === 'string' ? value.slice(value.indexOf('\n') + 1) || ' ' : ''
-  }
-
-  function rowOf(id: string, content: string): S | undefined {
-    const parsed = content === '' ? undefined : parseRow(table, id, `{}\n${content}`)
-    if (parsed && !('row' in parsed))
-      store.onError(new BadRow(`${t} holds an invalid row under ${shown(id)}: ${parsed.text}`))
-    return parsed && 'row' in parsed ? parsed.row : undefined
-  }
+  const read = (shard: number, id: string) => readContent(store, table, shard, id)
+  const rowOf = (id: string, content: string) => parseContent(store, table, id, content)
 
   /** Runs `step` on the row with that content until no other write comes in between. */
   async function change<A>(shard: number, id: string, step: Step<R, A>, sent: string, first?: string): Promise<A> {
     // What is remembered may be outdated: it is only good for a write, which the store checks.
-    let isFresh = first !== undefined || !written.has(id)
-    let expected = first ?? written.get(id) ?? (await read(shard, id))
+    const remembered = first === undefined ? written.get(id) : undefined
+    let isFresh = remembered === undefined
+    let expected = first ?? remembered ?? (await read(shard, id))
     for (let tries = 0; tries < TRIES; tries++) {
       const now = await store.time()
       const row = rowOf(id, expected)
@@ -114,13 +127,13 @@ export function createRecords<R extends object, S extends object>(store: Store, 
         index: made?.index.flat() ?? [],
       })
       if (found === undefined) {
-        remember(id, content)
+        written.set(id, content)
         return answer
       }
       expected = found
       isFresh = true
     }
-    throw new Refusal('unavailable', 'other writes of the same record came in between', { outcome: 'not_run' })
+    throw changedMeanwhile()
   }
 
   return { read, rowOf, change }

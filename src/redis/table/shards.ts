@@ -1,6 +1,6 @@
 /** Queries all shards: if some are down, the results of the others are returned and marked as truncated. */
-import type { InspectionContext } from '../../contract/page.js'
-import { Refusal } from '../../refusal.js'
+import type { InspectionContext } from '../../internal/contract/page.js'
+import { Refusal } from '../../internal/refusal.js'
 import type { Store } from '../store/store.js'
 
 /** Returns the numbers of all shards of the deployment. */

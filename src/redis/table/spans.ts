@@ -1,5 +1,5 @@
 /** Ranges of an index with their rows, each read by a single script: used when one page is not enough. */
-import type { InspectionContext, Order } from '../../contract/page.js'
+import type { InspectionContext, Order } from '../../internal/contract/page.js'
 import { listOf, scored } from '../store/reply.js'
 import type { Store } from '../store/store.js'
 import { defineReadScript, readShard } from './read-script.js'

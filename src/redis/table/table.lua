@@ -48,7 +48,11 @@ return { foreign, groups }
 
 --@script span
 local most, bytes = tonumber(max_entries), tonumber(max_bytes)
---@include ./range.lua
+-- Members and scores of a sorted set between two scores, at most `count`; the greatest score first where `rev` is 1.
+local function range(key, from, to, count)
+  if rev == '1' then return read('ZRANGE', key, from, to, 'BYSCORE', 'REV', 'LIMIT', 0, count, 'WITHSCORES') or {} end
+  return read('ZRANGE', key, from, to, 'BYSCORE', 'LIMIT', 0, count, 'WITHSCORES') or {}
+end
 local found = range(K(t, unpack(index)), from, to, most + 1)
 local entries, rows, cut = {}, {}, 0
 for i = 1, #found, 2 do

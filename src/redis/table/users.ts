@@ -1,7 +1,7 @@
 /** Lists the users of a table and observes their records: one read script per shard, however many users there are. */
-import { compareIds } from '../../contract/ids.js'
-import { type Fold, foldAll, type UserIds, type UserPart, type UserParts } from '../../contract/observation.js'
-import { type IdPageQuery, type InspectionContext, scanLimit } from '../../contract/page.js'
+import { compareIds } from '../../internal/contract/ids.js'
+import { type Fold, foldAll, type UserIds, type UserPart, type UserParts } from '../../internal/contract/observation.js'
+import { type IdPageQuery, type InspectionContext, scanLimit } from '../../internal/contract/page.js'
 import { shardOf } from '../store/keys.js'
 import { count, listOf, parseText, strings } from '../store/reply.js'
 import type { Store } from '../store/store.js'

@@ -1,6 +1,6 @@
 /** A true axis of time, and the lanes on it: marks for events, spans for what took a while. */
 import type { ComponentChildren, JSX } from 'preact'
-import type { ConnectionAnswer, ConnectionEventAnswer } from '../../../contract/connections.js'
+import type { ConnectionAnswer, ConnectionEventAnswer } from '../../../internal/contract/connections.js'
 import { useTick } from '../hooks.js'
 import { Text } from '../parts/text.js'
 import { Term, Time, TONES } from '../parts/value.js'
@@ -115,7 +115,7 @@ export function Lifeline({ events, connection }: LifelineProps): JSX.Element {
   const axis = axisBetween(from, Math.max(from + 1, isLive ? clock() : Math.max(...times)))
   return (
     <>
-      <section class="score" aria-label="Lifeline">
+      <section class="event-chart" aria-label="Lifeline">
         <Ticks axis={axis} caption={(ms) => (ms === 0 ? timeOf(from) : `+${durationText(ms)}`)} />
         <Lane name="connection">
           {isLive && <Span axis={axis} from={from} to={axis.to} kind="there" caption="connected" />}

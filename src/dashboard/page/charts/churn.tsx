@@ -1,6 +1,6 @@
-/** Connects and ends per minute of the last hour. Minutes without data are only marked as such. */
+/** Connects and disconnects per minute. Minutes without data are only marked as such. */
 import type { JSX } from 'preact'
-import type { ChurnMinuteAnswer } from '../../../contract/connections.js'
+import type { ChurnMinuteAnswer } from '../../../internal/contract/connections.js'
 import { clock, countOf, spacedName } from '../words.js'
 import { MINUTE_MS, Minutes, STEP, scaleOf, sum, Unknown } from './minutes.js'
 
@@ -24,13 +24,10 @@ export function recentChurn(items: readonly ChurnMinuteAnswer[], until: string |
 }
 
 export function Churn({ items, until }: { items: readonly ChurnMinuteAnswer[]; until: string | null }): JSX.Element {
-  const scale = scaleOf(
-    items.flatMap(({ opened, ended }) => [opened ?? [], ended ? sum(ended) : []].flat()),
-    'a minute',
-  )
+  const scale = scaleOf(items.flatMap(({ opened, ended }) => [opened ?? [], ended ? sum(ended) : []].flat()))
   return (
     <Minutes
-      label="Connections of the last hour"
+      label="Connects and disconnects per minute"
       items={items}
       until={until}
       height={2 * HALF}
@@ -50,7 +47,8 @@ export function Churn({ items, until }: { items: readonly ChurnMinuteAnswer[]; u
       saidOf={({ opened, ended }) =>
         `${countOf(opened)} opened; ended: ${ended === null ? 'unknown' : reasonsOf(ended) || 'none'}`
       }
-      caption={scale.caption}
+      numberOf={({ opened }) => opened}
+      scale={scale}
       legend={['opened', 'ended']}
     />
   )

@@ -1,8 +1,8 @@
-/** The last hour minute by minute: drawn as a chart, read by a cursor, and as a table for screen readers. */
+/** Minutes since the data begins, at most the last hour: drawn as a chart, read by a cursor, and as a table for screen readers. */
 import type { ComponentChildren, JSX } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import { zoneName } from '../preferences.js'
-import { clock, countOf, timeOf } from '../words.js'
+import { clock, countOf, isPinned, timeOf } from '../words.js'
 
 /** A value so many times the median would press all others to a hairline. */
 const FAR = 20
@@ -10,29 +10,26 @@ const FAR = 20
 export interface Scale {
   /** From 0 to 1. */
   share(value: number): number
-  /** What the chart says about its scale. */
-  readonly caption: string
+  /** Of all values. */
+  readonly most: number
+  readonly isRoot: boolean
 }
 
 /** Linear, or the square root where one value is far above the others. */
-export function scaleOf(values: readonly number[], unit: string): Scale {
+export function scaleOf(values: readonly number[]): Scale {
   const most = Math.max(1, ...values)
   const sorted = values.filter((value) => value > 0).sort((a, b) => a - b)
   const median = sorted[Math.floor(sorted.length / 2)] ?? 0
   const isRoot = median > 0 && most / median > FAR
-  return {
-    share: (value) => (isRoot ? Math.sqrt(value / most) : value / most),
-    caption: values.length
-      ? `at most ${countOf(Math.max(...values))} ${unit}${isRoot ? ', square-root scale' : ''}`
-      : `${unit}: unknown`,
-  }
+  return { share: (value) => (isRoot ? Math.sqrt(value / most) : value / most), most, isRoot }
 }
 
 export const sum = (counts: Readonly<Record<string, number>>) =>
   Object.values(counts).reduce((total, count) => total + count, 0)
 
 export const MINUTE_MS = 60_000
-const MINUTES = 60
+/** The axis grows from five minutes to an hour. */
+const [LEAST, MOST] = [5, 60]
 /** Width of one minute. */
 export const STEP = 10
 
@@ -56,22 +53,28 @@ interface MinutesProps<T> {
   draw(item: T, x: number): ComponentChildren
   /** The numbers of one minute. */
   saidOf(item: T): string
-  /** What is said while no minute is chosen. */
-  caption: string
+  /** The number of a minute whose peak is labelled; `null` if unknown. */
+  numberOf(item: T): number | null
+  scale: Scale
   legend: readonly string[]
 }
 
 export function Minutes<T extends { readonly minute: string }>(props: MinutesProps<T>): JSX.Element {
-  const { label, items, until, height, lines, draw, saidOf, caption, legend } = props
+  const { label, items, until, height, lines, draw, saidOf, numberOf, scale, legend } = props
   /** The chosen minute since the epoch, which does not move as time passes. */
   const [chosen, setChosen] = useState<number | null>(null)
   const last = Math.floor((until === null ? clock() : Date.parse(until)) / MINUTE_MS)
-  const first = last - MINUTES + 1
+  const known = items.filter((item) =>
+    Object.entries(item).some(([name, value]) => name !== 'minute' && value !== null),
+  )
+  const begin = Math.min(last, ...known.map(({ minute }) => Math.floor(Date.parse(minute) / MINUTE_MS)))
+  const minutes = Math.min(MOST, Math.max(LEAST, last - begin + 1))
+  const first = last - minutes + 1
   const timeAt = (i: number) => timeOf((first + i) * MINUTE_MS)
   const slots = useMemo(() => {
     const byMinute = new Map(items.map((item) => [Math.floor(Date.parse(item.minute) / MINUTE_MS), item]))
-    return Array.from({ length: MINUTES }, (_, i) => byMinute.get(first + i))
-  }, [items, first])
+    return Array.from({ length: minutes }, (_, i) => byMinute.get(first + i))
+  }, [items, first, minutes])
   // The same nodes until the data is another.
   const bars = useMemo(
     () =>
@@ -91,24 +94,27 @@ export function Minutes<T extends { readonly minute: string }>(props: MinutesPro
     [items, zoneName()],
   )
   const cursor = chosen === null ? null : Math.max(0, chosen - first)
-  const go = (to: number) => setChosen(first + Math.min(MINUTES - 1, Math.max(0, to)))
+  const go = (to: number) => setChosen(first + Math.min(minutes - 1, Math.max(0, to)))
   const leave = () => setChosen(null)
   const move = (event: KeyboardEvent) => {
     const by = event.key === 'ArrowLeft' ? -1 : event.key === 'ArrowRight' ? 1 : 0
     if (event.key === 'Escape') leave()
     else if (by === 0) return
-    else go((cursor ?? MINUTES) + by)
+    else go((cursor ?? minutes) + by)
     event.preventDefault()
   }
   const follow = ({ offsetX, currentTarget }: MouseEvent) =>
-    go(Math.floor((offsetX / (currentTarget as Element).clientWidth) * MINUTES))
+    go(Math.floor((offsetX / (currentTarget as Element).clientWidth) * minutes))
   const item = slots[cursor ?? -1]
+  const values = slots.map((slot) => (slot && numberOf(slot)) || 0)
+  const peak = Math.max(...values)
+  const place = values.indexOf(peak) + 0.5
   return (
     <figure>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys move along its minutes */}
       <section aria-label={`${label}; arrow keys read one minute`} tabIndex={0} onKeyDown={move} onBlur={leave}>
         <svg
-          viewBox={`0 0 ${MINUTES * STEP} ${height}`}
+          viewBox={`0 0 ${minutes * STEP} ${height}`}
           preserveAspectRatio="none"
           aria-hidden="true"
           onMouseMove={follow}
@@ -117,19 +123,30 @@ export function Minutes<T extends { readonly minute: string }>(props: MinutesPro
           {bars}
           {cursor !== null && <rect class="cursor" x={cursor * STEP} y="0" width={STEP} height={height} />}
           {lines.map((y) => (
-            <line key={y} class="axis" x1="0" x2={MINUTES * STEP} y1={y} y2={y} />
+            <line key={y} class="axis" x1="0" x2={minutes * STEP} y1={y} y2={y} />
           ))}
         </svg>
+        {peak > 0 && (
+          <span
+            class={place < minutes / 2 ? 'peak' : 'peak late-on'}
+            aria-hidden="true"
+            style={{ left: `${(100 * place) / minutes}%` }}
+          >
+            {countOf(peak)}
+          </span>
+        )}
       </section>
       <figcaption>
         <span class="dim">{timeAt(0)}</span>
         <span role="status">
-          {cursor === null ? caption : `${timeAt(cursor)}: ${item ? saidOf(item) : 'not observed'}`}
+          {cursor === null
+            ? scale.isRoot && 'square-root scale'
+            : `${timeAt(cursor)}: ${item ? saidOf(item) : 'not observed'}`}
         </span>
-        <span class="dim">now</span>
+        <span class="dim">{isPinned() ? timeOf(clock()) : 'now'}</span>
       </figcaption>
       <p class="legend">
-        {[...legend, ...(items.length < MINUTES || items.some(isPartial) ? ['unwatched'] : [])].map((name) => (
+        {[...legend, ...(slots.includes(undefined) || items.some(isPartial) ? ['unwatched'] : [])].map((name) => (
           <span key={name} class={`key ${name}`}>
             {name === 'unwatched' ? 'not observed' : name}
           </span>

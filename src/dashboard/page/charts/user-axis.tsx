@@ -1,16 +1,16 @@
 /** One user on one axis of time: each client with its presence, and the commands, calls and contexts that it had. */
 import type { JSX } from 'preact'
-import type { ConnectionAnswer } from '../../../contract/connections.js'
-import type { ContextAnswer } from '../../../contract/contexts.js'
-import type { DeliveryCommandAnswer } from '../../../contract/delivery.js'
-import type { EndedCallAnswer, PendingCallAnswer } from '../../../contract/rpc.js'
-import { hrefOf } from '../address.js'
+import type { ConnectionAnswer } from '../../../internal/contract/connections.js'
+import type { ContextAnswer } from '../../../internal/contract/contexts.js'
+import type { DeliveryCommandAnswer } from '../../../internal/contract/delivery.js'
+import type { EndedCallAnswer, PendingCallAnswer } from '../../../internal/contract/rpc.js'
 import { useTick } from '../hooks.js'
+import { hrefOfRecord } from '../parts/field.js'
 import { plainText, Text } from '../parts/text.js'
 import { TONES } from '../parts/value.js'
 import { clock, countOf, durationText, spacedName, timeOf } from '../words.js'
 import { type Axis, axisBetween, Span, Ticks, timeIn } from './axis.js'
-import { OPEN_STATES } from './river.js'
+import { OPEN_STATES } from './command-chart.js'
 
 /** The axis covers at most the last hour, and at least the last minute. */
 const MOST_MS = 3_600_000
@@ -33,8 +33,8 @@ interface Bar {
   caption: string
   href: string
   /** Shown at its end. */
-  glyph?: string
-  tone?: string
+  glyph: string | undefined
+  tone: string | undefined
 }
 
 interface Client {
@@ -43,7 +43,6 @@ interface Client {
   latest: number
 }
 
-const encoded = encodeURIComponent
 const GLYPHS: Readonly<Record<string, string>> = {
   resulted: '✓',
   failed: '✕',
@@ -52,72 +51,75 @@ const GLYPHS: Readonly<Record<string, string>> = {
   rejected: '✕',
 }
 
-/** A bar with times that may be unknown. */
-type GivenBar = Omit<Bar, 'from' | 'to'> & Record<'from' | 'to', number | null>
+const NOW = Infinity
 
 /** Every record of the last hour as a bar, by client, the most recent first, and how many have unknown times. */
 function clientsOf({ connections, commands, calls, contexts }: Records): { clients: Client[]; untimed: number } {
   const now = clock()
   const clients = new Map<string, Client>()
   let untimed = 0
-  const add = (name: string | null, { from, to, ...rest }: GivenBar) => {
-    if (from === null || to === null) {
-      untimed++
-      return
+  /** `end` is `NOW` for a record that has not ended. */
+  function add(
+    kind: string,
+    name: string,
+    record: object,
+    start: string | null | undefined,
+    end: unknown,
+    state: string,
+  ) {
+    const own = record as Readonly<Record<string, unknown>>
+    const [from, to] = [timeIn(start), end === NOW ? now : timeIn(end as string | null)]
+    if (from === null || to === null) untimed++
+    else if (to >= now - MOST_MS) {
+      const id = String(own[name])
+      const key = String(own.client_id ?? 'unknown client')
+      const client = clients.get(key) ?? { name: key, bars: [], latest: 0 }
+      clients.set(key, client)
+      const caption = plainText(`${name.replace('_id', '').replace('correlation', 'call')} ${id}, ${spacedName(state)}`)
+      const isCommand = kind === 'run'
+      client.bars.push({
+        ...{ id, kind, from, to, caption, href: hrefOfRecord(name, own) },
+        glyph: isCommand ? (GLYPHS[state] ?? '○') : undefined,
+        tone: isCommand ? TONES.get(state) : undefined,
+      })
+      client.latest = Math.max(client.latest, to)
     }
-    const bar: Bar = { ...rest, from, to }
-    if (bar.to < now - MOST_MS) return
-    const key = name ?? 'unknown client'
-    const client = clients.get(key) ?? { name: key, bars: [], latest: 0 }
-    clients.set(key, client)
-    client.bars.push({ ...bar, caption: plainText(bar.caption) })
-    client.latest = Math.max(client.latest, bar.to)
   }
-  for (const { connection_id, client_id, status, connected_at, disconnected_at, ended_reason } of connections)
-    add(client_id, {
-      id: connection_id,
-      kind: 'there',
-      from: timeIn(connected_at),
-      to: status === 'connected' ? now : timeIn(disconnected_at),
-      caption: `connection ${connection_id}${disconnected_at ? `, ${spacedName(ended_reason ?? 'disconnected')}` : ''}`,
-      href: hrefOf(`/connections/${encoded(connection_id)}`),
-    })
-  for (const { context_id, client_id, created_at, updated_at, status } of contexts)
-    add(client_id, {
-      id: context_id,
-      kind: 'context',
-      from: timeIn(created_at),
-      to: status === 'active' || status === 'idle' ? now : timeIn(updated_at),
-      caption: `context ${context_id}, ${status}`,
-      href: hrefOf(`/contexts/${encoded(context_id)}`),
-    })
-  for (const call of calls) {
-    const { correlation_id, client_id, started_at, action } = call
-    const ended = 'outcome' in call ? call : null
-    add(client_id, {
-      id: correlation_id,
-      kind: 'call',
-      from: timeIn(started_at),
-      to: ended ? timeIn(ended.ended_at) : now,
-      caption: `call ${correlation_id} (${action ?? 'action unknown'}), ${spacedName(ended?.outcome ?? 'pending')}`,
-      href: hrefOf(`/rpc/${ended ? 'ended' : 'pending'}/${encoded(correlation_id)}`),
-    })
+  for (const each of connections) {
+    const { status, connected_at, disconnected_at, ended_reason } = each
+    add(
+      'there',
+      'connection_id',
+      each,
+      connected_at,
+      status === 'connected' ? NOW : disconnected_at,
+      ended_reason ?? status,
+    )
   }
-  for (const { command_id, client_id, user_id, admission, terminal, state } of commands)
-    add(client_id, {
-      id: command_id,
-      kind: 'run',
-      from: timeIn(admission?.at),
-      to: OPEN_STATES.some((open) => open === state) ? now : timeIn(terminal?.at),
-      caption: `command ${command_id}, ${spacedName(state)}`,
-      href: hrefOf('/delivery/status', {
-        user_id: user_id ?? admission?.scope_id,
-        client_id: client_id ?? admission?.scope_id,
-        command_id,
-      }),
-      glyph: GLYPHS[state] ?? '○',
-      tone: TONES.get(state) ?? '',
-    })
+  for (const each of contexts)
+    add(
+      'context',
+      'context_id',
+      each,
+      each.created_at,
+      /active|idle/.test(each.status) ? NOW : each.updated_at,
+      each.status,
+    )
+  for (const each of calls) {
+    const isEnded = 'outcome' in each
+    add(
+      'call',
+      'correlation_id',
+      each,
+      each.started_at,
+      isEnded ? each.ended_at : NOW,
+      isEnded ? `${each.outcome}` : 'pending',
+    )
+  }
+  for (const each of commands) {
+    const isOpen = OPEN_STATES.some((open) => open === each.state)
+    add('run', 'command_id', each, each.admission?.at, isOpen ? NOW : each.terminal?.at, each.state)
+  }
   const ordered = [...clients.values()].sort((a, b) => b.latest - a.latest || (a.name < b.name ? -1 : 1))
   return { clients: ordered, untimed }
 }
@@ -151,7 +153,7 @@ export function UserAxis(records: Records): JSX.Element {
   const axis = axisBetween(Math.max(now - MOST_MS, earliest), now)
   if (clients.length === 0 && untimed === 0) return <p class="empty">Nothing is kept of the last hour.</p>
   return (
-    <section class="score user-axis" aria-label="The last hour by client">
+    <section class="event-chart user-axis" aria-label="The last hour by client">
       <Ticks
         axis={axis}
         caption={(ms) => (ms >= axis.to - axis.from ? 'now' : `${durationText(axis.to - axis.from - ms, true)} ago`)}

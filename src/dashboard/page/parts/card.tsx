@@ -28,7 +28,8 @@ export function Card<T>(props: CardProps<T>): JSX.Element | null {
     <section class={`card ${name}`}>
       {isMain ? <h1>{title}</h1> : <h2>{href ? <a href={href}>{title}</a> : title}</h2>}
       <State answer={answer as never}>{note}</State>
-      {problem && <ProblemNote problem={problem} gone={gone} />}
+      {/* What was known stays, and its line says why it is old: nothing moves. */}
+      {problem && value === null && <ProblemNote problem={problem} gone={gone} />}
       {value !== null && <div class={isOld ? 'old' : ''}>{children(value)}</div>}
     </section>
   )

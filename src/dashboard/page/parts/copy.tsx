@@ -42,11 +42,34 @@ export function Copy({ name, text }: CopyProps): JSX.Element {
   )
 }
 
-/** What can be taken along of a page. */
-export const Tools = ({ url, value }: { url: string; value: () => unknown }): JSX.Element => (
-  <p class="tools">
-    <Copy name="link" text={() => location.href} />
-    <Copy name="curl" text={() => curlOf(url)} />
-    <Copy name="JSON" text={() => JSON.stringify(value(), null, 2)} />
-  </p>
+/** A list as a file of lines, with its fields in the order of the first record; what is deeper is JSON. */
+function csvOf(value: unknown): string {
+  const { items = [] } = (value ?? {}) as { items?: readonly Record<string, unknown>[] }
+  const names = [...new Set(items.flatMap((item) => Object.keys(item)))]
+  const cell = (one: unknown) => {
+    const text = one == null ? '' : typeof one === 'object' ? JSON.stringify(one) : String(one)
+    // A program of tables would run what begins so.
+    return `"${(/^[=+@\t-]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`
+  }
+  return [names.join(','), ...items.map((item) => names.map((name) => cell(item[name])).join(','))].join('\n')
+}
+
+interface ToolsProps {
+  url: string
+  value: () => unknown
+  /** Whether it is a list, which has lines. */
+  isList: boolean
+}
+
+/** What can be copied of a page, as one menu. */
+export const Tools = ({ url, value, isList }: ToolsProps): JSX.Element => (
+  <details class="tools">
+    <summary>Copy</summary>
+    <div>
+      <Copy name="link" text={() => location.href} />
+      <Copy name="curl" text={() => curlOf(url)} />
+      <Copy name="JSON" text={() => JSON.stringify(value(), null, 2)} />
+      {isList && <Copy name="CSV" text={() => csvOf(value())} />}
+    </div>
+  </details>
 )

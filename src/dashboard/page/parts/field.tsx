@@ -1,10 +1,11 @@
 /** How each field of the API is shown, by its name: in tables, on the page of one record, as evidence. One name, one look. */
 import type { ComponentChildren } from 'preact'
-import { AGES } from '../../../contract/ages.js'
+import { AGES } from '../../../internal/contract/ages.js'
 import { hrefOf } from '../address.js'
 import { useLook } from '../hooks.js'
 import { countOf, durationText, labelOf } from '../words.js'
-import { Text, Unknown } from './text.js'
+import { copyText } from './copy.js'
+import { plainText, Text, Unknown } from './text.js'
 import { Hint, Json, Term, Time } from './value.js'
 
 /** A record of the API, of which a field may need others to say where it leads. */
@@ -59,6 +60,9 @@ const WORDS = /^(status|state|event|ended_reason|status_reason|reason|(last_)?ou
 const UNKNOWN =
   /_count$|^observed_[cbsu]|^pending_rpc$|^(capacity|focused|type|state|incognito|draining)$|^viewers$|^shares$|^sessions$|_alive$|_connected$|^stale|_waiters$|_drainers$/
 
+/** Where the page is of `record`, whose id is the field `name`. */
+export const hrefOfRecord = (name: string, record: Shown): string => WAYS[name]?.(String(record[name]), record) ?? '#/'
+
 interface FieldProps {
   name: string
   record: Shown
@@ -109,6 +113,47 @@ export function Field({ name, record, isLong = false }: FieldProps): ComponentCh
   if (name.endsWith('_at')) return Time({ at: String(value), age: isLong ? 'full' : 'short' })
   return <Json value={value} />
 }
+
+/**
+ * The first column of a list: whose the record is, as its user and its client. It opens the record, whose id is the field
+ * `name`.
+ */
+export const whoOf = (name: string) => ({
+  head: 'who',
+  cell(record: object): ComponentChildren {
+    const row = record as Shown
+    const id = String(row[name])
+    const { user_id = row.owner, client_id } = row
+    const [user, client] = [user_id, client_id].map((part) => (typeof part === 'string' ? part : null))
+    return (
+      <a
+        class="who"
+        href={hrefOfRecord(name, row)}
+        title={id}
+        aria-label={plainText(`${[user ?? 'unknown', client].filter((part) => part !== null).join(' / ')} ${id}`)}
+      >
+        {user == null ? Unknown() : Text({ value: user })}
+        {client != null && <span class="dim"> / {Text({ value: client })}</span>}
+      </a>
+    )
+  },
+})
+
+/** The last column of a list: the end of an id, with its copy. */
+export const idOf = (name: string) => ({
+  head: labelOf(name),
+  cell(record: object): ComponentChildren {
+    const id = String((record as Shown)[name])
+    return (
+      <span class="id" title={id}>
+        {Text({ value: id.length > TAIL + 1 ? `…${id.slice(-TAIL)}` : id })}
+        <button type="button" class="copy-id" aria-label={`copy ${id}`} onClick={() => void copyText(id)}>
+          ⧉
+        </button>
+      </span>
+    )
+  },
+})
 
 /** An age, which grows while nothing else of its record changes. */
 const Age = ({ record, name }: { record: Shown; name: string }) =>

@@ -1,10 +1,11 @@
-/** The filters of a list: each a field that writes into the address, so that a link is the view. */
+/** The filter bar of a list: presets, the filters of the address, and one field to add another. A link is the view. */
 import type { JSX } from 'preact'
-import { useLayoutEffect, useRef } from 'preact/hooks'
-import type { ClientType } from '../../../contract/connections.js'
-import type { Ownership } from '../../../contract/contexts.js'
-import { type Address, hrefOf } from '../address.js'
+import { useState } from 'preact/hooks'
+import type { ClientType } from '../../../internal/contract/connections.js'
+import type { Ownership } from '../../../internal/contract/contexts.js'
+import { type Address, hrefOf, type Query } from '../address.js'
 import { spacedName } from '../words.js'
+import { Text } from './text.js'
 
 /** A filter of a route: of any text, or one of its words. */
 export interface Filter {
@@ -13,6 +14,9 @@ export interface Filter {
   /** The route answers nothing without it. */
   readonly isRequired?: true
 }
+
+/** Filters under a name, for what is looked for most often. */
+export type Preset = readonly [title: string, query: Query]
 
 export const text = (name: string): Filter => ({ name })
 export const choice = (name: string, words: readonly string[]): Filter => ({ name, words })
@@ -25,80 +29,133 @@ export const ORDER: Filter = choice('order', ['newest', 'oldest'])
 export const CLIENT_TYPES: ClientType[] = ['browser', 'console', 'mobile', 'web']
 export const OWNERSHIPS: Ownership[] = ['user-owned', 'worker']
 
-/** Below this width the filters are folded up, so that the first row is in sight. */
-const NARROW = 760
+const isPaging = (name: string) => name === 'cursor' || name === 'limit'
 
-/** Another filter starts at the first page: a cursor is valid for one filter only. */
-function go({ path, query }: Address, name: string, value: string): void {
+/** The address with one filter set, or without it. It starts at the first page: a cursor is valid for one filter only. */
+function withFilter({ path, query }: Address, name: string, value: string | null): string {
   const next = new URLSearchParams(query)
   next.delete('cursor')
-  if (value === '') next.delete(name)
+  if (value === null || value === '') next.delete(name)
   else next.set(name, value)
-  location.hash = hrefOf(path, next)
+  return hrefOf(path, next)
 }
 
-interface FieldProps {
-  name: string
-  value: string
-  onDone(value: string): void
+/** Suggestions at most. */
+const SUGGESTED = 50
+
+/** Values of a field in the rows that are shown. */
+function valuesIn(rows: readonly object[], name: string): string[] {
+  const found = rows.flatMap((row) => {
+    const { admission, terminal, ...own } = row as Record<string, unknown>
+    const record: Record<string, unknown> = { ...(admission as object), ...(terminal as object), ...own }
+    return typeof record[name] === 'string' ? [record[name] as string] : []
+  })
+  return [...new Set(found)].slice(0, SUGGESTED)
 }
 
-/** Its text is the writer's until it is done: the page is drawn again each second. */
-function TextField({ name, value, onDone }: FieldProps): JSX.Element {
-  const field = useRef<HTMLInputElement>(null)
-  useLayoutEffect(() => {
-    if (field.current) field.current.value = value
-  }, [value])
+const hintOf = (name: string) =>
+  name.endsWith('prefix') ? 'begins with' : name.endsWith('_ms') ? 'at least, in ms' : 'exact'
+
+interface AddProps {
+  filters: readonly Filter[]
+  address: Address
+  rows: readonly object[]
+}
+
+/** One filter to set: its field, and its value with suggestions. */
+function Add({ filters, address, rows }: AddProps): JSX.Element {
+  const missing = filters.find(({ name, isRequired }) => isRequired && !address.query.get(name))
+  const [chosen, setChosen] = useState(missing?.name ?? filters[0]?.name ?? '')
+  const [value, setValue] = useState('')
+  const { words } = filters.find(({ name }) => name === chosen) ?? {}
+  const set = (text: string) => {
+    // Reasons are shown with spaces.
+    const given = chosen.endsWith('reason') ? text.trim().replaceAll(' ', '_') : text.trim()
+    setValue('')
+    if (given) location.hash = withFilter(address, chosen, given)
+  }
+  const submit = (event: Event) => {
+    event.preventDefault()
+    set(value)
+  }
   return (
-    <input
-      ref={field}
-      type="search"
-      name={name}
-      autocomplete="off"
-      spellcheck={false}
-      placeholder={name.endsWith('prefix') ? 'begins with' : name.endsWith('_ms') ? 'at least' : 'exact'}
-      defaultValue={value}
-      // Reasons are shown with spaces.
-      onChange={(event) => {
-        const value = event.currentTarget.value.trim()
-        onDone(name.endsWith('reason') ? value.replaceAll(' ', '_') : value)
-      }}
-    />
+    <form class="add" onSubmit={submit}>
+      <select
+        aria-label="filter"
+        value={chosen}
+        onChange={(event) => {
+          setChosen(event.currentTarget.value)
+          setValue('')
+        }}
+      >
+        {filters.map(({ name }) => (
+          <option key={name} value={name}>
+            {spacedName(name)}
+          </option>
+        ))}
+      </select>
+      {words ? (
+        <select aria-label={spacedName(chosen)} value="" onChange={(event) => set(event.currentTarget.value)}>
+          <option value="">choose</option>
+          {words.map((word) => (
+            <option key={word} value={word}>
+              {spacedName(word)}
+            </option>
+          ))}
+        </select>
+      ) : (
+        <>
+          <input
+            type="search"
+            aria-label={spacedName(chosen)}
+            list="values"
+            autocomplete="off"
+            spellcheck={false}
+            placeholder={hintOf(chosen)}
+            value={value}
+            onInput={(event) => setValue(event.currentTarget.value)}
+          />
+          <datalist id="values">
+            {valuesIn(rows, chosen).map((one) => (
+              <option key={one} value={one} />
+            ))}
+          </datalist>
+          <button type="submit">Add</button>
+        </>
+      )}
+    </form>
   )
 }
 
-export function Filters({ filters, address }: { filters: readonly Filter[]; address: Address }): JSX.Element | null {
+interface FiltersProps extends AddProps {
+  presets?: readonly Preset[] | undefined
+}
+
+export function Filters({ filters, presets = [], address, rows }: FiltersProps): JSX.Element | null {
   const { path, query } = address
   if (filters.length === 0) return null
-  const given = [...query.keys()].filter((name) => name !== 'cursor' && name !== 'limit').length
+  const given = [...query].filter(([name]) => !isPaging(name))
+  const isMissing = filters.some(({ name, isRequired }) => isRequired && !query.get(name))
+  const isChosen = (preset: Query) =>
+    given.length === Object.keys(preset).length && given.every(([name, value]) => preset[name] === value)
   return (
-    <details class="filters" open={innerWidth > NARROW || filters.some(({ isRequired }) => isRequired)}>
-      <summary>Filters{given > 0 && ` (${given})`}</summary>
-      <div>
-        {filters.map(({ name, words }) => (
-          // biome-ignore lint/a11y/noLabelWithoutControl: either of the two is one
-          <label key={name}>
-            {spacedName(name)}
-            {words ? (
-              <select
-                name={name}
-                value={query.get(name) ?? ''}
-                onChange={(event) => go(address, name, event.currentTarget.value)}
-              >
-                <option value="">{name === 'order' ? 'default' : 'any'}</option>
-                {words.map((word) => (
-                  <option key={word} value={word}>
-                    {spacedName(word)}
-                  </option>
-                ))}
-              </select>
-            ) : (
-              <TextField name={name} value={query.get(name) ?? ''} onDone={(value) => go(address, name, value)} />
-            )}
-          </label>
-        ))}
-        {given > 0 && <a href={hrefOf(path)}>clear</a>}
-      </div>
-    </details>
+    <div class="bar-of-filters">
+      {presets.map(([title, preset]) => (
+        <a key={title} class="chip" href={hrefOf(path, preset)} aria-current={isChosen(preset) ? 'true' : undefined}>
+          {title}
+        </a>
+      ))}
+      {given.map(([name, value]) => (
+        <a key={name} class="chip on" data-filter={name} href={withFilter(address, name, null)}>
+          <span class="hidden">remove</span> <span class="dim">{spacedName(name)}</span>{' '}
+          <Text value={spacedName(value)} /> <span aria-hidden="true">×</span>
+        </a>
+      ))}
+      <details class="filters" open={isMissing}>
+        <summary class="chip">+ filter</summary>
+        <Add filters={filters} address={address} rows={rows} />
+      </details>
+      {given.length > 0 && <a href={hrefOf(path)}>clear</a>}
+    </div>
   )
 }

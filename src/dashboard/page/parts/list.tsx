@@ -1,13 +1,13 @@
-/** A list of the router as a page: its filters, how far it can be believed, its rows, and the way on. */
+/** A list of the router as a page: filters, completeness, rows, paging. */
 import type { ComponentChildren, JSX } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
-import type { Completeness } from '../../../contract/capabilities.js'
+import type { Completeness } from '../../../internal/contract/capabilities.js'
 import { type Address, hrefOf, pathWithQuery } from '../address.js'
 import { useAnswer } from '../hooks.js'
 import { isFollowing, setFollowing } from '../preferences.js'
 import { countOf, spacedName } from '../words.js'
 import { Card } from './card.js'
-import { type Filter, Filters } from './filters.js'
+import { type Filter, Filters, type Preset } from './filters.js'
 import { ProblemNote, State } from './state.js'
 import { headOf, Table, type TableView } from './table.js'
 import { Text } from './text.js'
@@ -28,6 +28,7 @@ export interface ListView<T> extends TableView<T> {
   /** What the page is for, in a sentence. */
   readonly about: string
   readonly filters: readonly Filter[]
+  readonly presets?: readonly Preset[]
   /** The route that counts what the same filters let through. */
   readonly countedBy?: string
 }
@@ -97,6 +98,9 @@ interface HeadProps {
   title: string
   about: string
   filters: readonly Filter[]
+  presets?: readonly Preset[] | undefined
+  /** The records that are shown, whose values are suggested. */
+  rows?: readonly object[]
   address: Address
   /** What the line below says; `null` while a filter is missing that the route needs. */
   answer: Parameters<typeof State>[0]['answer'] | null
@@ -104,29 +108,37 @@ interface HeadProps {
   children?: ComponentChildren
 }
 
-/** The head of every list. */
-export const PageHead = ({ title, about, filters, address, answer, total, children }: HeadProps): JSX.Element => (
-  <>
-    <header class="page">
-      <h1>{title}</h1>
-      <p>{about}</p>
-      <Filters filters={filters} address={address} />
-      {answer ? (
-        <State answer={answer} total={total} />
-      ) : (
-        <p class="empty">
-          Choose a{' '}
-          {needOf(filters)
-            .map((name) => name.replace(/ id$/, ''))
-            .join(' and a ')}{' '}
-          first: its id goes into the field above.
-        </p>
-      )}
-      {children}
-    </header>
-    {answer?.problem && <ProblemNote problem={answer.problem} />}
-  </>
-)
+/** The head of every list: the filter bar, and how much of it is shown, next to the rows that wait. */
+export const PageHead = ({ rows = [], children, ...head }: HeadProps): JSX.Element => {
+  const { title, about, filters, presets, address, answer, total } = head
+  return (
+    <>
+      <header class="page">
+        <h1>{title}</h1>
+        <p class="dim">{about}</p>
+        <div class="bar-of-list">
+          <Filters filters={filters} presets={presets} address={address} rows={rows} />
+          {answer && (
+            <div class="count">
+              <State answer={answer} total={total} />
+              {children}
+            </div>
+          )}
+        </div>
+        {!answer && (
+          <p class="empty">
+            Choose a{' '}
+            {needOf(filters)
+              .map((name) => name.replace(/ id$/, ''))
+              .join(' and a ')}{' '}
+            first: its id goes into the field above.
+          </p>
+        )}
+      </header>
+      {answer?.problem && answer.value === null && <ProblemNote problem={answer.problem} />}
+    </>
+  )
+}
 
 const needOf = (filters: readonly Filter[]) =>
   filters.filter(({ isRequired }) => isRequired).map(({ name }) => spacedName(name))
@@ -169,23 +181,23 @@ function useHeld<T>(path: string | null, items: readonly T[], keyOf: (row: T) =>
   return { shown, count: items.length - shown.length, take }
 }
 
-/** How many rows wait, and the choice not to let them wait. Its place is kept while there are none. */
+/** How many rows wait, and the choice not to let them wait. They share the line above the table, so that nothing moves. */
 export function News({ count, take }: { count: number; take: () => void }): JSX.Element {
   const toggle = () => {
     setFollowing(!isFollowing())
     take()
   }
   return (
-    <p class="tools">
-      <button type="button" aria-pressed={isFollowing()} title="Show new rows as they come" onClick={toggle}>
-        follow
-      </button>
+    <span class="news">
       {count > 0 && (
         <button type="button" id="news" onClick={take}>
           show {countOf(count)} new
         </button>
       )}
-    </p>
+      <button type="button" aria-pressed={isFollowing()} title="Show new rows as they come" onClick={toggle}>
+        follow
+      </button>
+    </span>
   )
 }
 
@@ -203,7 +215,13 @@ export function ListPage<T>({ view, address }: { view: ListView<T>; address: Add
   const total = query.has('cursor') || count.isOld ? null : count.value?.total
   return (
     <>
-      <PageHead {...view} address={address} answer={isReady ? answer : null} total={total}>
+      <PageHead
+        {...view}
+        rows={shown as readonly object[]}
+        address={address}
+        answer={isReady ? answer : null}
+        total={total}
+      >
         {isReady && <News {...held} />}
       </PageHead>
       {value && (

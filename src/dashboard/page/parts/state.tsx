@@ -1,12 +1,12 @@
 /** How far an answer can be believed: since when it is so, of how much it speaks, and why there is none. */
 import type { ComponentChildren, JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import type { Completeness } from '../../../contract/capabilities.js'
+import type { Completeness } from '../../../internal/contract/capabilities.js'
 import { hrefOf } from '../address.js'
-import { isOld, NOT_SCOPABLE, pulse, queryState, unavailableReason } from '../answers.js'
+import { isOld, NOT_SCOPABLE, pollStatus, queryState, unavailableReason } from '../answers.js'
 import type { Problem } from '../fetch-route.js'
 import { useAnswer, useLook } from '../hooks.js'
-import { countOf, spacedName, timeOf } from '../words.js'
+import { clock, countOf, isPinned, spacedName, timeOf } from '../words.js'
 import { Text } from './text.js'
 
 interface ProblemNoteProps {
@@ -24,22 +24,17 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 
 export const problemName = (code: string) => PROBLEMS[code] ?? spacedName(code)
 
-const DOCS_URL = document.documentElement.dataset.docs
+const DOCS_URL = document.documentElement.dataset.docs ?? ''
 
-/** Where the docs explain it; a link if the host says where they are. */
-export const Help = ({ file }: { file: string }): JSX.Element => (
-  <>
-    See{' '}
-    {DOCS_URL ? (
-      <a href={DOCS_URL + file.replace('docs/', '')} target="_blank" rel="noreferrer">
-        {file}
-      </a>
-    ) : (
-      `${file} in the package`
-    )}
-    .
-  </>
-)
+/** Where the docs explain it: `file` is a page of the package and a heading in it. */
+export function Help({ file }: { file: string }): JSX.Element {
+  const [, name = '', heading = ''] = /^docs\/(\w+)\.md(#\w+)?$/.exec(file) ?? []
+  return (
+    <a href={DOCS_URL.replace('{name}', name) + heading} target="_blank" rel="noreferrer">
+      Read more
+    </a>
+  )
+}
 
 /** Some of the users that the key is for, as far as a source knows them. */
 function OwnUsers(): JSX.Element {
@@ -73,6 +68,13 @@ export function ProblemNote({ problem: { status, code, title, help }, gone }: Pr
         {gone ?? 'It was removed some time after its end, never existed, or your key does not cover its user.'}
       </p>
     )
+  if (isPinned() && status === 503)
+    return (
+      <p class="absent">
+        <strong>Not recorded</strong>. It was not read at that time, or is never recorded, such as payloads and
+        histories.
+      </p>
+    )
   return (
     <p class="trouble">
       <strong>{status === 0 ? 'No answer' : problemName(code)}</strong> {status > 0 && status}{' '}
@@ -80,7 +82,7 @@ export function ProblemNote({ problem: { status, code, title, help }, gone }: Pr
         {title}
         {help && (
           <>
-            . <Help file={help} />
+            . <Help file={help} />.
           </>
         )}
       </span>
@@ -147,27 +149,34 @@ export function AsOf({ path }: { path: string | null }): JSX.Element {
   const asOf = () => queryState(path ?? '').asOf ?? 0
   const [first] = useState(asOf)
   const steady = () => Math.max(first, Math.floor(asOf() / STEP_MS) * STEP_MS)
-  return <>{useLook(() => [timeOf(isOld(path) ? asOf() : steady())])}</>
+  return <>{useLook(() => [timeOf(isPinned() ? clock() : isOld(path) ? asOf() : steady())])}</>
 }
 
 /** The line under a heading. */
-export const State = ({ answer: { path, value, asOf, problem, isOld }, total, children }: StateProps): JSX.Element => (
-  <span class={isOld && asOf !== null ? 'state old' : 'state'}>
-    {value?.items && value.has_more !== undefined && `${extentOf(value, total)} · `}
-    {asOf === null ? (
-      problem ? (
-        ''
-      ) : pulse().isPaused ? (
-        'not fetched while paused'
-      ) : (
-        <span class="loading">loading</span>
-      )
-    ) : (
-      <>
-        as of <AsOf path={path} />
-      </>
-    )}
-    {isOld && asOf !== null && ' · may have changed since'}
-    {asOf !== null && children && <span class="dim"> · {children}</span>}
-  </span>
-)
+export function State({ answer: { path, value, asOf, problem, isOld }, total, children }: StateProps): JSX.Element {
+  const isKnown = asOf !== null
+  const waits = pollStatus().isPaused ? 'not fetched while paused' : <span class="loading">loading</span>
+  const parts = [
+    value?.items && value.has_more !== undefined && extentOf(value, total),
+    // Of an instant that is not the present, the band above says of when everything is.
+    isKnown
+      ? !isPinned() && (
+          <>
+            as of <AsOf path={path} />
+          </>
+        )
+      : !problem && waits,
+    isKnown && isOld && 'may have changed since',
+    isKnown && problem && (
+      <span class="trouble">
+        {problem.status === 0 ? 'No answer' : `${problemName(problem.code)} ${problem.status}`}
+      </span>
+    ),
+    isKnown && children && <span class="dim">{children}</span>,
+  ].filter(Boolean)
+  return (
+    <span class={isOld && isKnown ? 'state old' : 'state'}>
+      {parts.flatMap((part, i) => (i > 0 ? [' · ', part] : part))}
+    </span>
+  )
+}

@@ -1,6 +1,6 @@
 /** What a client has written: always text, and what would not be seen, or would turn the rest around, shows itself. */
 import type { ComponentChildren } from 'preact'
-import { nameOfUnseen, UNSEEN } from '../../../contract/unseen.js'
+import { nameOfUnseen, UNSEEN } from '../../../internal/contract/unseen.js'
 
 // Nothing unseen, and nothing that runs the other way.
 const PLAIN = /^[ -~]*$/

@@ -5,11 +5,12 @@ import { Text, Unknown } from './text.js'
 
 interface TimeProps {
   at: string | null | undefined
-  /** With how long ago it was: in full, or in one unit for a table. */
+  /** With how long ago it was, in full; `short` is that alone, in one unit for a table. */
   age?: 'full' | 'short'
 }
 
-const ageText = (at: string, age: string | undefined) => ` ${agoOf(at, age === 'short')}`
+/** Next to the clock there is a space before it. */
+const ageText = (at: string, age: string | undefined) => (age === 'short' ? agoOf(at, true) : ` ${agoOf(at)}`)
 
 /** Ages are so exact. */
 const AGE_MS = 10_000
@@ -26,9 +27,14 @@ export function updateAges(): void {
   }
 }
 
-/** An instant in the chosen zone; the exact one is its title. */
+/** An instant in the chosen zone; the exact one is its title. In a table it is an age, with the clock as its title. */
 export const Time = ({ at, age }: TimeProps): ComponentChildren =>
-  at != null && (
+  at != null &&
+  (age === 'short' ? (
+    <time class="age" title={`${timeOf(at)} ${at}`} data-at={at} data-age={age}>
+      {agoOf(at, true)}
+    </time>
+  ) : (
     <>
       <time title={at}>{timeOf(at)}</time>
       {age && (
@@ -37,7 +43,7 @@ export const Time = ({ at, age }: TimeProps): ComponentChildren =>
         </span>
       )}
     </>
-  )
+  ))
 
 /** `null` is unknown. */
 export const Count = ({ value }: { value: number | null | undefined }): ComponentChildren =>
@@ -46,11 +52,11 @@ export const Count = ({ value }: { value: number | null | undefined }): Componen
 /** The colour of each term. The term itself is always shown. */
 export const TONES = new Map(
   Object.entries({
-    ok: 'connected active open resulted succeeded',
-    dim: 'disconnected idle closed cancelled',
+    ok: 'connected active open',
+    dim: 'disconnected idle closed cancelled resulted succeeded',
     warn: 'stale superseded',
     run: 'waiting attempted acknowledged',
-    bad: 'silent failed expired rejected refused overdue deadline_passed timed_out',
+    bad: 'silent failed expired rejected refused overdue deadline_passed timed_out unanswered',
   }).flatMap(([tone, words]) => words.split(' ').map((word): [string, string] => [word, tone])),
 )
 

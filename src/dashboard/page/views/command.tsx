@@ -1,11 +1,11 @@
 /** One command: its state, what happened over time, what that proves, and related records. */
 
 import type { JSX } from 'preact'
-import type { ConnectionAnswer } from '../../../contract/connections.js'
-import type { DeliveryCommandAnswer, DeliveryStatusAnswer } from '../../../contract/delivery.js'
-import { partsOf } from '../../../contract/evidence.js'
-import { type Address, hrefOf, pathWithQuery } from '../address.js'
-import { Score } from '../charts/score.js'
+import type { ConnectionAnswer } from '../../../internal/contract/connections.js'
+import type { DeliveryCommandAnswer, DeliveryStatusAnswer } from '../../../internal/contract/delivery.js'
+import { partsOf } from '../../../internal/contract/evidence.js'
+import { type Address, decoded, hrefOf, pathWithQuery } from '../address.js'
+import { EventChart } from '../charts/event-chart.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
 import { Copy } from '../parts/copy.js'
@@ -19,19 +19,56 @@ import { CONNECTIONS } from './connections.js'
 import { type Fact, verdictOf } from './evidence.js'
 import { useWhy, Why, WhyVerdict } from './why.js'
 
-const Facts = ({ title, glyph, facts }: { title: string; glyph: string; facts: readonly Fact[] }): JSX.Element => (
+interface FactsProps {
+  title: string
+  glyph: string
+  facts: readonly Fact[]
+  /** When the command was admitted. */
+  admitted: string | null | undefined
+}
+
+/** When a fact was recorded, counted from the admission. */
+const Offset = ({ at, admitted }: { at: string | null | undefined; admitted: string | null | undefined }) =>
+  at != null &&
+  at !== admitted &&
+  (admitted == null ? (
+    <Time at={at} />
+  ) : (
+    <time class="dim" title={at}>
+      +{durationText(Date.parse(at) - Date.parse(admitted))}
+    </time>
+  ))
+
+const Facts = ({ title, glyph, facts, admitted }: FactsProps): JSX.Element => (
   <div class="facts">
     <h2>{title}</h2>
     <ul class="plain">
       {facts.map(({ text, at, field }) => (
         <li key={text} title={`from ${field}`}>
-          <span aria-hidden="true">{glyph}</span> {text} <Time at={at} />
+          <span aria-hidden="true">{glyph}</span> {text} <Offset at={at} admitted={admitted} />
         </li>
       ))}
       {facts.length === 0 && <li class="dim">–</li>}
     </ul>
   </div>
 )
+
+const JOB_URL = document.documentElement.dataset.job
+
+/** The page of a BullMQ job elsewhere; nothing for another command, or without the option. */
+function JobLink({ command_id }: DeliveryStatusAnswer): JSX.Element | null {
+  const parts = command_id.split(':')
+  if (!JOB_URL || parts.length !== 2) return null
+  // Both parts are percent-encoded in the id, and not always in the way of a URL.
+  const [queue, job_id] = parts.map((part) => encodeURIComponent(decoded(part))) as [string, string]
+  return (
+    <p>
+      <a href={JOB_URL.replaceAll('{queue}', queue).replaceAll('{job_id}', job_id)} target="_blank" rel="noreferrer">
+        Open the job
+      </a>
+    </p>
+  )
+}
 
 /** The client, the scope, the admission and the deadline of a command. */
 function Whose({ status }: { status: DeliveryStatusAnswer }): JSX.Element {
@@ -50,9 +87,10 @@ function Whose({ status }: { status: DeliveryStatusAnswer }): JSX.Element {
       {terminal && (
         <>
           {' · ended '}
-          <Time at={terminal.at} />
-          {terminal.at && admission.at && (
-            <> (after {durationText(Date.parse(terminal.at) - Date.parse(admission.at))})</>
+          {terminal.at && admission.at ? (
+            <>after {durationText(Date.parse(terminal.at) - Date.parse(admission.at))}</>
+          ) : (
+            <Time at={terminal.at} />
           )}
         </>
       )}
@@ -140,6 +178,7 @@ export function CommandPage({ address: { path, query } }: { address: Address }):
       >
         {(status) => {
           const { state, reason, unknown, proven, notProven, unknowns } = verdictOf(status)
+          const admitted = partsOf(status).admission.at
           return (
             <>
               <p class="verdict">
@@ -158,18 +197,13 @@ export function CommandPage({ address: { path, query } }: { address: Address }):
                 <Copy name="id" text={() => status.command_id} />
               </p>
               <Whose status={status} />
-              <Score status={status} connections={connections.isOld ? null : (connections.value?.items ?? null)} />
+              <JobLink {...status} />
+              <EventChart status={status} connections={connections.isOld ? null : (connections.value?.items ?? null)} />
               <div class="side">
-                <Facts title="Proven" glyph="●" facts={proven} />
-                <Facts title="Not proven" glyph="–" facts={notProven} />
-                <Facts title="Unknown" glyph="?" facts={unknowns} />
+                <Facts title="Proven" glyph="●" facts={proven} admitted={admitted} />
+                <Facts title="Not proven" glyph="–" facts={notProven} admitted={admitted} />
+                <Facts title="Unknown" glyph="?" facts={unknowns} admitted={admitted} />
               </div>
-              {(status.recovery?.count ?? 0) > 0 && (
-                <p class="dim">
-                  Another attempt was due {status.recovery?.count === 1 ? 'once' : `${status.recovery?.count} times`},
-                  last because of <Term value={status.recovery?.reason ?? null} />.
-                </p>
-              )}
             </>
           )
         }}

@@ -1,20 +1,14 @@
 /** Commands, by where they stand. */
 
-import type { DeliveryCommandAnswer, DeliveryMailboxAnswer } from '../../../contract/delivery.js'
-import { partsOf } from '../../../contract/evidence.js'
-import { ENDS, OPEN_STATES } from '../charts/river.js'
-import { Field } from '../parts/field.js'
+import type { DeliveryCommandAnswer, DeliveryMailboxAnswer } from '../../../internal/contract/delivery.js'
+import { partsOf } from '../../../internal/contract/evidence.js'
+import { ENDS, OPEN_STATES } from '../charts/command-chart.js'
+import { Field, idOf, whoOf } from '../parts/field.js'
 import { choice, flag, ORDER, text } from '../parts/filters.js'
 import type { ListView } from '../parts/list.js'
 import { Unknown } from '../parts/text.js'
 import { Term, Time } from '../parts/value.js'
 import { spacedName } from '../words.js'
-
-const stateOf = ({ state, overdue }: DeliveryCommandAnswer) => (
-  <>
-    <Term value={state} /> {overdue && <Term value="overdue" />}
-  </>
-)
 
 function attemptsOf(command: DeliveryCommandAnswer) {
   const { count, confirmed, last_outcome } = partsOf(command).attempts
@@ -39,25 +33,28 @@ const reasonOf = ({ terminal, waits_for }: DeliveryCommandAnswer) =>
     waits_for && <span class="dim">{waits_for === 'unknown' ? <Unknown /> : `waits for ${spacedName(waits_for)}`}</span>
   )
 
+/** Where it stands, and why. */
+const stateOf = (command: DeliveryCommandAnswer) => (
+  <>
+    <Term value={command.state} /> {command.overdue && <Term value="overdue" />} {reasonOf(command)}
+  </>
+)
+
 const saidOf = (state: string | null) =>
   state === null ? <Unknown /> : <Term value={state === 'none' ? null : state} />
 
 /** Mostly the user's own, which is not worth a second look. */
 const scopeOf = ({ admission, user_id }: DeliveryCommandAnswer) =>
-  admission?.scope_id && admission.scope_id === user_id ? (
-    <span class="dim">= user</span>
-  ) : (
-    <Field name="scope_id" record={admission ?? { scope_id: null }} />
-  )
+  admission && admission.scope_id !== user_id && <Field name="scope_id" record={admission} />
 
 /** When it ended, or until when it may. */
 const untilOf = ({ admission, terminal }: DeliveryCommandAnswer) =>
   terminal ? (
-    <Time at={terminal.at} />
+    <Time at={terminal.at} age="short" />
   ) : (
     admission?.deadline_at && (
       <span class="dim">
-        by <Time at={admission.deadline_at} />
+        deadline <Time at={admission.deadline_at} age="short" />
       </span>
     )
   )
@@ -82,17 +79,21 @@ export const COMMANDS: ListView<DeliveryCommandAnswer> = {
   keyOf: ({ user_id, client_id, command_id, admission }) =>
     JSON.stringify([user_id, client_id, command_id, admission?.scope_id]),
   markOf: ({ overdue, terminal }) => (overdue ? 'bad' : terminal ? 'past' : ''),
+  presets: [
+    ['waiting', { state: 'waiting' }],
+    ['attempted', { state: 'attempted' }],
+    ['overdue', { overdue: 'true' }],
+    ['failed', { state: 'failed' }],
+  ],
   columns: [
-    'command_id',
-    { head: 'state', width: '13ch', cell: stateOf },
-    { head: 'because', width: 'min(26ch, 28vw)', cell: reasonOf },
+    whoOf('command_id'),
+    { head: 'state', width: 'min(34ch, 42vw)', cell: stateOf },
+    { head: 'admitted', width: '10ch', cell: ({ admission }) => <Time at={admission?.at ?? null} age="short" /> },
     'action',
-    'user_id',
-    'client_id',
-    { head: 'admitted', cell: ({ admission }) => <Time at={admission?.at ?? null} age="short" /> },
     { head: 'ended', cell: untilOf },
     { head: 'attempts', cell: attemptsOf },
     { head: 'client said', cell: ({ acknowledgement }) => saidOf(acknowledgement?.state ?? null) },
+    idOf('command_id'),
     { head: 'scope_id', cell: scopeOf },
   ],
 }
@@ -105,5 +106,5 @@ export const MAILBOXES: ListView<DeliveryMailboxAnswer> = {
   about: 'Clients that wait for commands. A client without a mailbox takes none.',
   filters: [text('user_id'), text('client_id'), text('node_id')],
   keyOf: ({ user_id, client_id }) => JSON.stringify([user_id, client_id]),
-  columns: ['client_id', 'user_id', 'waiting_commands', 'node_id', 'instance_id', 'attached_at'],
+  columns: ['client_id', 'user_id', 'waiting_commands', 'attached_at', 'node_id', 'instance_id'],
 }

@@ -5,24 +5,30 @@ import type {
   ConnectionAnswer,
   ConnectionEventAnswer,
   ConnectionStatus,
-} from '../../../contract/connections.js'
+} from '../../../internal/contract/connections.js'
 import { Lifeline } from '../charts/axis.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
-import { Fields } from '../parts/field.js'
+import { Fields, idOf, whoOf } from '../parts/field.js'
 import { CLIENT_TYPES, choice, ORDER, text } from '../parts/filters.js'
 import { Excerpt, type Listed, type ListView } from '../parts/list.js'
-import { Term } from '../parts/value.js'
+import { Term, Time } from '../parts/value.js'
 import { CALLS } from './calls.js'
 import { COMMANDS, MAILBOXES } from './commands.js'
 import { CONTEXTS } from './contexts.js'
 
 const STATUSES: ConnectionStatus[] = ['connected', 'disconnected']
 
+const statusOf = ({ status, ended_reason }: ConnectionAnswer) => (
+  <>
+    <Term value={status} /> <Term value={ended_reason} />
+  </>
+)
+
 export const CONNECTIONS: ListView<ConnectionAnswer> = {
   path: '/connections',
   title: 'Connections',
-  about: 'Newest first. Disconnected ones are kept for a while.',
+  about: 'Newest first. Disconnected ones are kept for an hour by default.',
   countedBy: '/connections/count',
   filters: [
     text('user_id'),
@@ -36,16 +42,19 @@ export const CONNECTIONS: ListView<ConnectionAnswer> = {
   ],
   keyOf: ({ connection_id }) => connection_id,
   markOf: ({ status }) => (status === 'disconnected' ? 'past' : ''),
+  presets: [
+    ['connected', { status: 'connected' }],
+    ['lost', { ended_reason: 'heartbeat_lost' }],
+    ['superseded', { ended_reason: 'new_instance' }],
+  ],
   columns: [
-    'connection_id',
-    'status',
-    { head: 'because', cell: ({ ended_reason }) => <Term value={ended_reason} /> },
-    'user_id',
-    'client_id',
+    whoOf('connection_id'),
+    { head: 'status', width: 'min(26ch, 36vw)', cell: statusOf },
+    { head: 'connected_at', width: '10ch', cell: ({ connected_at }) => <Time at={connected_at} age="short" /> },
+    'last_seen_at',
     'client_type',
     'node_id',
-    'connected_at',
-    'last_seen_at',
+    idOf('connection_id'),
   ],
 }
 

@@ -1,11 +1,11 @@
 /** Execution contexts, and one of them. */
 import type { JSX } from 'preact'
-import type { ContextAnswer, ContextEndReason, ContextStatus } from '../../../contract/contexts.js'
-import type { Workers } from '../../../views/workers.js'
+import type { ContextAnswer, ContextEndReason, ContextStatus } from '../../../internal/contract/contexts.js'
+import type { Workers } from '../../../internal/views/workers.js'
 import { type Address, pathWithQuery } from '../address.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
-import { Fields } from '../parts/field.js'
+import { Fields, idOf, whoOf } from '../parts/field.js'
 import { CLIENT_TYPES, choice, ORDER, OWNERSHIPS, text } from '../parts/filters.js'
 import { hasRequiredFilters, type ListView, PageHead } from '../parts/list.js'
 import { truncationsOf } from '../parts/state.js'
@@ -14,6 +14,12 @@ import { Count, Term } from '../parts/value.js'
 
 const STATUSES: ContextStatus[] = ['active', 'idle', 'closed', 'stale']
 const REASONS: ContextEndReason[] = ['closed', 'crashed', 'browser_disconnected']
+
+const statusOf = ({ status, status_reason }: ContextAnswer) => (
+  <>
+    <Term value={status} /> <Term value={status_reason} />
+  </>
+)
 
 export const CONTEXTS: ListView<ContextAnswer> = {
   path: '/contexts',
@@ -34,17 +40,20 @@ export const CONTEXTS: ListView<ContextAnswer> = {
   ],
   keyOf: ({ context_id, user_id }) => `${user_id} ${context_id}`,
   markOf: ({ status }) => (/closed|stale/.test(status) ? 'past' : ''),
+  presets: [
+    ['free workers', { status: 'idle', ownership: 'worker' }],
+    ['busy workers', { status: 'active', ownership: 'worker' }],
+    ['crashed', { status_reason: 'crashed' }],
+  ],
   columns: [
-    'context_id',
-    'status',
-    { head: 'because', cell: ({ status_reason }) => <Term value={status_reason} /> },
-    'user_id',
-    'client_id',
-    'client_type',
-    'ownership',
-    'task_id',
-    'window_id',
+    whoOf('context_id'),
+    { head: 'status', width: 'min(26ch, 36vw)', cell: statusOf },
     'updated_at',
+    'task_id',
+    'ownership',
+    'client_type',
+    'window_id',
+    idOf('context_id'),
   ],
 }
 
@@ -62,7 +71,7 @@ const USER = { ...text('user_id'), isRequired: true } as const
 export const TASK: ListView<ContextAnswer> = {
   ...CONTEXTS,
   title: 'Task',
-  about: 'Worker contexts with this task, crashed ones for an hour. That does not prove that a job system assigned it.',
+  about: 'Worker contexts with this task, crashed ones for an hour.',
   filters: [USER],
 }
 

@@ -1,7 +1,7 @@
 /** What the record of a command proves, what it does not prove, and what is unknown: one sentence per field. */
 
-import type { DeliveryStatusAnswer } from '../../../contract/delivery.js'
-import { partsOf } from '../../../contract/evidence.js'
+import type { DeliveryStatusAnswer } from '../../../internal/contract/delivery.js'
+import { partsOf } from '../../../internal/contract/evidence.js'
 import { HINTS } from '../words.js'
 
 export interface Fact {
@@ -144,6 +144,5 @@ export function verdictOf(status: DeliveryStatusAnswer): Verdict {
   } else if (status.overdue)
     verdict.proven.push({ text: 'Its deadline has passed, and no node has recorded its end.', field: 'overdue' })
   else verdict.unknowns.push({ text: 'Whether it makes progress.', field })
-  if (/unknown|may/.test(verdict.unknown)) verdict.unknowns.unshift({ text: verdict.unknown, field })
   return verdict
 }

@@ -1,8 +1,8 @@
-/** The line above the overview: what is wrong, as far as known. */
+/** Facts above the overview, each with where to look: findings, silent nodes, sources. */
 import type { ComponentChildren, JSX } from 'preact'
-import type { DeliveryNodeAnswer } from '../../../contract/delivery.js'
-import type { SourceRow } from '../../../diagnostics/sources.js'
-import type { FindingSummary } from '../../../views/findings/finding.js'
+import type { DeliveryNodeAnswer } from '../../../internal/contract/delivery.js'
+import type { SourceRow } from '../../../internal/diagnostics/sources.js'
+import type { FindingSummary } from '../../../internal/views/findings/finding.js'
 import { hrefOf } from '../address.js'
 import { lacksSource } from '../answers.js'
 import type { useAnswer } from '../hooks.js'
@@ -20,14 +20,14 @@ interface FactProps {
   answer: AnswerState<unknown>
   isBad: boolean
   /** What it says; `null` where the answer does not say it. */
-  caption: string | null
+  caption: ComponentChildren
 }
 
 /** When each fact was last known. */
 const knownAt = new Map<string, number | null>()
 
 /** One fact with where to look. Of what is not so now it says since when, and never what it was. */
-function Fact({ name, href, answer: { asOf, problem, isOld }, isBad, caption }: FactProps): JSX.Element {
+export function Fact({ name, href, answer: { asOf, problem, isOld }, isBad, caption }: FactProps): JSX.Element {
   const isKnown = caption !== null && !isOld
   if (isKnown) knownAt.set(name, asOf)
   const since = knownAt.get(name)
@@ -57,14 +57,11 @@ export function countIn({ kinds, completeness }: FindingSummary): string {
 export const isWhole = (summary: FindingSummary): boolean =>
   isAllIn(summary) && summary.kinds.every(({ count }) => count !== null) && summary.not_looked_for.length === 0
 
-/** The kinds of findings that no source can show, in the same sentence. */
-export const blindSpotOf = ({ kinds, not_looked_for: { length } }: FindingSummary): string =>
-  length === 0 ? '' : `; ${length} of ${kinds.length + length} kinds of findings cannot be looked for`
-
 const isAllIn = ({ kinds, completeness }: Pick<FindingSummary, 'kinds' | 'completeness'>) =>
   completeness.complete && kinds.every(({ exact }) => exact)
 
-function foundIn(summary: FindingSummary): string | null {
+/** How many findings there are, in words; `null` where a source failed. */
+export function foundIn(summary: FindingSummary): string | null {
   const { completeness } = summary
   const count = countIn(summary)
   if (count) return `${count} finding${count === '1' ? '' : 's'}`
@@ -72,60 +69,19 @@ function foundIn(summary: FindingSummary): string | null {
   return isWhole(summary) ? 'no findings' : 'no findings in what was read'
 }
 
-function silentIn({ items, has_more }: Listed<DeliveryNodeAnswer>): string | null {
+/** How many nodes there are, and how many of them are silent, in words; `null` if unknown. */
+export function silentIn({ items, has_more }: Listed<DeliveryNodeAnswer>): string | null {
   const silent = items.filter(({ stale }) => stale).length
   // Nodes with an unknown status may be silent too.
   const isAll = !has_more && items.every(({ stale }) => stale !== null)
-  if (!isAll && silent === 0) return null
+  const isUntold = items.every(({ stale }) => stale === null)
+  if (silent === 0) return isAll || isUntold ? `${countOf(items.length)} node${items.length === 1 ? '' : 's'}` : null
   return `${countOf(silent)}${isAll ? '' : '+'} of ${countOf(items.length)}${has_more ? '+' : ''} nodes silent`
 }
 
-/** The first thing that is read: facts, each with where to look. No threshold makes one of them good or bad. */
-export function Headline({
-  findings,
-  nodes,
-  sources,
-  isAlarm,
-  children,
-}: {
-  children: ComponentChildren
-  /** Whether a contradiction is old enough to be one. */
-  isAlarm: boolean
-  findings: AnswerState<FindingSummary>
-  nodes: AnswerState<Listed<DeliveryNodeAnswer>>
-  sources: AnswerState<{ items: SourceRow[] }>
-}): JSX.Element {
-  const unreachable = sources.value?.items.filter(({ answered }) => !answered).map(({ source }) => spacedName(source))
-  return (
-    <p class="headline">
-      <Fact
-        name="findings"
-        href="/findings"
-        answer={findings}
-        isBad={isAlarm}
-        caption={findings.value && foundIn(findings.value)}
-      />
-      <Fact
-        name="silent nodes"
-        href="/delivery/nodes"
-        answer={nodes}
-        isBad={nodes.value?.items.some(({ stale }) => stale) ?? false}
-        caption={nodes.value && silentIn(nodes.value)}
-      />
-      <Fact
-        name="sources"
-        href="/sources"
-        answer={sources}
-        isBad={Boolean(unreachable?.length)}
-        caption={
-          unreachable
-            ? unreachable.length > 0
-              ? `no answer from ${unreachable[1] ? `${unreachable.length} sources` : unreachable[0]}`
-              : 'all sources answer'
-            : null
-        }
-      />
-      {children}
-    </p>
-  )
+/** Whether the sources answer, in words. */
+export function muteIn(items: readonly SourceRow[]): string {
+  const mute = items.filter(({ answered }) => !answered).map(({ source }) => spacedName(source))
+  if (mute.length === 0) return 'all sources answer'
+  return `no answer from ${mute[1] ? `${mute.length} sources` : mute[0]}`
 }

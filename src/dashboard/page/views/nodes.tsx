@@ -1,6 +1,6 @@
 /** Delivery nodes with their loops, and the scopes that commands are admitted on account of. */
-import type { Capabilities } from '../../../contract/capabilities.js'
-import type { DeliveryNodeAnswer, DeliveryTenantAnswer } from '../../../contract/delivery.js'
+import type { Capabilities } from '../../../internal/contract/capabilities.js'
+import type { DeliveryNodeAnswer, DeliveryTenantAnswer } from '../../../internal/contract/delivery.js'
 import { queryState } from '../answers.js'
 import { text } from '../parts/filters.js'
 import type { ListView } from '../parts/list.js'

@@ -1,47 +1,30 @@
-/** The overview: what needs attention, the last hour of commands as a chart, and who is connected. */
+/** The overview: what is wrong, the numbers of each family that is fed, and what happens over time. */
 import type { JSX } from 'preact'
-import { useState } from 'preact/hooks'
-import type { ConnectionChurnAnswer } from '../../../contract/connections.js'
-import type { DeliveryCommandAnswer, DeliveryNodeAnswer } from '../../../contract/delivery.js'
-import type { DeliveryChurnAnswer, DeliverySummaryAnswer } from '../../../contract/delivery-summary.js'
-import type { RpcSummaryAnswer } from '../../../contract/rpc.js'
-import type { ConnectionCount } from '../../../views/counts.js'
-import { hrefOf, pathWithQuery } from '../address.js'
+import type { ConnectionChurnAnswer } from '../../../internal/contract/connections.js'
+import type { DeliveryCommandAnswer, DeliveryNodeAnswer } from '../../../internal/contract/delivery.js'
+import type { DeliveryChurnAnswer, DeliverySummaryAnswer } from '../../../internal/contract/delivery-summary.js'
+import { partsOf } from '../../../internal/contract/evidence.js'
+import { hrefOf } from '../address.js'
 import { isIndexKnown, NOT_SCOPABLE, offers } from '../answers.js'
 import { Churn, recentChurn } from '../charts/churn.js'
-import { ENDS, OPEN_STATES, River } from '../charts/river.js'
+import { ENDS, EndedChart, OPEN_STATES, OpenChart } from '../charts/command-chart.js'
+import { FEEDS, isShown, useFeed } from '../feed.js'
 import { useAnswer, useLook } from '../hooks.js'
 import { Card } from '../parts/card.js'
-import { Field, Fields, Id } from '../parts/field.js'
+import { Field, Fields, hrefOfRecord, Id } from '../parts/field.js'
 import { Excerpt, type Listed } from '../parts/list.js'
 import { Absent } from '../parts/state.js'
-import { Text, Unknown } from '../parts/text.js'
-import { Hint, hintOf, Term, Time, TONES } from '../parts/value.js'
-import { type ClientEvent, commandNotice, eventNotice, happenings, notice } from '../tail.js'
+import { Text } from '../parts/text.js'
+import { Hint, hintOf, Term, Time } from '../parts/value.js'
 import { countOf, durationText, spacedName } from '../words.js'
-import { CALLS } from './calls.js'
+import { Attention, useNodes, useProblems } from './attention.js'
+import { CALLS, CallSummary } from './calls.js'
 import { COMMANDS } from './commands.js'
 import { CONNECTIONS } from './connections.js'
-import { Needs, useNodes } from './needs.js'
 import { NODES } from './nodes.js'
+import { Heading, Numbers } from './numbers.js'
 
 const listOf = (state: string) => hrefOf('/delivery/commands', { state })
-
-interface StandProps {
-  state: string
-  /** `null`: unknown. */
-  count: number | null | undefined
-}
-
-/** How many commands are in one state. */
-const Stand = ({ state, count }: StandProps): JSX.Element => (
-  <div>
-    <a href={listOf(state)} class={`stand ${state}`} {...hintOf(state)}>
-      {state} <b>{count == null ? '?' : countOf(count)}</b>
-    </a>
-    {state === 'acknowledged' && <small>what they did is unknown</small>}
-  </div>
-)
 
 /** What the open commands wait for, the most common first. */
 function waitsOf({ waits_for }: DeliverySummaryAnswer): string | false {
@@ -56,7 +39,7 @@ function waitsOf({ waits_for }: DeliverySummaryAnswer): string | false {
 const REASONS = 3
 
 /** Why commands ended, the most common reasons first. */
-function Reasons({ by_reason }: DeliverySummaryAnswer): JSX.Element {
+function Reasons({ by_reason }: DeliverySummaryAnswer): JSX.Element | null {
   const reasons = Object.entries(by_reason ?? {}).filter(([reason]) => reason !== 'unspecified')
   const shown = reasons
     // It counts reasons beyond a bound too, which no filter finds.
@@ -65,46 +48,44 @@ function Reasons({ by_reason }: DeliverySummaryAnswer): JSX.Element {
     .slice(0, REASONS)
   const more = reasons.length - shown.length
   return (
-    <ul class="inline">
-      <li class="dim">
-        <Hint name="ended, still kept" />
-        {shown[0] && ', because'}
-      </li>
-      {shown.map(([reason, count]) => (
-        <li key={reason}>
-          <a href={hrefOf('/delivery/commands', { reason })}>
-            {countOf(count)} {spacedName(reason)}
-          </a>
-        </li>
-      ))}
-      {more > 0 && <li class="dim">{more} more</li>}
-    </ul>
+    <p class="ends">
+      Ended:{' '}
+      {shown.length === 0
+        ? 'no reasons given'
+        : shown.map(([reason, count]) => (
+            <a key={reason} href={hrefOf('/delivery/commands', { reason })}>
+              {countOf(count)} {spacedName(reason)}
+            </a>
+          ))}
+      {more > 0 && <span class="dim">{more} more</span>}
+    </p>
   )
 }
 
-const Numbers = ({ value }: { value: DeliverySummaryAnswer }): JSX.Element => {
-  const { by_state, oldest_open_age_ms, latency, legacy_reason, metadata } = value
+const BAD_ENDS = /failed|expired|rejected/
+
+/** How many commands are in each state, and why the ended ones ended. */
+const States = ({ value }: { value: DeliverySummaryAnswer }): JSX.Element => {
+  const { by_state, oldest_open_age_ms, latency, metadata } = value
+  if (by_state === null && metadata) return <Fields record={metadata} />
+  const State = (state: (typeof OPEN_STATES)[number] | (typeof ENDS)[number]) => {
+    const count = by_state?.[state]
+    const isBad = BAD_ENDS.test(state) && !!count
+    return (
+      <a key={state} href={listOf(state)} class={`key ${state} ${isBad ? 'bad' : ''}`} {...hintOf(state)}>
+        {state} <b>{count == null ? '?' : countOf(count)}</b>
+      </a>
+    )
+  }
   return (
     <>
-      {by_state === null && metadata && <Fields record={metadata} />}
-      <div class="flow" hidden={by_state === null && metadata !== null}>
-        {OPEN_STATES.map((state) => (
-          <Stand key={state} state={state} count={by_state?.[state]} />
-        ))}
-        <div class="ends">
-          {ENDS.map((state) => {
-            const count = by_state?.[state]
-            return (
-              <a key={state} href={listOf(state)} {...hintOf(state)}>
-                <b class={count ? TONES.get(state) : 'dim'}>{count === undefined ? '?' : countOf(count)}</b> {state}
-              </a>
-            )
-          })}
-          <Reasons {...value} />
-        </div>
+      <div class="flow">
+        {OPEN_STATES.map(State)}
+        {ENDS.map(State)}
       </div>
+      <Reasons {...value} />
       <p>
-        <b>{countOf(value.tracked_commands)}</b> <Hint name="in delivery" />
+        <b>{countOf(value.tracked_commands)}</b> <Hint name="open" />
         {waitsOf(value)}, <b>{countOf(value.due_commands)}</b> <Hint name="due" />
         {latency?.total && latency.total.p50_ms !== null && latency.total.p95_ms !== null && (
           <>
@@ -112,22 +93,33 @@ const Numbers = ({ value }: { value: DeliverySummaryAnswer }): JSX.Element => {
             <Hint name="95 %" /> at most {durationText(latency.total.p95_ms)}
           </>
         )}
-        {(value.legacy_stream_depth ?? legacy_reason ?? 'not_configured') !== 'not_configured' && (
-          <span class="dim">
-            ; legacy stream {countOf(value.legacy_stream_depth)}, pending {countOf(value.legacy_pending_depth)}
-          </span>
-        )}
         {/* Last, because its width changes with each answer. */}
-        {oldest_open_age_ms !== null && `; the oldest in delivery for ${durationText(oldest_open_age_ms)}`}
+        {oldest_open_age_ms !== null && `; the oldest open for ${durationText(oldest_open_age_ms)}`}
       </p>
+    </>
+  )
+}
+
+/** Two charts, each with one question. */
+function Charts({ items, observed_at }: DeliveryChurnAnswer): JSX.Element {
+  return (
+    <>
+      <div>
+        <h3>Open now, by state</h3>
+        <OpenChart items={items} until={observed_at} />
+      </div>
+      <div>
+        <h3>Ended per minute, by end</h3>
+        <EndedChart items={items} until={observed_at} />
+      </div>
     </>
   )
 }
 
 function Commands(): JSX.Element {
   const summary = useAnswer<DeliverySummaryAnswer>('/delivery/summary')
-  const hasRiver = offers('/delivery/churn')
-  const churn = useAnswer<DeliveryChurnAnswer>(hasRiver ? '/delivery/churn' : null)
+  const hasChart = offers('/delivery/churn')
+  const churn = useAnswer<DeliveryChurnAnswer>(hasChart ? '/delivery/churn' : null)
   // Callers with access to some users can list commands, but not read the summary.
   if (summary.problem?.code === NOT_SCOPABLE) return <Excerpt view={COMMANDS} query={{}} />
   return (
@@ -135,17 +127,17 @@ function Commands(): JSX.Element {
       title="Commands"
       href={hrefOf('/delivery/commands')}
       answer={summary}
-      class={hasRiver ? 'commands with-river' : 'commands'}
+      class={hasChart ? 'commands with-chart' : 'commands'}
       note="the last hour"
     >
       {(value) => (
         <>
-          {hasRiver && (
-            <div class={churn.isOld && !summary.isOld ? 'river old' : 'river'}>
-              {churn.value && <River items={churn.value.items} until={churn.value.observed_at} />}
+          <States value={value} />
+          {hasChart && (
+            <div class={churn.isOld && !summary.isOld ? 'command-chart old' : 'command-chart'}>
+              {churn.value && <Charts {...churn.value} />}
             </div>
           )}
-          <Numbers value={value} />
         </>
       )}
     </Card>
@@ -153,133 +145,103 @@ function Commands(): JSX.Element {
 }
 
 const EVENTS = '/connections/events'
-/** Lost clients that are named. */
-const LOST = `${EVENTS}?event=disconnected&reason=heartbeat_lost&limit=3`
-
-function LostClient({ user_id, client_id, at }: ClientEvent): JSX.Element {
-  const client = { user_id, client_id }
-  const path = pathWithQuery('/connections', { ...client, status: 'connected', limit: '1' })
-  const { value, isOld } = useAnswer<Listed<unknown>>(path)
-  return (
-    <li>
-      <Time at={at} /> heartbeat lost,{' '}
-      {!value || isOld ? <Unknown /> : value.items.length > 0 ? 'back' : <span class="bad">not back</span>}:{' '}
-      <a href={hrefOf('/connections', client)}>
-        <Text value={client_id} />
-      </a>{' '}
-      <span class="dim">
-        <Text value={user_id} />
-      </span>
-    </li>
-  )
-}
-
-/** The last clients whose heartbeat was lost, as long as their connections are retained. */
-function Lost(): JSX.Element {
-  const { value } = useAnswer<Listed<ClientEvent>>(LOST)
-  return (
-    <ul class="plain lost">
-      {value?.items.map((event) => (
-        <LostClient key={event.connection_id} {...event} />
-      ))}
-    </ul>
-  )
-}
-
 function Connections(): JSX.Element {
-  const counts = useAnswer<ConnectionCount>('/connections/count?status=connected')
   const churn = useAnswer<ConnectionChurnAnswer>('/connections/churn')
   const recent = churn.value && !churn.isOld ? recentChurn(churn.value.items, churn.value.observed_at) : null
   return (
-    <>
-      <Card title="Connected clients" href={hrefOf('/connections', { status: 'connected' })} answer={counts}>
-        {({ total, by_client_type, of_silent_nodes }) => (
-          <>
-            <p>
-              <b class="figure">{total === null ? 'none ever reported' : countOf(total)}</b> <Hint name="connected" />{' '}
-              {recent && (
-                <small class={recent.change < 0 ? 'bad' : ''}>
-                  {recent.change > 0 && '+'}
-                  {countOf(recent.change)} <Hint name="in 3 min" />
-                </small>
-              )}
-            </p>
-            {recent && recent.gone.length > 0 && (
-              <ul class="inline">
-                <li class="dim">
-                  <Hint name="gone" />
-                </li>
-                {recent.gone.map(([reason, count]) => (
-                  <li key={reason}>
-                    <a href={hrefOf('/connections', { ended_reason: reason })}>
-                      {countOf(count)} {spacedName(reason)}
-                    </a>
-                  </li>
-                ))}
-              </ul>
-            )}
-            {of_silent_nodes !== null && of_silent_nodes > 0 && (
-              <p class="bad">{countOf(of_silent_nodes)} of them on silent nodes: they may be disconnected</p>
-            )}
-            <ul class="bars">
-              {Object.entries(by_client_type ?? {}).map(([type, count]) => (
-                <li key={type}>
-                  <a href={hrefOf('/connections', { status: 'connected', client_type: type })}>{type}</a>
-                  <meter min={0} max={Math.max(1, total ?? 0)} value={count} aria-label={type} />{' '}
-                  <b>{countOf(count)}</b>
-                </li>
-              ))}
-            </ul>
-            {offers(EVENTS) && <Lost />}
-          </>
-        )}
-      </Card>
-      <Card title="Connects and disconnects" answer={churn} note="per minute">
-        {({ items, observed_at }) => <Churn items={items} until={observed_at} />}
-      </Card>
-    </>
+    <Card title="Connects and disconnects" href={hrefOf('/connections')} answer={churn} note="per minute">
+      {({ items, observed_at }) => (
+        <>
+          <Churn items={items} until={observed_at} />
+          <ul class="inline">
+            <li class="dim">
+              <Hint name="ended in 3 min" />
+            </li>
+            {recent?.gone.map(([reason, count]) => (
+              <li key={reason}>
+                <a href={hrefOf('/connections', { ended_reason: reason })}>
+                  {countOf(count)} {spacedName(reason)}
+                </a>
+              </li>
+            ))}
+            {recent?.gone.length === 0 && <li class="dim">none</li>}
+          </ul>
+        </>
+      )}
+    </Card>
   )
 }
 
 /** Rows of the tail: it is as high with one as with all. */
-const TAIL = 8
+const TAIL = 7
 /** Records of a list whose changes are followed. */
 const FOLLOWED = 30
 
+/** An event of a connection. */
+interface ClientEvent {
+  connection_id: string
+  user_id: string
+  client_id: string
+  event: string
+  at: string | null
+  reason: string | null
+}
+
+interface Happened {
+  at: string | null | undefined
+  what: string
+  name: string
+  href: string
+  who: string
+  why: string | null | undefined
+}
+
+/** The last that is known to have happened to a command. */
+function lastOf(command: DeliveryCommandAnswer): Happened {
+  const { command_id: name, state, terminal, action, user_id, client_id } = command
+  const { admission, attempts, acknowledgement } = partsOf(command)
+  return {
+    at: terminal?.at ?? acknowledgement.at ?? attempts.last_at ?? admission.at,
+    what: state === 'waiting' ? 'admitted' : state,
+    name,
+    href: hrefOfRecord('command_id', { ...command }),
+    who: [user_id, client_id].filter(Boolean).join(' / '),
+    why: terminal?.reason ?? (state === 'waiting' ? action : attempts.last_outcome),
+  }
+}
+
+const eventOf = (event: ClientEvent): Happened => ({
+  at: event.at,
+  what: event.event,
+  name: event.client_id,
+  href: hrefOfRecord('connection_id', { ...event }),
+  who: event.user_id,
+  why: event.reason,
+})
+
+/** The latest of the newest commands and events of connections. */
 function JustNow(): JSX.Element {
-  const commands = useAnswer<Listed<DeliveryCommandAnswer>>(`/delivery/commands?limit=${FOLLOWED}`)
   const hasEvents = offers(EVENTS)
+  const commands = useAnswer<Listed<DeliveryCommandAnswer>>(`${COMMANDS.path}?limit=${FOLLOWED}`)
   const events = useAnswer<Listed<ClientEvent>>(hasEvents ? `${EVENTS}?limit=${FOLLOWED}` : null)
-  notice('commands', commands.value?.items, commandNotice)
-  notice('events', events.value?.items, eventNotice)
-  const [held, setHeld] = useState<ReturnType<typeof happenings> | null>(null)
-  const shown = (held ?? happenings()).slice(-TAIL).reverse()
   const isOld = commands.isOld || events.isOld
+  const all = [...(commands.value?.items.map(lastOf) ?? []), ...(events.value?.items.map(eventOf) ?? [])]
+  const shown = all.filter(({ at }) => at).sort((a, b) => Date.parse(b.at as string) - Date.parse(a.at as string))
   return (
     <section class="card tail">
       <h2>Just now</h2>
       <span class={isOld && (commands.asOf ?? events.asOf) !== null ? 'state old' : 'state'}>
-        changes of the newest {FOLLOWED} commands{hasEvents && ' and connections'}, as this tab sees them
+        the latest of {FOLLOWED} commands{hasEvents && ' and connections'}
         {isOld && ': may have changed since'}
-      </span>{' '}
-      <button type="button" aria-pressed={held !== null} onClick={() => setHeld(held ? null : [...happenings()])}>
-        hold
-      </button>
+      </span>
       <ul class="plain">
-        {shown.length === 0 && <li class="dim">{isOld ? 'Unknown: no answer.' : 'Nothing yet.'}</li>}
-        {shown.map((row) => (
-          <li key={row.key}>
-            <Time at={new Date(row.at).toISOString()} />{' '}
-            {'gap' in row ? (
-              <span class="dim">more changed than could be followed</span>
-            ) : (
-              <>
-                <Term value={row.what} /> <Id value={row.id} href={row.href} />{' '}
-                <span class="dim">
-                  <Text value={row.who} /> {row.why !== null && <Text value={`· ${spacedName(row.why)}`} />}
-                </span>
-              </>
-            )}
+        {all.length === 0 && <li class="dim">{isOld ? 'Unknown: no answer.' : 'Nothing yet.'}</li>}
+        {shown.slice(0, TAIL).map(({ at, what, name, href, who, why }) => (
+          <li key={href + what + at}>
+            <Time at={at} /> <Term value={what} /> <Id value={name} href={href} />{' '}
+            <span class="dim">
+              <Text value={who} /> {why && <Text value={`· ${spacedName(why)}`} />}
+            </span>
           </li>
         ))}
       </ul>
@@ -298,82 +260,65 @@ function Silence({ of }: { of: DeliveryNodeAnswer }): JSX.Element {
   return <Hint name="silent for" label={label} />
 }
 
-/** Above so many nodes each is a dot. */
+/** Nodes that are named: silent ones first. */
 const NAMED_NODES = 8
 
 const Nodes = (): JSX.Element => (
   <Card title="Nodes" href={hrefOf('/delivery/nodes')} answer={useNodes()}>
-    {({ items }) => {
-      const most = Math.max(1, ...items.map(({ connection_waiters }) => connection_waiters ?? 0))
-      return (
-        <ul class={items.length > NAMED_NODES ? 'plain nodes many' : 'plain nodes'}>
-          {items.map((node) => (
-            <li key={node.node_id} title={node.node_id}>
+    {({ items }) => (
+      <ul class="plain nodes">
+        {items
+          .toSorted((a, b) => Number(b.stale) - Number(a.stale))
+          .slice(0, NAMED_NODES)
+          .map((node) => (
+            <li key={node.node_id}>
               <span class={node.stale ? 'bad' : node.stale === null ? 'dim' : 'ok'}>
                 {node.stale ? '▲' : node.stale === null ? '○' : '●'}
-              </span>{' '}
-              <Field name="node_id" record={node} />{' '}
-              <span class="more">
-                {node.stale && <Term value="silent" />}{' '}
-                {node.staleness_ms === null ? <Unknown /> : <Silence of={node} />}
               </span>
+              <Field name="node_id" record={node} />
               <span class="more">
-                {node.connection_waiters === null ? (
-                  <Unknown />
-                ) : (
+                {node.stale && <Term value="silent" />} {node.staleness_ms !== null && <Silence of={node} />}
+              </span>
+              <span>
+                {node.connection_waiters !== null && (
                   <>
-                    <meter min={0} max={most} value={node.connection_waiters} aria-label="clients that wait" />{' '}
                     <Hint name="connection waiters" label="clients" /> {countOf(node.connection_waiters)}
                   </>
                 )}
               </span>
             </li>
           ))}
-        </ul>
-      )
-    }}
-  </Card>
-)
-
-const Calls = (): JSX.Element => (
-  <Card title="Calls" href={hrefOf('/rpc/pending')} answer={useAnswer<RpcSummaryAnswer>('/rpc/summary')}>
-    {({ pending, overdue, oldest_age_ms, counters }) => (
-      <>
-        <p>
-          <b class="figure">{countOf(pending)}</b>{' '}
-          <small>
-            <Hint name="pending calls" label="pending" />
-            {oldest_age_ms !== null && `, the oldest for ${durationText(oldest_age_ms)}`}
-          </small>
-        </p>
-        {overdue !== null && overdue > 0 && <p class="bad">{countOf(overdue)} of them past their deadline</p>}
-        <p class="dim">
-          {Object.entries(counters ?? {}).map(([name, value], i) => (
-            <span key={name}>
-              {i > 0 && ' · '}
-              {countOf(value)} {/late|foreign/.test(name) ? <Hint name={name} /> : spacedName(name)}
-            </span>
-          ))}
-        </p>
-      </>
+        {items.length > NAMED_NODES && <li class="dim">{items.length - NAMED_NODES} more</li>}
+      </ul>
     )}
   </Card>
 )
 
-// Each part asks for itself: none is drawn again for the answer to another.
-export function Overview(): JSX.Element {
+/** Actions that the overview names. */
+const ACTIONS = 5
+
+/** `name` is the deployment. */
+export function Overview({ name }: { name: string }): JSX.Element {
+  const problems = useProblems()
+  const feed = useFeed()
+  const isFed = (family: string) => isShown(feed[FEEDS.findIndex((each) => each.name === family)])
+  const isKnown = isIndexKnown() && !feed.includes('unknown')
+  const isEmpty = isKnown && !feed.some(isShown)
   return (
     <>
-      <h1 class="hidden">Overview</h1>
-      <Needs />
-      {/* Until it is known which parts there are, all are requested and none is shown: nothing moves when they come. */}
-      <div class={isIndexKnown() ? '' : 'placing'}>
-        <Commands />
+      <Heading name={name} problems={problems} />
+      {/* Until it is known which families there are, none is shown: nothing moves when they come. */}
+      <div class={isKnown ? 'parts' : 'parts placing'}>
+        <Numbers problems={problems} isFed={isFed} />
+        <Attention {...problems} />
+        {isEmpty && <p class="card">Nothing has been reported yet. What feeds each page stands below “More”.</p>}
+        {isFed('Commands') && <Commands />}
+        {isFed('Calls') && !isFed('Commands') && <CallSummary most={ACTIONS} />}
         <div class="cards">
-          <JustNow />
-          <Nodes />
-          <Connections />
-          <Calls />
+          {(isFed('Commands') || isFed('Clients')) && <JustNow />}
+          {isFed('Clients') && <Connections />}
+          {isFed('Calls') && isFed('Commands') && <CallSummary most={ACTIONS} />}
+          {isFed('Commands') && <Nodes />}
         </div>
       </div>
       <Absent views={[COMMANDS, NODES, CONNECTIONS, CALLS]} />

@@ -1,11 +1,11 @@
 /** Cooperative sites, their sessions, and the viewer streams that are open. */
 import type { JSX } from 'preact'
-import type { SessionRowAnswer, SessionState } from '../../../contract/sessions.js'
-import type { SiteMode, SiteRowAnswer } from '../../../contract/sites.js'
-import type { SubscriptionRowAnswer } from '../../../contract/subscriptions.js'
+import type { SessionRowAnswer, SessionState } from '../../../internal/contract/sessions.js'
+import type { SiteMode, SiteRowAnswer } from '../../../internal/contract/sites.js'
+import type { SubscriptionRowAnswer } from '../../../internal/contract/subscriptions.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
-import { Field, Fields } from '../parts/field.js'
+import { Field, Fields, idOf, whoOf } from '../parts/field.js'
 import { choice, ORDER, text } from '../parts/filters.js'
 import { Excerpt, type ListView } from '../parts/list.js'
 import { Truth } from '../parts/value.js'
@@ -32,15 +32,15 @@ export const SESSIONS: ListView<SessionRowAnswer> = {
   keyOf: ({ session_id }) => session_id,
   markOf: ({ state }) => (/closed|expired/.test(state) ? 'past' : ''),
   columns: [
-    'session_id',
+    whoOf('session_id'),
     'state',
+    'expires_at',
     'site_id',
-    'owner',
     { head: 'connector', cell: connectorOf },
     { head: 'connected', cell: (row) => <Truth value={row.connector_connected} yes="connected" no="not connected" /> },
     'shares',
     'viewers',
-    'expires_at',
+    idOf('session_id'),
   ],
 }
 

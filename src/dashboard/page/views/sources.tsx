@@ -1,8 +1,8 @@
 /** Sources and capabilities: what can be asked here, and who answers now. */
 import type { JSX } from 'preact'
-import type { Capabilities } from '../../../contract/capabilities.js'
-import type { DeduplicatorSummaryAnswer } from '../../../contract/deduplicator.js'
-import type { SourceRow } from '../../../diagnostics/sources.js'
+import type { Capabilities } from '../../../internal/contract/capabilities.js'
+import type { DeduplicatorSummaryAnswer } from '../../../internal/contract/deduplicator.js'
+import type { SourceRow } from '../../../internal/diagnostics/sources.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
 import { Fields } from '../parts/field.js'

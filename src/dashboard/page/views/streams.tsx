@@ -1,5 +1,5 @@
 /** Streams that retain messages, and the newest messages of one. */
-import type { HistoryMessageAnswer, HistoryStreamAnswer } from '../../../contract/history.js'
+import type { HistoryMessageAnswer, HistoryStreamAnswer } from '../../../internal/contract/history.js'
 import { Field } from '../parts/field.js'
 import { ORDER, text } from '../parts/filters.js'
 import type { ListView } from '../parts/list.js'

@@ -1,11 +1,11 @@
 /** Users, and one of them: all that is known, by source. */
 
 import type { JSX } from 'preact'
-import type { ConnectionAnswer } from '../../../contract/connections.js'
-import type { ContextAnswer } from '../../../contract/contexts.js'
-import type { DeliveryCommandAnswer } from '../../../contract/delivery.js'
-import type { EndedCallAnswer, PendingCallAnswer } from '../../../contract/rpc.js'
-import type { UserObservation, UserSummary } from '../../../views/user-observation.js'
+import type { ConnectionAnswer } from '../../../internal/contract/connections.js'
+import type { ContextAnswer } from '../../../internal/contract/contexts.js'
+import type { DeliveryCommandAnswer } from '../../../internal/contract/delivery.js'
+import type { EndedCallAnswer, PendingCallAnswer } from '../../../internal/contract/rpc.js'
+import type { UserObservation, UserSummary } from '../../../internal/views/user-observation.js'
 import { UserAxis } from '../charts/user-axis.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
@@ -13,6 +13,7 @@ import { Fields } from '../parts/field.js'
 import { text } from '../parts/filters.js'
 import { EXCERPT, Excerpt, excerptPath, type Listed, type ListView } from '../parts/list.js'
 import { Absent, State, truncationsOf } from '../parts/state.js'
+import { countOf, labelOf } from '../words.js'
 import { CALLS, ENDED_CALLS } from './calls.js'
 import { COMMANDS } from './commands.js'
 import { CONNECTIONS } from './connections.js'
@@ -41,9 +42,9 @@ export const USERS: ListView<UserObservation> = {
 
 // biome-ignore lint/suspicious/noExplicitAny: the records of a list are its own matter
 const PARTS: readonly ListView<any>[] = [
-  CONNECTIONS,
-  COMMANDS,
   CALLS,
+  COMMANDS,
+  CONNECTIONS,
   ENDED_CALLS,
   CONTEXTS,
   WINDOWS,
@@ -64,8 +65,7 @@ function Hour({ user_id }: { user_id: string }): JSX.Element | null {
   const cut = all.filter(({ value }) => value?.has_more)
   const missing = all.filter(({ value, problem }) => value === null && problem?.status !== 501)
   return (
-    <section class={all.some(({ isOld }) => isOld) ? 'card old' : 'card'}>
-      <h2>The last hour</h2>
+    <section class={all.some(({ isOld }) => isOld) ? 'old' : ''} aria-label="The last hour">
       {loading ? (
         <State answer={loading as never} />
       ) : (
@@ -88,20 +88,31 @@ function Hour({ user_id }: { user_id: string }): JSX.Element | null {
   )
 }
 
+/** What the sources count of a user, in words. */
+function countsOf(user: UserSummary): string {
+  const numbers = Object.entries(user)
+    .filter((pair): pair is [string, number] => typeof pair[1] === 'number')
+    .map(([name, count]) => `${countOf(count)} ${labelOf(name).replace(/ count$/, 's')}`)
+  return [numbers.join(', '), truncationsOf(user).join(' · ') || 'every source was read to its end'].join(' · ')
+}
+
 export function UserPage({ path }: { path: string }): JSX.Element {
   const answer = useAnswer<UserSummary>(path)
   const user_id = answer.value?.user_id
   return (
     <>
-      <Card isMain title="User" answer={answer}>
+      <Card isMain title={user_id ?? 'User'} answer={answer} class="user">
         {(user) => (
           <>
-            <p class="dim">{truncationsOf(user).join(' · ') || 'Every source was read to its end.'}</p>
-            <Fields record={user} show={{ completeness: null }} />
+            <Hour user_id={user.user_id} />
+            <p class="dim">{countsOf(user)}</p>
+            <details>
+              <summary>All fields</summary>
+              <Fields record={user} show={{ completeness: null }} />
+            </details>
           </>
         )}
       </Card>
-      {user_id !== undefined && <Hour user_id={user_id} />}
       {user_id !== undefined &&
         PARTS.map((view) => (
           <Excerpt key={view.path} view={view} query={{ [view === SESSIONS ? 'owner' : 'user_id']: user_id }} />

@@ -1,6 +1,6 @@
 /** Why a command has not arrived: the chain from its admission to its end, and the first link that does not hold. */
 import type { JSX } from 'preact'
-import type { DeliveryWhy, WhyLink } from '../../../views/why-links.js'
+import type { DeliveryWhy, WhyLink } from '../../../internal/views/why-links.js'
 import { hrefOf, pathWithQuery } from '../address.js'
 import { isIndexKnown, offers } from '../answers.js'
 import { useAnswer } from '../hooks.js'

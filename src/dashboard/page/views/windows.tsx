@@ -1,9 +1,14 @@
 /** Browser windows, and one of them with the contexts in it. */
 import type { JSX } from 'preact'
-import type { BrowserWindowAnswer, WindowState, WindowStatus, WindowType } from '../../../contract/browser-windows.js'
+import type {
+  BrowserWindowAnswer,
+  WindowState,
+  WindowStatus,
+  WindowType,
+} from '../../../internal/contract/browser-windows.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
-import { Fields } from '../parts/field.js'
+import { Fields, idOf, whoOf } from '../parts/field.js'
 import { choice, flag, ORDER, OWNERSHIPS, text } from '../parts/filters.js'
 import { Excerpt, type ListView } from '../parts/list.js'
 import { CONTEXTS } from './contexts.js'
@@ -31,11 +36,14 @@ export const WINDOWS: ListView<BrowserWindowAnswer> = {
   ],
   keyOf: ({ window_id, user_id }) => `${user_id} ${window_id}`,
   markOf: ({ status }) => (status === 'open' ? '' : 'past'),
+  presets: [
+    ['open', { status: 'open' }],
+    ['stale', { status: 'stale' }],
+  ],
   columns: [
-    'window_id',
+    whoOf('window_id'),
     'status',
-    'user_id',
-    'client_id',
+    'updated_at',
     'ownership',
     'type',
     'state',
@@ -47,7 +55,7 @@ export const WINDOWS: ListView<BrowserWindowAnswer> = {
     'idle_count',
     'capacity',
     'counts_source',
-    'updated_at',
+    idOf('window_id'),
   ],
 }
 
