@@ -255,7 +255,7 @@ describeRedis('relayscope observe', () => {
     const address = new URL('/mcp', await command.ready())
     const client = await connectHttp(address.href, 'auto', { 'x-admin-key': 'k-2' })
     expect((await callTool(client, 'relay_overview')).content).toMatchObject({
-      untrusted: { router: { deployment_id: 'prod', mode: 'shared_store' }, delivery: { tracked_commands: null } },
+      untrusted: { router: { deployment_id: 'prod', mode: 'shared_store' }, delivery: { deployment_id: 'prod' } },
     })
     for (const [name, given] of Object.entries({
       find_records: { family: 'contexts' },

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { inspect } from 'node:util'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -27,6 +28,8 @@ export interface LiveHost {
   printed: string[]
   /** The same, and everything that its page of questions shows. */
   text: string
+  /** As `fetch`; an error says whether the host is still there. */
+  fetch(request: Request): Promise<Response>
   /** What the router says to `path`, with the key. */
   ask(path: string): Promise<{ status: number; body: never }>
 }
@@ -53,7 +56,12 @@ export async function startLiveHost(
   const child = spawn(command, [...before, ...args, ...(own?.args ?? [])], {
     cwd: ROOT,
     env,
-    stdio: ['ignore', 'pipe', complaints],
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let complained = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    complained = (complained + text).slice(-4_000)
+    if (complaints === 'inherit') process.stderr.write(text)
   })
   if (own) child.on('exit', own.forget)
   const lines: string[] = []
@@ -70,6 +78,14 @@ export async function startLiveHost(
   const { sections } = (await answer.json()) as { sections: { title: string; lines: string[] }[] }
   const shown = sections.flatMap(({ title, lines }) => [title, ...lines.map((line) => `  ${line}`)])
   const text = [...lines, ...shown].join('\n')
+  async function fetchHost(request: Request): Promise<Response> {
+    try {
+      return await fetch(request)
+    } catch (error) {
+      const state = `the live host: exit code ${child.exitCode}, signal ${child.signalCode}`
+      throw new Error(`${request.url}: ${inspect(error)}\n${state}\n${complained}`)
+    }
+  }
   const found = (pattern: RegExp) => pattern.exec(text)?.[1] ?? ''
   const diagnostics = found(/^diagnostics: (\S+)$/m)
   const key = found(/^admin key: (\S+)$/m)
@@ -87,8 +103,9 @@ export async function startLiveHost(
     pids: Object.fromEntries(
       [...text.matchAll(/^ {2}\w+\/(\S+) {2}pid (\d+)$/gm)].map(([, id, pid]) => [id, Number(pid)]),
     ),
+    fetch: fetchHost,
     async ask(path) {
-      const response = await fetch(diagnostics + path, { headers: { 'x-admin-key': key } })
+      const response = await fetchHost(new Request(diagnostics + path, { headers: { 'x-admin-key': key } }))
       return { status: response.status, body: (await response.json()) as never }
     },
   }
