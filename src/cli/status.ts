@@ -50,19 +50,22 @@ interface NodePage {
   readonly has_more: boolean
 }
 
-/** What each route returned; `null` is unknown. */
+/** Whether the deployment has no such part. */
+const isAbsent = ({ problem }: FetchResult) => problem?.startsWith('501 ') === true
+
+/** What each route returned; `null` is unknown, `undefined` no part of the deployment. */
 export interface StatusAnswers {
-  readonly findings: FindingSummary | null
-  readonly nodes: NodePage | null
-  readonly sources: { readonly items: readonly SourceRow[] } | null
-  readonly capabilities: Capabilities | null
-  readonly summary: DeliverySummary | null
-  readonly counts: (ConnectionCounts & { of_silent_nodes: number | null }) | null
-  readonly churn: ConnectionChurn | null
-  readonly calls: RpcSummary | null
-  readonly contexts: ContextCounts | null
-  readonly windows: BrowserWindowCounts | null
-  readonly sites: { readonly items: readonly unknown[]; readonly has_more: boolean } | null
+  readonly findings: FindingSummary | null | undefined
+  readonly nodes: NodePage | null | undefined
+  readonly sources: { readonly items: readonly SourceRow[] } | null | undefined
+  readonly capabilities: Capabilities | null | undefined
+  readonly summary: DeliverySummary | null | undefined
+  readonly counts: (ConnectionCounts & { of_silent_nodes: number | null }) | null | undefined
+  readonly churn: ConnectionChurn | null | undefined
+  readonly calls: RpcSummary | null | undefined
+  readonly contexts: ContextCounts | null | undefined
+  readonly windows: BrowserWindowCounts | null | undefined
+  readonly sites: { readonly items: readonly unknown[]; readonly has_more: boolean } | null | undefined
 }
 
 const spaced = (name: string) => name.replaceAll('_', ' ')
@@ -102,12 +105,13 @@ function needsOf({ findings, nodes, sources }: StatusAnswers): { settled: string
 
 function nothingOf({ findings, nodes, sources }: StatusAnswers): string {
   if (findings === null) return 'Unknown: no answer.'
+  if (findings === undefined) return 'No part of this deployment has problems to look for.'
   const isRead =
     findings.completeness.complete &&
     findings.not_looked_for.length === 0 &&
     findings.kinds.every(({ count: found, exact }) => found !== null && exact) &&
-    sources !== null &&
-    (nodes === null || (!nodes.has_more && nodes.items.every(({ stale }) => stale !== null)))
+    !!sources &&
+    (!nodes || (!nodes.has_more && nodes.items.every(({ stale }) => stale !== null)))
   return isRead
     ? `No problems found · ${sources.items.length} of ${sources.items.length} sources read`
     : 'No problems in what was read.'
@@ -118,32 +122,35 @@ const plural = (number: number, noun: string) => `${number} ${noun}${number === 
 /** The deployment, its nodes and clients, and whether its sources answer. */
 function headline({ capabilities, nodes, sources, counts, churn }: StatusAnswers): string {
   const silent = nodes?.items.filter(({ stale }) => stale).length ?? null
-  const isEachKnown = nodes !== null && !nodes.has_more && nodes.items.every(({ stale }) => stale !== null)
+  const isEachKnown = !!nodes && !nodes.has_more && nodes.items.every(({ stale }) => stale !== null)
   const mute = sources?.items.filter(({ answered }) => !answered).length ?? null
   const since = churn ? Date.parse(churn.observed_at) - 180_000 : 0
   const lost = (churn?.items ?? [])
     .filter(({ minute }) => Date.parse(minute) > since)
     .reduce((sum, { ended }) => sum + (ended?.heartbeat_lost ?? 0), 0)
   const clients = counts?.by_status?.connected
-  return [
-    String(capabilities?.extensions.deployment_id ?? 'relayscope'),
+  const nodesShown =
     silent === null || (!isEachKnown && silent === 0)
       ? 'silent nodes unknown'
       : silent === 0
         ? plural(nodes?.items.length ?? 0, 'node')
-        : `${silent}${isEachKnown ? '' : '+'} of ${nodes?.items.length}${nodes?.has_more ? '+' : ''} nodes silent`,
+        : `${silent}${isEachKnown ? '' : '+'} of ${nodes?.items.length}${nodes?.has_more ? '+' : ''} nodes silent`
+  return [
+    String(capabilities?.extensions.deployment_id ?? 'relayscope'),
+    ...(nodes === undefined ? [] : [nodesShown]),
     ...(clients === undefined ? [] : [plural(clients, 'client')]),
     mute === null ? 'sources unknown' : mute === 0 ? 'all sources answer' : `no answer from ${plural(mute, 'source')}`,
     ...(lost > 0 ? [`${lost} heartbeat lost in 3 min`] : []),
   ].join(' · ')
 }
 
-function findingsIn({ findings }: StatusAnswers): string {
-  if (findings === null) return 'findings unknown'
+function findingsIn({ findings }: StatusAnswers): string[] {
+  if (findings === undefined) return []
+  if (findings === null) return ['findings unknown']
   const found = findings.kinds.reduce((sum, each) => sum + (each.count ?? 0), 0)
   const isAll = findings.completeness.complete && findings.kinds.every(({ exact }) => exact)
-  if (found > 0) return `${found}${isAll ? '' : '+'} finding${found === 1 ? '' : 's'}`
-  return `no findings${isAll && findings.not_looked_for.length === 0 ? '' : ' in what was read'}`
+  if (found > 0) return [`${found}${isAll ? '' : '+'} finding${found === 1 ? '' : 's'}`]
+  return [`no findings${isAll && findings.not_looked_for.length === 0 ? '' : ' in what was read'}`]
 }
 
 /** One number for each family that has ever been fed, problems first, each with what is wrong. */
@@ -160,7 +167,7 @@ function numbersOf(answers: StatusAnswers): string {
   const isFed = (number: number | null | undefined) => number !== null && number !== undefined && number > 0
   const unanswered = calls?.counters?.unanswered
   return [
-    findingsIn(answers),
+    ...findingsIn(answers),
     ...(counts && isFed(counts.total)
       ? [
           withBad(plural(counts.by_status.connected, 'client'), [
@@ -199,7 +206,7 @@ function numbersOf(answers: StatusAnswers): string {
 }
 
 function* commandLines({ summary }: StatusAnswers): Generator<string> {
-  if (summary === null) return
+  if (!summary) return
   const { by_state, by_reason, tracked_commands, due_commands, oldest_open_age_ms, waits_for } = summary
   const of = (states: readonly string[]) =>
     states.map((state) => `${state} ${count((by_state as Record<string, number> | null)?.[state])}`).join(' · ')
@@ -221,7 +228,7 @@ function* commandLines({ summary }: StatusAnswers): Generator<string> {
 
 /** Calls, and those that followers saw in the traffic of the host by how they ended. */
 function callLines({ calls }: StatusAnswers): string[] {
-  if (calls === null) return []
+  if (!calls) return []
   const { actions } = calls.observed ?? { actions: [] }
   const ends = (['succeeded', 'failed', 'cancelled', 'unanswered'] as const).map(
     (outcome) => `${outcome} ${actions.reduce((sum, action) => sum + action[outcome], 0)}`,
@@ -274,10 +281,12 @@ export async function status(
     Object.entries(ROUTES).map(async ([name, route]) => [name, await reader.fetchRoute(route)] as const),
   )
   const results = Object.fromEntries(read) as Record<keyof typeof ROUTES, FetchResult>
-  const answers = Object.fromEntries(read.map(([name, { value }]) => [name, value ?? null]))
+  const answers = Object.fromEntries(
+    read.map(([name, result]) => [name, result.value ?? (isAbsent(result) ? undefined : null)]),
+  )
   const { lines, needsPerson } = statusOf(answers as unknown as StatusAnswers)
-  const { problem } = results.findings
-  if (problem === undefined || Object.values(answers).some((value) => value !== null))
+  const problem = isAbsent(results.findings) ? undefined : results.findings.problem
+  if (problem === undefined || Object.values(answers).some((value) => value != null))
     print(out, lines.map((line) => wrap(visible(line), Math.min(COLUMNS, out.columns || COLUMNS), 4)).join('\n'))
   if (needsPerson) return 1
   if (problem === undefined) return 0

@@ -32,6 +32,12 @@ const finding = (oldest_since: string) => ({
   not_looked_for: [],
 })
 
+function feedingConnections() {
+  const facilities = createMemoryFacilities()
+  const { inspectors, deployment } = memoryComposition(facilities)
+  return { connections: facilities.connections, inspectors: { registry: inspectors.registry }, deployment }
+}
+
 async function call(command: typeof status, args: readonly string[], key = 'k-1') {
   let [out, err] = ['', '']
   const toOut = (text: string) => {
@@ -55,6 +61,21 @@ it('calls what was not answered unknown, never 0', () => {
   const text = statusOf(NOTHING).lines.join('\n')
   expect(text).toContain('silent nodes unknown · sources unknown\nfindings unknown\nProblems\n  Unknown: no answer.')
   expect(text).not.toMatch(/\d/)
+})
+
+it('exits with 0 for a program that has nothing to look for problems in', async () => {
+  const { connections, inspectors, ...rest } = feedingConnections()
+  await connections.connect({ user_id: 'ann', client_id: 'c', instance_id: 'i', client_type: 'web' })
+  const router = createDiagnosticsRouter({ ...rest, inspectors, auth: apiKeyAuth({ apiKey: 'k-1' }) })
+  const server = await startNodeServer(router.fetch)
+  onTestFinished(() => void server.close())
+  expect(await call(status, [server.url])).toEqual({
+    code: 0,
+    out: expect.stringMatching(
+      /^relayscope · 1 client · all sources answer\n1 client\nProblems\n {2}No part of this deployment has problems/,
+    ),
+    err: '',
+  })
 })
 
 it('says that no problems were found only if every kind of finding was looked for', () => {
