@@ -14,6 +14,7 @@ import { requirePeers } from './peers.mjs'
 import { check, report } from './report.mjs'
 
 const LIST = '/ops/diagnostics/connections?limit=50'
+const CAPABILITIES = '/ops/diagnostics/capabilities'
 const SOCKETS = 16
 const WARMUP = 3_000
 const REQUESTS = 4_000
@@ -21,10 +22,10 @@ const ROUNDS = 5
 const BY_HAND = 'node:http doing the same by itself'
 /**
  * Of the list route against the same by hand, alone and in Express; µs added to a request that is not ours; a whole small
- * request, of the same by hand. Of bare node:http no handler that returns a `Response` comes to 0.9: one that is made and
- * read costs as much as the whole bare request.
+ * request, of the same by hand; `GET /capabilities`, of bare node:http. Of bare node:http no handler that returns a
+ * `Response` comes to 0.9: one that is made and read costs as much as the whole bare request.
  */
-const GOALS = { list: 1, express: 1, passing: 1.25, whole: 0.85 }
+const GOALS = { list: 1, express: 1, passing: 1.25, whole: 0.85, capabilities: 0.42 }
 /** A fetch-style handler that answers a few bytes: what srvx and others publish figures of. */
 const SMALL = Buffer.from('{"ok":true}')
 const SMALL_HEADERS = { 'content-type': 'application/json', 'content-length': String(SMALL.length) }
@@ -62,13 +63,13 @@ async function diagnostics() {
   })
 }
 
-/** The list route's own bytes and headers: what a host that did no work at all would send. */
-async function fixedAnswer() {
+/** A route's own bytes and headers: what a host that did no work at all would send. */
+async function fixedAnswer(path = LIST) {
   const router = await diagnostics()
   const response = await router(
-    new Request(`http://localhost${LIST}`, { headers: { 'x-admin-key': 'a-key-of-the-bench' } }),
+    new Request(`http://localhost${path}`, { headers: { 'x-admin-key': 'a-key-of-the-bench' } }),
   )
-  if (response.status !== 200) throw new Error(`the list route answers ${response.status}`)
+  if (response.status !== 200) throw new Error(`${path} answers ${response.status}`)
   return { headers: Object.fromEntries(response.headers), body: Buffer.from(await response.arrayBuffer()) }
 }
 
@@ -140,6 +141,14 @@ const variants = {
     const { headers, body } = await fixedAnswer()
     return createServer(toNodeHandler(() => new Response(body, { headers })))
   },
+  async 'node:http, fixed capabilities'() {
+    const { headers, body } = await fixedAnswer(CAPABILITIES)
+    return createServer((_, res) => res.writeHead(200, headers).end(body))
+  },
+  async 'toNodeHandler, capabilities'() {
+    const { toNodeHandler } = await import('relayscope/node')
+    return createServer(toNodeHandler(await diagnostics()))
+  },
   async 'toNodeHandler, list route'() {
     const { toNodeHandler } = await import('relayscope/node')
     return createServer(toNodeHandler(await diagnostics()))
@@ -189,9 +198,11 @@ async function serve(name) {
   process.on('disconnect', () => process.exit())
 }
 
+const pathOf = (name) => (name.endsWith('capabilities') ? CAPABILITIES : LIST)
+
 /** Sends `count` requests over `SOCKETS` kept-alive connections, one at a time on each. */
-function load(port, count) {
-  const text = `GET ${LIST} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAccept: */*\r\nX-Admin-Key: a-key-of-the-bench\r\n\r\n`
+function load(port, count, path) {
+  const text = `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAccept: */*\r\nX-Admin-Key: a-key-of-the-bench\r\n\r\n`
   let left = count
   const client = () =>
     new Promise((resolve, reject) => {
@@ -229,19 +240,21 @@ async function main() {
   for (const name of Object.keys(variants)) {
     const child = fork(fileURLToPath(import.meta.url), [name])
     const [port] = await once(child, 'message')
-    const response = await fetch(`http://127.0.0.1:${port}${LIST}`, {
+    const response = await fetch(`http://127.0.0.1:${port}${pathOf(name)}`, {
       headers: { 'x-admin-key': 'a-key-of-the-bench' },
     })
     if (name.endsWith('small'))
       check('every server sends the right answer', await response.json(), { ok: true }, 1, name)
+    else if (name.endsWith('capabilities'))
+      check('every server sends the right answer', (await response.json()).registry, true, 1, name)
     else check('every server sends the whole page', await response.json(), wanted, 50, name)
-    await load(port, WARMUP)
+    await load(port, WARMUP, pathOf(name))
     running.push({ name, child, port, rounds: [] })
   }
   for (let round = 0; round < ROUNDS; round++)
-    for (const { child, port, rounds } of running) {
+    for (const { name, child, port, rounds } of running) {
       const before = await usage(child)
-      await load(port, REQUESTS)
+      await load(port, REQUESTS, pathOf(name))
       rounds.push(((await usage(child)) - before) / REQUESTS)
     }
   const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1]
@@ -258,17 +271,21 @@ async function main() {
   )
   const roundsOf = (name) => running.find((one) => one.name === name).rounds
   /** Requests per second of CPU, of those of a peer, round by round. */
-  const against = (peer, name) =>
-    median(roundsOf(`${peer}, small`).map((micros, round) => micros / roundsOf(`${name}, small`)[round]))
+  const against = (peer, name) => median(roundsOf(peer).map((micros, round) => micros / roundsOf(name)[round]))
   const lower = (what, goal, found, unit) => ({ what, goal, found, unit, better: 'lower' })
   const higher = (what, goal, found) => ({ what, goal, found, unit: '×', better: 'higher' })
-  const bare = (what, name) => higher(what, null, against('node:http', name))
+  const bare = (what, name) => higher(what, null, against('node:http, small', `${name}, small`))
   const { list, express, passing } = GOALS
   report([
     higher(
+      'requests per CPU second, GET /capabilities, of bare node:http with the same bytes',
+      GOALS.capabilities,
+      against('node:http, fixed capabilities', 'toNodeHandler, capabilities'),
+    ),
+    higher(
       'requests per CPU second, a small fetch-style answer, of the same by hand',
       GOALS.whole,
-      against('a Request with its signal and a Response by hand', 'toNodeHandler'),
+      against('a Request with its signal and a Response by hand, small', 'toNodeHandler, small'),
     ),
     bare('the same, of bare node:http', 'toNodeHandler'),
     bare('by hand, of bare node:http', 'a Request with its signal and a Response by hand'),

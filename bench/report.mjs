@@ -12,10 +12,9 @@ export const CHECKED = '@checked '
  * @typedef {object} Finding
  * @property {string} what
  * @property {number} found
- * @property {number | null} goal `null` if there is no goal: the figure is reported but not judged.
+ * @property {number | null} goal `null` if there is none: the figure is printed, not judged and not kept in the docs.
  * @property {string} unit `×` for a ratio to a peer of the same run.
  * @property {'lower' | 'higher'} better
- * @property {boolean} [isDetail] Whether `docs/benchmarks.md` leaves it out. @default false
  */
 
 /** A figure as it is shown. */

@@ -62,15 +62,15 @@ export function tableOf(head, rows, { isAligned = false } = {}) {
   return [line(head), `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`, ...rows.map(line)].join('\n')
 }
 
-/** The rows of one benchmark in the docs: its checks are one row, which names it, and only a missed goal is marked. */
+/** The rows of one benchmark in the docs: those with a goal. Its checks are one row, and only a missed goal is marked. */
 function documentRowsOf(name, result, note) {
   const answers = result.checked.reduce((sum, { count }) => sum + count, 0)
-  const figures = rowsOf(name, { ...result, found: result.found.filter(({ isDetail }) => !isDetail), checked: [] }).map(
+  const figures = rowsOf(name, { ...result, found: result.found.filter(({ goal }) => goal !== null), checked: [] }).map(
     ([, what, goal, median, range, verdict]) => [
       '',
       what,
       goal,
-      verdict === 'met' || verdict === '–' ? median : `${median} ${verdict}`,
+      verdict === 'met' ? median : `${median} ${verdict}`,
       range,
       '',
     ],
@@ -92,7 +92,7 @@ What the figures are for: [scaling and performance](scaling.md).
 
 A ratio (×) is to a peer that took turns with it in the same run. Absolute figures hold for the machine of their row. The
 range is over runs. A goal that is not met is marked. Each benchmark checks its answers before or while it measures; with a
-wrong one it fails and has no figures.
+wrong one it fails and has no figures. What it prints without a goal is not kept here.
 
 ${tableOf(['benchmark', 'what', 'goal', 'median', 'range', 'when'], rows)}
 

@@ -79,15 +79,16 @@ function exponentOf(points) {
 const column = (rows, i) => rows.map((row) => row[i])
 
 const findings = []
-function tell(what, sizes, costs, unit) {
+/** @param goal The exponent: 0 costs the same at every size, 1 grows with it. */
+function tell(what, sizes, costs, unit, goal = 0.15) {
   const exponent = exponentOf(sizes.map((size, i) => [size, costs[i]]))
   const each = sizes.map((size, i) => `${size}: ${costs[i].toFixed(1)}`).join('   ')
   console.log(`${what} (${unit})\n  ${each}   exponent ${exponent.toFixed(2)}`)
-  findings.push({ what: `exponent of ${what}`, goal: null, found: exponent, unit: '', better: 'lower' })
+  findings.push({ what: `exponent of ${what}`, goal, found: exponent, unit: '', better: 'lower' })
 }
-function tellBytes(what, bytes) {
+function tellBytes(what, bytes, goal) {
   console.log(`${what}: ${Math.round(bytes)} bytes`)
-  findings.push({ what, goal: null, found: bytes, unit: 'bytes', better: 'lower' })
+  findings.push({ what, goal, found: bytes, unit: 'bytes', better: 'lower' })
 }
 
 let deployments = 0
@@ -107,7 +108,7 @@ async function ofMemory() {
     const before = await heap()
     const registry = createConnectionRegistry({ maxConnections: 2 * size + SAMPLE })
     for (let i = 0; i < size; i++) await registry.connect(connecting(i, Math.max(100, size / 4)))
-    if (isLast) tellBytes('a connection in a node', ((await heap()) - before) / size)
+    if (isLast) tellBytes('a connection in a node', ((await heap()) - before) / size, 1_100)
     const more = (i) => registry.connect(connecting(size + i, Math.max(100, size / 4)))
     const registering = (await costOf(SAMPLE, more)).node
     check(
@@ -131,19 +132,19 @@ async function ofOtherRecords() {
   const most = { maxTracked: LARGEST, maxTrackedPerUser: LARGEST, capacity: LARGEST, maxRetained: LARGEST }
   const dispatcher = createCommandDispatcher({ deadlineMs: 3_600_000, ...most })
   const count = LARGEST / 10
-  const bytesOf = async (what, act) => {
+  const bytesOf = async (what, act, goal) => {
     const before = await heap()
     for (let i = 0; i < count; i++) await act(i)
     const bytes = ((await heap()) - before) / count
-    if (what) tellBytes(what, bytes)
+    if (what) tellBytes(what, bytes, goal)
   }
   // What came before is let go with the first of these, which says nothing then.
   const earlier = createContextRegistry()
   await bytesOf(null, (i) => earlier.report({ ...context(i), status: 'idle' }))
-  await bytesOf('a context in a node', (i) => contexts.report({ ...context(i), status: 'idle' }))
-  await bytesOf('a command that waits, in a node', (i) => dispatcher.dispatch(command(i, 100)))
+  await bytesOf('a context in a node', (i) => contexts.report({ ...context(i), status: 'idle' }), 1_000)
+  await bytesOf('a command that waits, in a node', (i) => dispatcher.dispatch(command(i, 100)), 1_400)
   const settle = (i) => dispatcher.settle({ ...idsOf(command(i, 100)), state: 'resulted' })
-  await bytesOf('a command that has ended takes so much more, in a node', settle)
+  await bytesOf('a command that has ended takes so much more, in a node', settle, 0)
   const { by_state } = await dispatcher.inspector.summary(ASK)
   check('every command has ended', by_state.resulted, count, count)
   await dispatcher.close()
@@ -158,7 +159,7 @@ async function ofTables() {
     const { registry } = redisComposition(options).inspectors
     const bytes = await storeBytes()
     await costOf(size, (i) => facilities.connections.connect(connecting(i, Math.max(100, size / 4))))
-    if (isLast) tellBytes('a connection in the store', ((await storeBytes()) - bytes) / size)
+    if (isLast) tellBytes('a connection in the store', ((await storeBytes()) - bytes) / size, 2_100)
     const more = (i) => facilities.connections.connect(connecting(size + i, Math.max(100, size / 4)))
     const registering = (await costOf(SAMPLE, more)).store
     const ids = []
@@ -170,7 +171,7 @@ async function ofTables() {
     if (isLast) {
       const before = await storeBytes()
       await costOf(SAMPLE, (i) => facilities.contexts.report({ ...context(i), status: 'idle' }))
-      tellBytes('a context in the store', ((await storeBytes()) - before) / SAMPLE)
+      tellBytes('a context in the store', ((await storeBytes()) - before) / SAMPLE, 850)
     }
     await facilities.close()
     await client.flushall()
@@ -200,12 +201,12 @@ async function ofCommands() {
     const dispatcher = dispatcherOf(deployment())
     const bytes = await storeBytes()
     await costOf(size, (i) => dispatcher.dispatch(command(i, 100)))
-    if (isLast) tellBytes('a command that waits, in the store', ((await storeBytes()) - bytes) / size)
+    if (isLast) tellBytes('a command that waits, in the store', ((await storeBytes()) - bytes) / size, 460)
     const cost = (await costOf(SAMPLE, (i) => dispatcher.dispatch(command(size + i, 100)))).store
     if (isLast) {
       const before = await storeBytes()
       await costOf(size, (i) => dispatcher.settle({ ...idsOf(command(i, 100)), state: 'resulted' }))
-      tellBytes('a command that has ended takes so much more', ((await storeBytes()) - before) / size)
+      tellBytes('a command that has ended takes so much more', ((await storeBytes()) - before) / size, 0)
     }
     await dispatcher.close()
     await client.flushall()
@@ -239,9 +240,15 @@ async function ofIdle() {
     return cost
   }
   const nodes = [1, 10, 100]
-  tell('a second of a store at rest, by nodes (one shard)', nodes, await measured(nodes, (n) => idle(n, 1)), 'store µs')
+  tell(
+    'a second of a store at rest, by nodes (one shard)',
+    nodes,
+    await measured(nodes, (n) => idle(n, 1)),
+    'store µs',
+    1,
+  )
   const shards = [1, 8, 64]
-  tell('the same, by shards (one node)', shards, await measured(shards, (n) => idle(1, n)), 'store µs')
+  tell('the same, by shards (one node)', shards, await measured(shards, (n) => idle(1, n)), 'store µs', 1)
 }
 
 /** Viewers of one site in one node: what an event costs for each of them. */
@@ -255,7 +262,7 @@ async function ofViewers() {
     const ended = readers.map(async (reader) => {
       for await (const _ of reader) read++
     })
-    if (isLast) tellBytes('a viewer that waits, in the bus of a node', ((await heap()) - before) / size)
+    if (isLast) tellBytes('a viewer that waits, in the bus of a node', ((await heap()) - before) / size, 850)
     const events = Math.max(20, 100_000 / size)
     const from = process.cpuUsage()
     for (let n = 1; n <= events; n++) {

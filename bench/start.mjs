@@ -19,6 +19,8 @@ const PEERS = {
 }
 
 const { exports: subpaths } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+/** Of a subpath, against zod alone: its schemas are made when it is imported. */
+const GOAL = 4
 const programs = new Map([
   ['zod', "await import('zod')"],
   [
@@ -60,6 +62,6 @@ report([
   ...[...programs.keys()]
     .filter((name) => name !== 'zod')
     .map((name) =>
-      row(`${name}, against zod alone`, median(rounds.map((round) => round.get(name) / round.get('zod'))), null, '×'),
+      row(`${name}, against zod alone`, median(rounds.map((round) => round.get(name) / round.get('zod'))), GOAL, '×'),
     ),
 ])

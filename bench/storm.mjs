@@ -15,7 +15,7 @@ import { check, report } from './report.mjs'
 const VIEWERS = Number(process.argv[2] ?? 10_000)
 const STORMS = 3
 /** Without a goal: CPU, since the server by hand checks no session, and keeps no history, no limits and no list of streams. */
-const GOALS = { time: 3, cpu: null }
+const GOALS = { time: 3, cpu: 3.5, peak: 2 }
 const event = { event_id: 'message-1', name: 'note_changed', site_id: 'notes', data: null }
 
 const servers = {
@@ -189,7 +189,7 @@ async function main() {
     lower('CPU of the server for that, against node:http by hand', GOALS.cpu, ours.cpu / hand.cpu, '×'),
     lower('the time itself', null, ours.ms, 'ms'),
     lower('peak memory', null, ours.peak, 'MiB'),
-    lower('peak memory, against node:http by hand', null, ours.peak / hand.peak, '×'),
+    lower('peak memory, against node:http by hand', GOALS.peak, ours.peak / hand.peak, '×'),
   ])
 }
 
