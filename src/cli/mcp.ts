@@ -21,13 +21,13 @@ const ENDLESS = 'subscriptions/listen'
  */
 export function withoutEnd(stdin: NodeJS.ReadableStream): { input: Readable; leave(): void } {
   const input = new Readable({ read() {} })
-  const hand = (chunk: unknown) => void input.push(chunk)
-  const handLast = () => hand('\n')
-  stdin.on('data', hand)
-  stdin.once('end', handLast)
+  const push = (chunk: unknown) => void input.push(chunk)
+  const pushLast = () => push('\n')
+  stdin.on('data', push)
+  stdin.once('end', pushLast)
   const leave = () => {
-    stdin.off('data', hand)
-    stdin.off('end', handLast)
+    stdin.off('data', push)
+    stdin.off('end', pushLast)
     stdin.pause()
   }
   return { input, leave }
@@ -57,7 +57,7 @@ export function watchAnswers(transport: StdioServerTransport): () => Promise<voi
     if (!('method' in message) && 'id' in message) settle(message.id)
   }
   return async () => {
-    // What has come is handed on by then.
+    // Messages that have arrived are passed on by then.
     await new Promise((resolve) => setImmediate(resolve))
     if (open.size > 0)
       await new Promise<void>((resolve) => {

@@ -127,8 +127,8 @@ async function checkSummary(make: MakeInspector<KnownRpc>): Promise<void> {
   const parts = [opened, succeeded, failed, timed_out, cancelled, unanswered, pending]
   if (counters && parts.every((part) => part !== null)) {
     const [, ...others] = parts
-    const told = others.reduce((sum, part) => sum + part, 0)
-    check(opened === told, `summary: ${opened} calls were opened, but ${told} are pending or have ended`)
+    const counted = others.reduce((sum, part) => sum + part, 0)
+    check(opened === counted, `summary: ${opened} calls were opened, but ${counted} are pending or have ended`)
   }
   const isIdle = pending === 0
   if (isIdle) checkEqual([oldest_started_at, oldest_age_ms], [null, null], 'the oldest call of a summary without calls')

@@ -92,7 +92,7 @@ interface Member<P> {
   seenAt: number
   isSuperseded: boolean
   /** Why it closed, and how many outages had occurred by then. */
-  left?: { readonly reason: string; readonly outages: number } | undefined
+  ended?: { readonly reason: string; readonly outages: number } | undefined
 }
 
 /** One client of one user, with its last written connection. */
@@ -176,9 +176,9 @@ function createClientWrite<P>(parts: WriteParts<P>): (client: Client<P>) => Prom
   return async (client) => {
     const { members, current } = client
     if (current && !members.includes(current.member)) {
-      const { left } = current.member
-      current.member.left = undefined
-      await connections.disconnect(current.id, left?.outages === parts.outages() ? left.reason : UNKNOWN)
+      const { ended } = current.member
+      current.member.ended = undefined
+      await connections.disconnect(current.id, ended?.outages === parts.outages() ? ended.reason : UNKNOWN)
       client.current = undefined
     }
     const newest = members.at(-1)
@@ -250,7 +250,7 @@ export function createConnectionFollower<P>(parts: ConnectionFollowerParts<P>): 
     if (link) calls?.end(link, reason ?? null)
     if (!client) return
     client.members.splice(client.members.indexOf(member), 1)
-    member.left = { reason: reason ?? UNKNOWN, outages: writer.outages() }
+    member.ended = { reason: reason ?? UNKNOWN, outages: writer.outages() }
     // A connection that cannot be disconnected ends by its lease; at most `maxFollowed` of those wait here.
     const isDone = client.members.length === 0 && (!client.current || clients.size > 2 * maxFollowed)
     if (isDone && writer.forget(client)) clients.delete(client.key)

@@ -114,10 +114,10 @@ export function followMcpSessions<T extends FollowedMcpTransport, R = unknown>(
   return createMcpFollower(options)
 }
 
-/** `left` is called with each transport that is not followed any longer. */
+/** `onEnd` is called with each transport that is not followed any longer. */
 function createMcpFollower<T extends FollowedMcpTransport, R>(
   options: FollowMcpOptions<T, R>,
-  left?: (transport: T) => void,
+  onEnd?: (transport: T) => void,
 ): McpFollower<T, R> {
   checkOptions(options, OPTIONS)
   const { connections, identify, onConnected, onSuperseded, onError } = options
@@ -194,7 +194,7 @@ function createMcpFollower<T extends FollowedMcpTransport, R>(
     release(transport) {
       sessions.get(transport)?.undo()
       sessions.delete(transport)
-      left?.(transport)
+      onEnd?.(transport)
     },
     report,
     connected: guardHook(onConnected, failed),

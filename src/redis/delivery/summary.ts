@@ -103,7 +103,7 @@ async function attempt(
 
 /** Maximum number of records of a shard that are examined: a few milliseconds. */
 const RECORDS_MAX = 1_000
-/** Maximum number of stuck mailboxes of a shard that one read counts: some 10 ms of the store. */
+/** Maximum number of mailboxes of a shard that one read counts: some 10 ms of the store. */
 const MAILBOXES_MAX = 5_000
 
 // `open`: commands without a recorded end, by state in the order w, a, h, p, q, k. `overdue`: those of them past their deadline;

@@ -16,6 +16,6 @@ local function K(...)
   for i = 1, #parts do parts[i] = encode(parts[i]) end
   return KEYS[1] .. table.concat(parts, ':')
 end
--- Joins ids once where several keys end in the same ones: ended('delivery', 'box', ids(user, client)).
+-- Joins ids once where several keys end in the same ones: ended('delivery', 'mailbox', ids(user, client)).
 local function ids(first, second) return encode(first) .. ':' .. encode(second) end
 local function ended(t, name, last) return KEYS[1] .. t .. ':' .. name .. ':' .. last end
