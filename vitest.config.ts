@@ -60,6 +60,8 @@ const BOUNDS: readonly [file: string, bound: string, patient: string][] = [
   ['internal/contract/history.ts', 'hydrationMs: timer(2_000)', 'hydrationMs: timer(60_000)'],
   ['bullmq/queue.ts', 'TIMEOUT_MS = 2_000', 'TIMEOUT_MS = 60_000'],
   ['publisher/application-link.ts', 'const REPLY_MS = 10_000', 'const REPLY_MS = 300_000'],
+  ['incident/recorder.ts', 'SLOW_MS = 250', 'SLOW_MS = 60_000'],
+  ['incident/recorder.ts', 'LATE_MS = 2_000', 'LATE_MS = 120_000'],
   ['incident/source.ts', 'REQUEST_MS = 10_000', 'REQUEST_MS = 120_000'],
 ]
 const vitePatience: Plugin = {

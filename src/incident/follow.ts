@@ -1,5 +1,5 @@
 /** Follows a router: reads its lists and sums again and again, and says what has changed. */
-import { sleep } from '../internal/async/timer.js'
+import { sleep, unref } from '../internal/async/timer.js'
 import { isObject, isText } from '../internal/relay-client/wire.js'
 import type { Part, Row } from './parts.js'
 import { rowIdOf } from './parts.js'
@@ -8,8 +8,13 @@ import type { FetchReply, Refused } from './source.js'
 
 /** Rows of one request, and of one line: what is read and written without a break. */
 const PAGE_ROWS = 250
-/** Most rows of one list that are followed: the newest. */
+/** Most rows of one list that are followed: the newest, and a page of each of `BAD_FILTERS`. */
 const FOLLOWED_ROWS = 2_000
+/** Filters for rows that ended badly. A list that is longer than what is followed is also read with each of them. */
+const BAD_FILTERS: Readonly<Record<string, readonly Row[]>> = {
+  '/connections': [{ status: 'disconnected' }],
+  '/delivery/commands': [{ state: 'failed' }, { state: 'expired' }, { state: 'rejected' }],
+}
 
 type WithoutTime<Line> = Line extends unknown ? Omit<Line, 'at'> : never
 /** A change, before it has its time. */
@@ -107,6 +112,7 @@ function followList(part: Part, fetchReply: FetchReply, signal: AbortSignal): Om
   const { route, ordered } = part
   let limit: string | null = String(PAGE_ROWS)
   let pages: readonly ListPage[] = []
+  let bad: readonly ListPage[] = []
   let listed: Row[] = []
   let rows: ListState = new Map()
   let cut = false
@@ -120,8 +126,12 @@ function followList(part: Part, fetchReply: FetchReply, signal: AbortSignal): Om
     return id
   }
 
-  async function readPage(cursor: string | null, known: ListPage | undefined): Promise<ListPage | Refused> {
-    const search = new URLSearchParams({ ...(limit && { limit }), ...(ordered && { order: 'newest' }) })
+  async function readPage(
+    cursor: string | null,
+    known: ListPage | undefined,
+    filter: Row = {},
+  ): Promise<ListPage | Refused> {
+    const search = new URLSearchParams({ ...(limit && { limit }), ...(ordered && { order: 'newest' }), ...filter })
     if (cursor !== null) search.set('cursor', cursor)
     const path = `${part.path}?${search}`
     const same = known?.path === path ? known : undefined
@@ -131,7 +141,7 @@ function followList(part: Part, fetchReply: FetchReply, signal: AbortSignal): Om
     if (limit && refused?.status === 422) {
       // A host may allow smaller pages only.
       limit = null
-      return readPage(cursor, undefined)
+      return readPage(cursor, undefined, filter)
     }
     const page = value ? toListPage(path, reply.etag, value) : null
     const unreadable = {
@@ -141,6 +151,19 @@ function followList(part: Part, fetchReply: FetchReply, signal: AbortSignal): Om
       detail: 'the answer is not a list',
     } as const
     return page ?? refused ?? unreadable
+  }
+
+  /** The newest rows that ended badly, if `read` may not have them. */
+  async function readBad(read: readonly ListPage[]): Promise<ListPage[] | Refused> {
+    if (!read.at(-1)?.next) return []
+    const found: ListPage[] = []
+    for (const [i, filter] of (BAD_FILTERS[route] ?? []).entries()) {
+      await sleep(0, signal)
+      const page = await readPage(null, bad[i], filter)
+      if ('status' in page) return page
+      found.push(page)
+    }
+    return found
   }
 
   /** The pages as they are now; those that have not changed are the same objects as before. */
@@ -161,24 +184,33 @@ function followList(part: Part, fetchReply: FetchReply, signal: AbortSignal): Om
   return {
     async read() {
       const read = await readPages()
-      if ('status' in read) {
+      const found = 'status' in read ? read : await readBad(read)
+      if ('status' in read || 'status' in found) {
+        const { reason, detail } = found as Refused
         const was = lost
-        lost = { kind: 'lost', route, reason: read.reason, detail: read.detail }
+        lost = { kind: 'lost', route, reason, detail }
         pages = []
+        bad = []
         listed = []
         rows = new Map()
         return was ? [] : [lost]
       }
-      const isSame = lost === null && read.length === pages.length && read.every((page, i) => page === pages[i])
-      if (isSame) return []
+      const areSame = (some: readonly ListPage[], known: readonly ListPage[]) =>
+        some.length === known.length && some.every((page, i) => page === known[i])
+      if (lost === null && areSame(read, pages) && areSame(found, bad)) return []
       const before = rows
       const wasListed = listed
       const wasLost = lost !== null
       const wasCut = cut
       listed = read.flatMap((page) => page.rows)
+      if (found.length > 0) {
+        const ids = new Set(listed.map(idOf))
+        listed.push(...found.flatMap((page) => page.rows.filter((row) => !ids.has(idOf(row)))))
+      }
       if (ordered) listed.reverse()
       lost = null
       pages = read
+      bad = found
       cut = read.at(-1)?.next != null || read.some(({ isPartial }) => isPartial)
       const isListed = listed.length === wasListed.length && listed.every((row, i) => row === wasListed[i])
       if (!isListed) rows = new Map(listed.map((row) => [idOf(row), row]))
@@ -222,6 +254,58 @@ function followAnswer({ route }: Part, fetchReply: FetchReply): Omit<Followed, '
     whole: () => [lost ?? { kind: 'answer', route, answer }],
     isLost: () => lost !== null,
     row: () => undefined,
+  }
+}
+
+/** `one`, whose `read` waits for at most twice `ms`: one source must not delay what is recorded of the others. */
+export function withinTime(one: Followed, ms: number): Followed {
+  const { route } = one.part
+  const detail = `no answer within ${ms} ms`
+  const lost: Change = { kind: 'lost', route, reason: 'unreachable', detail }
+  let reading: Promise<readonly Change[]> | null = null
+  let isLate = false
+
+  function begin(): Promise<readonly Change[]> {
+    const begun = one.read()
+    reading = begun
+    const end = () => {
+      if (reading === begun) reading = null
+    }
+    begun.then(end, end)
+    return begun
+  }
+
+  return {
+    ...one,
+    async read() {
+      const ended = reading?.then(
+        () => true,
+        () => true,
+      )
+      // What was asked for an earlier reading is no answer for this one.
+      const isFree = ended === undefined || (await limited(ended, ms))
+      const changes = isFree ? await limited(begin(), ms) : null
+      const was = isLate
+      isLate = changes === null
+      if (changes === null) return was ? [] : [lost]
+      // What is recorded of it ended with `lost`.
+      return was ? one.whole() : changes
+    },
+    isLost: () => isLate || one.isLost(),
+    whole: () => (isLate ? [lost] : one.whole()),
+  }
+}
+
+/** What `work` resolves to; `null` after `ms`. */
+export async function limited<T>(work: Promise<T>, ms: number): Promise<T | null> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<null>((resolve) => {
+    timer = unref(setTimeout(() => resolve(null), ms))
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
   }
 }
 

@@ -111,6 +111,9 @@ function filtered({ rows }: Kept, { route }: Part, filter: Row): readonly Row[] 
 /** One page of a list. After the last row of a list that was cut stands a page that cannot be read. */
 function listPage(kept: Kept, part: Part, filter: Row, page: PageQuery): Page<Row> {
   if (page.cursor === CUT) throw notKept(part.route, 'was cut here')
+  // What was cut are the oldest rows.
+  if (page.order === 'oldest' && part.keys.length === 0 && isTruncated(kept, part.route, filter))
+    throw notKept(part.route, 'has only its newest rows')
   const unreadable = (kept.missing.get(part.route) ?? []).find(({ reason }) => reason === 'unreadable')
   const listed = {
     ...pageOfRows(filtered(kept, part, filter), page),

@@ -21,12 +21,12 @@ import type { PastAnswers } from '../internal/diagnostics/instants.js'
 import { createDiagnosticsRouter } from '../internal/diagnostics/router.js'
 import { noopAuth } from '../internal/http/auth.js'
 import { isObject } from '../internal/relay-client/wire.js'
-import { type Change, type Followed, follow } from './follow.js'
-import { boundedMissing, CaptureFailed, type Incident, missingOf } from './format.js'
+import { type Change, type Followed, follow, limited, withinTime } from './follow.js'
+import { boundedMissing, CaptureFailed, type Incident, type IncidentPart, missingOf } from './format.js'
 import { CHUNK_CHARS, closeChunk, createPins, isBad, type MemorySegment, textUntil } from './memory-segments.js'
-import { PARTS } from './parts.js'
+import { PART_BY_ROUTE, PARTS, type Part, type Row, rowIdOf } from './parts.js'
 import { readerOf } from './reader.js'
-import { asRecorded, pastOf, type RecordedSpan, replaySegment, SILENCE_MS, snapshotLine } from './recording.js'
+import { asRecorded, pastOf, type RecordedSpan, replaySegment, snapshotLine } from './recording.js'
 import { type CapturedRouter, describe, fetcherOf, nodeTime, offeredParts, recordedHeader } from './source.js'
 
 /** Where a recorder also writes its segments, such as `recordingDirectory` of `relayscope/node`. */
@@ -82,6 +82,18 @@ export interface FlightRecorder extends PastAnswers {
   close(): Promise<void>
 }
 
+/** The parts, with what ended badly and is older than the rows that a list that was cut has. */
+function withPins({ parts, missing }: Incident, pinned: readonly IncidentPart[]): IncidentPart[] {
+  return parts.map((part) => {
+    const { route, rows } = part
+    const own = pinned.find((one) => one.route === route)?.rows
+    if (!rows || !own || !missing.some((one) => one.route === route && one.reason === 'not_followed')) return part
+    const idOf = (row: Row) => rowIdOf(PART_BY_ROUTE.get(route) as Part, row)
+    const ids = new Set(rows.map(idOf))
+    return { ...part, rows: [...own.filter((row) => !ids.has(idOf(row))), ...rows] }
+  })
+}
+
 /** Characters of a segment before it is compressed. */
 const SEGMENT_CHARS = 8_388_608
 const SEGMENT_MS = 600_000
@@ -90,6 +102,12 @@ const SEGMENTS_MIN = 6
 const RETRY_MS = 2_000
 /** How far the clock of a caller may be ahead of what is taken for the time of the node. */
 const CLOCK_SLACK_MS = 5_000
+/** While a route takes longer, the next ones are read. */
+const SLOW_MS = 250
+/** A route may take as long as the time between two readings, and at least this. */
+const LATE_MS = 2_000
+/** A clock that was set differs at once by more. */
+const CLOCK_JUMP_MS = 1_000
 
 const NEVER = { signal: new AbortController().signal }
 
@@ -119,7 +137,7 @@ export function createFlightRecorder(options: FlightRecorderOptions): FlightReco
     throw new TypeError('Pass one of the options "inspectors" and "router"')
   const router =
     read.router ??
-    createDiagnosticsRouter({ inspectors: inspectors ?? {}, deployment, auth: noopAuth(), onError: null })
+    createDiagnosticsRouter({ inspectors: inspectors ?? {}, deployment, auth: noopAuth(), onError: null, now })
   const report = guardErrorHook(onError)
   const ended = new AbortController()
   const { signal } = ended
@@ -131,9 +149,15 @@ export function createFlightRecorder(options: FlightRecorderOptions): FlightReco
   let header: Omit<Incident, 'parts'> | null = null
   let isFileOpen = false
   let lastAt = 0
-  let offset = 0
+  /** When nothing was recorded within a segment. */
+  let silences: (readonly [from: number, to: number])[] = []
+  const lateMs = Math.max(LATE_MS, everyMs)
+  /** Two readings are further apart only if the process stood still, or its clock was set. */
+  const silenceMs = 2 * (everyMs + 2 * lateMs)
+  /** By how much the node's clock is ahead of this machine's. */
+  let ahead = 0
   /** The time of the node's clock. */
-  const present = () => Math.round(offset + performance.now())
+  const present = () => Math.round(now() + ahead)
 
   async function toFiles(write: (to: RecordingFiles) => Promise<void>): Promise<void> {
     if (!files || !isFileOpen) return
@@ -152,6 +176,7 @@ export function createFlightRecorder(options: FlightRecorderOptions): FlightReco
       if ('upsert' in line) await sleep(0, signal)
     }
     // In one step: a request meanwhile gets all of a reading, or nothing of it.
+    if (at - segment.to > silenceMs) silences.push([segment.to, at])
     if (segment.open === '') segment.openFrom = at
     segment.open += text
     segment.chars += text.length
@@ -201,6 +226,8 @@ export function createFlightRecorder(options: FlightRecorderOptions): FlightReco
       if (!isKept) bytes -= segment.bytes + segment.open.length
       return isKept
     })
+    const [first] = segments.slice(Math.max(kept, 0))
+    silences = silences.filter(([, to]) => first && to > first.from)
     if (kept > 0) segments = segments.slice(kept)
     else if (kept < 0 && segments.length > 0) {
       segments = []
@@ -221,12 +248,16 @@ export function createFlightRecorder(options: FlightRecorderOptions): FlightReco
 
   /** One pass over all routes. @throws CaptureFailed if none has an answer. */
   async function readAll(followed: readonly Followed[]): Promise<[Followed, readonly Change[]][]> {
-    const changes: [Followed, readonly Change[]][] = []
+    const readings: Promise<[Followed, readonly Change[]]>[] = []
     for (const one of followed) {
-      changes.push([one, await one.read()])
+      const reading = one.read().then((changes): [Followed, readonly Change[]] => [one, changes])
+      readings.push(reading)
+      // One after the other, unless one is slow.
+      await limited(reading, SLOW_MS)
       await sleep(0, signal)
-      signal.throwIfAborted()
     }
+    const changes = await Promise.all(readings)
+    signal.throwIfAborted()
     if (followed.every((one) => one.isLost())) throw new CaptureFailed('nothing is recorded: no route has an answer')
     return changes
   }
@@ -234,20 +265,36 @@ export function createFlightRecorder(options: FlightRecorderOptions): FlightReco
   /** Records until nothing can be read. */
   async function session(started: () => void): Promise<void> {
     const described = await describe(fetchReply)
+    /** The difference between the clock of this machine and one that nobody sets. */
+    const drift = () => now() - performance.now()
+    let known = drift()
     async function readClock(): Promise<string | null> {
       const node = await nodeTime(fetchReply)
-      offset = (node === null ? now() : Date.parse(node)) - performance.now()
+      known = drift()
+      ahead = node === null ? 0 : Date.parse(node) - now()
       return node
     }
     const node = await readClock()
-    // Never back: lines are in the order of their times.
+    // Lines are in the order of their times.
     const time = () => (lastAt = Math.max(lastAt, present()))
+    /** Whether the clock was set back; then nothing is kept of the time that comes again. */
+    async function isSetBack(): Promise<boolean> {
+      if (Math.abs(drift() - known) > CLOCK_JUMP_MS) await readClock()
+      const at = present()
+      if (at >= lastAt - CLOCK_SLACK_MS) return false
+      report(
+        new CaptureFailed(`the clock was set back by ${lastAt - at} ms: what was recorded of that time is dropped`),
+      )
+      segments = segments.filter(({ to }) => to <= at)
+      lastAt = at
+      return true
+    }
     const made = recordedHeader(described, node, now())
     const followed = offeredParts(described)
       .filter(({ keys }) => keys.length === 0)
-      .map((part) => follow(part, readReply, signal))
+      .map((part) => withinTime(follow(part, readReply, signal), lateMs))
     let changes = await readAll(followed)
-    for (let continues = false; ; continues = true) {
+    for (let continues = false; ; ) {
       const segment = await beginSegment(made, followed, time(), continues)
       const endsAt = performance.now() + Math.min(SEGMENT_MS, keepMs / SEGMENTS_MIN)
       do {
@@ -256,6 +303,8 @@ export function createFlightRecorder(options: FlightRecorderOptions): FlightReco
         started()
         await waited(everyMs)
         changes = await readAll(followed)
+        continues = !(await isSetBack())
+        if (!continues) break
         const at = time()
         await add(segment, [...changes.flatMap(([, some]) => some), { kind: 'seen' }], at)
       } while (
@@ -322,8 +371,11 @@ export function createFlightRecorder(options: FlightRecorderOptions): FlightReco
     })
     const { to } = segments.at(-1) as MemorySegment
     const from = Math.min(first.from, pins.first())
+    gaps.push(...silences)
+    gaps.sort(([a], [b]) => a - b)
     // Nothing was recorded for so long that it is a gap, which has not ended.
-    return present() - to > SILENCE_MS ? { from, to: present(), gaps: [...gaps, [to, present()]] } : { from, to, gaps }
+    const end = present()
+    return end - to > silenceMs ? { from, to: end, gaps: [...gaps, [to, end]] } : { from, to, gaps }
   }
 
   async function incidentAt(instant: number | null): Promise<Incident> {
@@ -333,11 +385,9 @@ export function createFlightRecorder(options: FlightRecorderOptions): FlightReco
     const segment = segments.findLast(({ from }) => from <= wanted)
     if (segment) {
       const text = await textUntil(segment, wanted)
-      return asRecorded(
-        await inTurns(replaySegment({ name: 'in memory', text, from: segment.from }, wanted, true), NEVER),
-        known,
-        wanted,
-      )
+      const replayed = replaySegment({ name: 'in memory', text, from: segment.from }, wanted, true)
+      const { incident, readAt } = await inTurns(replayed, NEVER)
+      return asRecorded({ ...incident, parts: withPins(incident, pins.partsAt(wanted)) }, known, wanted, readAt)
     }
     // Its minutes had to leave: what ended badly is left of them.
     const cut = 'only what ended badly is still kept of this time'
@@ -345,7 +395,7 @@ export function createFlightRecorder(options: FlightRecorderOptions): FlightReco
       missingOf(route, 'cut', cut),
     )
     const missing = boundedMissing([...lacking, ...header.missing.filter(({ reason }) => reason !== 'not_followed')])
-    return asRecorded({ ...header, missing, parts: pins.partsAt(wanted) }, known, wanted)
+    return asRecorded({ ...header, missing, parts: pins.partsAt(wanted) }, known, wanted, wanted)
   }
 
   return {

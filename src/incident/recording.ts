@@ -64,7 +64,7 @@ export const SEGMENT_BYTES = 2 * INCIDENT_BYTES
 /** Most segments of one recording that are opened; the oldest are left out. */
 const SEGMENTS_MAX = 1_000
 /** A recorder writes a line every few seconds. A longer gap means that nothing was recorded in between. */
-export const SILENCE_MS = 45_000
+const SILENCE_MS = 45_000
 
 const Rows = z.array(z.record(z.string(), z.unknown()))
 
@@ -208,12 +208,16 @@ export interface Recording extends RecordedSpan, ReplaySource {
 
 const notFollowed = (route: string, detail: string): Missing => missingOf(route, 'not_followed', detail)
 
-/** The incident of one segment at `instant`, line by line. @throws IncidentRefused for a deleted segment or an invalid row. */
+/**
+ * The incident of one segment at `instant`, line by line, and the time of the last reading up to then.
+ *
+ * @throws IncidentRefused for a deleted segment or an invalid row.
+ */
 export function* replaySegment(
   { name, text, from }: { name: string; text: string; from: number },
   instant: number,
   isOwn = false,
-): Steps<Incident> {
+): Steps<{ incident: Incident; readAt: number }> {
   const snapshot = snapshotOf(text)
   // A recorder may have deleted it since the recording was opened.
   if (snapshot === null) throw new IncidentRefused('invalid', `the segment ${name} cannot be read any more`)
@@ -223,6 +227,7 @@ export function* replaySegment(
   const whole = new Map<string, readonly Row[]>()
   const lacking = new Map<string, Missing>()
   let seenAt = ''
+  let readAt = from
   for (const { route, rows, answer } of incident.parts) {
     const part = PART_BY_ROUTE.get(route) as Part
     if (part.id !== null && rows) lists.set(route, new Map(rows.map((row) => [rowIdOf(part, row), row])))
@@ -232,6 +237,7 @@ export function* replaySegment(
   for (const line of changesOf(text, isOwn)) {
     yield
     if (Date.parse(line.at) > instant) break
+    readAt = Math.max(readAt, Date.parse(line.at))
     if (line.kind === 'seen') {
       seenAt = line.at
       continue
@@ -274,7 +280,10 @@ export function* replaySegment(
       : [],
   )
   const before = incident.missing.filter(({ reason }) => reason !== 'unsteady')
-  return { ...incident, parts, missing: boundedMissing([...still, ...lacking.values(), ...before]) }
+  return {
+    incident: { ...incident, parts, missing: boundedMissing([...still, ...lacking.values(), ...before]) },
+    readAt,
+  }
 }
 
 /** When something was recorded, and when not: epoch ms. */
@@ -287,19 +296,23 @@ export interface RecordedSpan {
   readonly gaps: readonly (readonly [from: number, to: number])[]
 }
 
-/** `incident` as what a recording of that span shows at `wanted`. */
-export function asRecorded(incident: Incident, { from, to, gaps }: RecordedSpan, wanted: number): Incident {
+/** `incident`, which was read at `readAt`, as what a recording of that span shows at `wanted`. */
+export function asRecorded(
+  incident: Incident,
+  { from, to, gaps }: RecordedSpan,
+  wanted: number,
+  readAt: number,
+): Incident {
   const spanOf = ([from, to]: readonly [number, number]) => ({ from: toTimestamp(from), to: toTimestamp(to) })
-  // Of an instant within a gap, nothing is known but what was last observed before it.
   const gap = gaps.find(([a, b]) => a < wanted && wanted < b)
-  const observed = gap?.[0] ?? wanted
   const { node, observer } = incident.clocks
   const apart = Date.parse(observer.to) - Date.parse((node ?? observer).to)
   const by = (ms: number) => ({ from: toTimestamp(ms), to: toTimestamp(ms) })
   const shown = gaps.slice(-MISSING_MAX).map(spanOf)
   return trusted({
     ...incident,
-    clocks: { node: node && by(observed), observer: by(observed + apart) },
+    // Between two readings, and in a gap, nothing is known but what was read last.
+    clocks: { node: node && by(readAt), observer: by(readAt + apart) },
     recording: {
       from: toTimestamp(from),
       to: toTimestamp(to),
@@ -342,7 +355,8 @@ export function openRecording(segments: readonly Segment[]): Recording {
   function at(instant: number | null): Incident {
     const wanted = Math.min(Math.max(instant ?? span.to, span.from), span.to)
     const { segment, from } = index.findLast(({ from }) => from <= wanted) as Indexed
-    return asRecorded(atOnce(replaySegment({ name: segment.name, text: segment.read(), from }, wanted)), span, wanted)
+    const { incident, readAt } = atOnce(replaySegment({ name: segment.name, text: segment.read(), from }, wanted))
+    return asRecorded(incident, span, wanted, readAt)
   }
 
   return { ...span, skipped, at }

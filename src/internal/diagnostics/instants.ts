@@ -10,7 +10,7 @@ export interface PastComposition {
   deployment: Deployment
   /** Entries of `capabilities.extensions`, added to those of the host. */
   extensions: JsonObject
-  /** Returns the instant in epoch ms. */
+  /** Returns the time of the reading that is shown, in epoch ms: the last one up to the instant. */
   now: () => number
 }
 
@@ -27,11 +27,13 @@ export interface PastAnswers {
 /** The name under which `extensions.operations` advertises them. */
 export const INSTANTS = 'instants'
 
-/** The header of an answer as of a past instant: RFC 3339, UTC, milliseconds. */
+/** The header of an answer as of a past instant, with the time of the reading that it shows: RFC 3339, UTC, milliseconds. */
 export const AS_OF_HEADER = 'x-as-of'
 
 /** Most instants whose routers are kept: more than a person compares. */
 const KEPT = 4
+/** For so long: what is recorded grows, and its oldest minutes leave. */
+const KEPT_MS = 10_000
 const INSTANT = /^\/at\/(\d{1,15})(?=\/|$)/
 
 /** Epoch ms of the instant that `pathname` asks for; `null` for the present. */
@@ -45,16 +47,17 @@ export function createInstants<Router>(
   past: PastAnswers,
   build: (composition: PastComposition, instant: number) => Router,
 ): (instant: number) => Promise<Router> {
-  const routers = new Map<number, Promise<Router>>()
+  const routers = new Map<number, { readonly built: Promise<Router>; readonly until: number }>()
   return (instant) => {
     const known = routers.get(instant)
-    if (known) return known
+    if (known && performance.now() < known.until) return known.built
+    routers.delete(instant)
     const built = (async () => build(await past.at(instant), instant))()
     // What failed is read again by the next request.
     built.catch(() => routers.delete(instant))
     const [oldest] = routers.keys()
     if (routers.size >= KEPT && oldest !== undefined) routers.delete(oldest)
-    routers.set(instant, built)
+    routers.set(instant, { built, until: performance.now() + KEPT_MS })
     return built
   }
 }

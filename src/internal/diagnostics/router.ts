@@ -14,6 +14,7 @@ import { remoteAddressOf } from '../http/guard.js'
 import { ProblemError } from '../http/problem.js'
 import { type RequestOutcome, readQuery } from '../http/read.js'
 import { type HttpReply, jsonReply, notModified } from '../http/respond.js'
+import { Refusal } from '../refusal.js'
 import { VERSION } from '../version.js'
 import { type AccessScope, createAccessScopes } from './authorization.js'
 import { guardHooks, requestIdOf } from './hooks.js'
@@ -130,8 +131,8 @@ interface Visit {
   leftOut: number
   /** Whether a part of the response failed: then the version of the sources must not be used as its tag. */
   isPartial: boolean
-  /** The router of the instant that an authenticated request asks for. */
-  past?: { router: DiagnosticsRouter; instant: number }
+  /** The router of the instant that an authenticated request asks for, and the time of the reading that it shows. */
+  past?: { router: DiagnosticsRouter; readAt: number }
 }
 
 /**
@@ -217,8 +218,9 @@ function buildRouter<Principal extends AdminPrincipal>(
   // The caller is authenticated before anything is read of the past, and only once.
   const pastAt =
     recorder &&
-    createInstants(recorder, (composition, instant) =>
-      buildRouter<Principal>(
+    createInstants(recorder, (composition, instant) => ({
+      readAt: composition.now(),
+      router: buildRouter<Principal>(
         {
           ...options,
           ...composition,
@@ -226,10 +228,14 @@ function buildRouter<Principal extends AdminPrincipal>(
           auth: { authenticate: (request) => principals.get(request) ?? null },
           prefix: `${engine.prefix}/at/${instant}`,
           recorder: undefined,
+          // That something was not recorded is no error of the host.
+          onError: (error, place) => {
+            if (!(error instanceof Refusal && error.code === 'unavailable')) hooks.error(error, place)
+          },
         },
         now,
       ),
-    )
+    }))
 
   /** @throws ProblemError for an instant that was not recorded, or cannot be read. */
   async function findPast(visit: Visit, principal: Principal): Promise<void> {
@@ -237,7 +243,7 @@ function buildRouter<Principal extends AdminPrincipal>(
     if (!pastAt || instant === null) return
     principals.set(visit.request, principal)
     try {
-      visit.past = { instant, router: await visit.deadline.race(pastAt(instant)) }
+      visit.past = await visit.deadline.race(pastAt(instant))
     } catch (error) {
       throw error instanceof ProblemError ? error : new ProblemError('inspector_unavailable', {}, { cause: error })
     }
@@ -325,9 +331,11 @@ function buildRouter<Principal extends AdminPrincipal>(
     const given = await engine.reply(visit)
     deadline.clear()
     if (visit.past) {
-      const { router, instant } = visit.past
+      const { router, readAt } = visit.past
       const reply = await router.reply(request, info)
-      return { ...reply, headers: { ...reply.headers, [AS_OF_HEADER]: toTimestamp(instant) } }
+      // A refusal is the same for every caller who may not read it.
+      if (reply.status >= 400) return reply
+      return { ...reply, headers: { ...reply.headers, [AS_OF_HEADER]: toTimestamp(readAt) } }
     }
     endErrors(visit)
     const { principal = null, route, params, filters, answer } = visit
