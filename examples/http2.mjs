@@ -1,5 +1,4 @@
 /** HTTP/2 and HTTP/1.1 over TLS on one port. `node examples/http2.mjs key.pem cert.pem [port]` */
-import { readFileSync } from 'node:fs'
 import { createDiagnosticsRouter, resolveAdminAuth } from 'relayscope'
 import { createMemoryFacilities, memoryComposition } from 'relayscope/memory'
 
@@ -9,12 +8,13 @@ const diagnostics = createDiagnosticsRouter({
   auth: resolveAdminAuth({ strict: true, host: '127.0.0.1' }),
   prefix: '/ops/diagnostics',
 })
-const [key, cert] = process.argv.slice(2, 4).map((file) => readFileSync(file))
 
 // #region mount
+import { readFileSync } from 'node:fs'
 import { createSecureServer } from 'node:http2'
 import { toNodeHandler } from 'relayscope/node'
 
+const [key, cert] = process.argv.slice(2, 4).map((file) => readFileSync(file))
 const mount = toNodeHandler(diagnostics)
 // `allowHTTP1` serves clients without HTTP/2 on the same port.
 const server = createSecureServer({ key, cert, allowHTTP1: true }, (req, res) =>

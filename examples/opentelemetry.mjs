@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { after, test } from 'node:test'
-import { context, trace } from '@opentelemetry/api'
+import { context } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
 
@@ -39,6 +39,7 @@ const meters = new MeterProvider({ readers: [reader] })
 // #endregion
 
 // #region traces
+import { trace } from '@opentelemetry/api'
 import { instrumentation } from 'relayscope/opentelemetry'
 
 const relay = instrumentation() // or new NodeSDK({ instrumentations: [instrumentation()] })

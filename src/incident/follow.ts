@@ -1,5 +1,5 @@
 /** Follows a router: reads its lists and sums again and again, and says what has changed. */
-import { sleep, unref } from '../internal/async/timer.js'
+import { anotherTurn, unref } from '../internal/async/timer.js'
 import { isObject, isText } from '../internal/relay-client/wire.js'
 import type { Part, Row } from './parts.js'
 import { rowIdOf } from './parts.js'
@@ -158,7 +158,8 @@ function followList(part: Part, fetchReply: FetchReply, signal: AbortSignal): Om
     if (!read.at(-1)?.next) return []
     const found: ListPage[] = []
     for (const [i, filter] of (BAD_FILTERS[route] ?? []).entries()) {
-      await sleep(0, signal)
+      await anotherTurn()
+      signal.throwIfAborted()
       const page = await readPage(null, bad[i], filter)
       if ('status' in page) return page
       found.push(page)
@@ -177,7 +178,8 @@ function followList(part: Part, fetchReply: FetchReply, signal: AbortSignal): Om
       count += page.rows.length
       cursor = page.next
       if (cursor === null || count >= FOLLOWED_ROWS) return read
-      await sleep(0, signal)
+      await anotherTurn()
+      signal.throwIfAborted()
     }
   }
 

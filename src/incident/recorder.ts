@@ -1,7 +1,7 @@
 /** The flight recorder: what a router answered over the last hour, in bounded memory. */
 import { onAbort } from '../internal/async/abort.js'
 import { guardErrorHook } from '../internal/async/hook.js'
-import { sleep, unref } from '../internal/async/timer.js'
+import { anotherTurn, unref } from '../internal/async/timer.js'
 import { inTurns } from '../internal/async/turns.js'
 import { Deployment, INSPECTORS } from '../internal/contract/families.js'
 import { toTimestamp } from '../internal/contract/ids.js'
@@ -149,8 +149,6 @@ export function createFlightRecorder(options: FlightRecorderOptions): FlightReco
   let header: Omit<Incident, 'parts'> | null = null
   let isFileOpen = false
   let lastAt = 0
-  /** When nothing was recorded within a segment. */
-  let silences: (readonly [from: number, to: number])[] = []
   const lateMs = Math.max(LATE_MS, everyMs)
   /** Two readings are further apart only if the process stood still, or its clock was set. */
   const silenceMs = 2 * (everyMs + 2 * lateMs)
@@ -173,10 +171,9 @@ export function createFlightRecorder(options: FlightRecorderOptions): FlightReco
     let text = ''
     for (const line of lines) {
       text += `${JSON.stringify({ ...line, at: toTimestamp(at) })}\n`
-      if ('upsert' in line) await sleep(0, signal)
+      if ('upsert' in line) await anotherTurn()
     }
     // In one step: a request meanwhile gets all of a reading, or nothing of it.
-    if (at - segment.to > silenceMs) silences.push([segment.to, at])
     if (segment.open === '') segment.openFrom = at
     segment.open += text
     segment.chars += text.length
@@ -226,8 +223,6 @@ export function createFlightRecorder(options: FlightRecorderOptions): FlightReco
       if (!isKept) bytes -= segment.bytes + segment.open.length
       return isKept
     })
-    const [first] = segments.slice(Math.max(kept, 0))
-    silences = silences.filter(([, to]) => first && to > first.from)
     if (kept > 0) segments = segments.slice(kept)
     else if (kept < 0 && segments.length > 0) {
       segments = []
@@ -254,7 +249,7 @@ export function createFlightRecorder(options: FlightRecorderOptions): FlightReco
       readings.push(reading)
       // One after the other, unless one is slow.
       await limited(reading, SLOW_MS)
-      await sleep(0, signal)
+      await anotherTurn()
     }
     const changes = await Promise.all(readings)
     signal.throwIfAborted()
@@ -265,7 +260,7 @@ export function createFlightRecorder(options: FlightRecorderOptions): FlightReco
   /** Records until nothing can be read. */
   async function session(started: () => void): Promise<void> {
     const described = await describe(fetchReply)
-    /** The difference between the clock of this machine and one that nobody sets. */
+    /** The difference between the clock of this machine and a monotonic one. */
     const drift = () => now() - performance.now()
     let known = drift()
     async function readClock(): Promise<string | null> {
@@ -303,7 +298,7 @@ export function createFlightRecorder(options: FlightRecorderOptions): FlightReco
         started()
         await waited(everyMs)
         changes = await readAll(followed)
-        continues = !(await isSetBack())
+        continues = !(await isSetBack()) && present() - segment.to <= silenceMs
         if (!continues) break
         const at = time()
         await add(segment, [...changes.flatMap(([, some]) => some), { kind: 'seen' }], at)
@@ -371,8 +366,6 @@ export function createFlightRecorder(options: FlightRecorderOptions): FlightReco
     })
     const { to } = segments.at(-1) as MemorySegment
     const from = Math.min(first.from, pins.first())
-    gaps.push(...silences)
-    gaps.sort(([a], [b]) => a - b)
     // Nothing was recorded for so long that it is a gap, which has not ended.
     const end = present()
     return end - to > silenceMs ? { from, to: end, gaps: [...gaps, [to, end]] } : { from, to, gaps }

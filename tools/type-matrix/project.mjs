@@ -7,6 +7,8 @@ const HERE = import.meta.dirname
 const ROOT = join(HERE, '../..')
 const INSTALLED = join(HERE, 'node_modules')
 
+/** Examples whose regions are changes to a program of the reader's own. */
+const CHANGES = /(?:acknowledgements|nestjs-gateway|mcp-sessions|event-streams)$/
 const BLOCK = /<!-- from (\S+)\.m?js#([\w-]+) -->\n```(js|ts)\n([\s\S]*?)```/g
 
 const { dependencies } = JSON.parse(readFileSync(join(HERE, 'package.json'), 'utf8'))
@@ -18,7 +20,7 @@ const FACE = /'(?:\.\.\/){2}src\/(?:adapters|plugs)?\/?([\w.]+?)(?:\/index)?\.js
 export const packagesOf = (start) => Object.keys(dependencies).filter((name) => name.startsWith(start))
 
 /**
- * What the documents show, each text once: its path in the project, its code, whether it is for a page, whether it is
+ * The programs that the documents show, each text once: its path in the project, its code, whether it is for a page, whether it is
  * TypeScript, and whether it is the first program of the README. The first region of an example bears its name, so that another example's import of it is found.
  */
 export function shownPrograms() {
@@ -26,7 +28,7 @@ export function shownPrograms() {
   const shown = []
   for (const document of ['README.md', ...documents].filter((path) => path.endsWith('.md')))
     for (const [, example, region, language, code] of readFileSync(join(ROOT, document), 'utf8').matchAll(BLOCK)) {
-      if (shown.some((one) => one.code === code)) continue
+      if (!code.includes('import ') || CHANGES.test(example) || shown.some((one) => one.code === code)) continue
       const path = shown.some((one) => one.path === `${example}.mts`) ? `${example}.${region}.mts` : `${example}.mts`
       const onPage = example.includes('/page/')
       shown.push({ path, code, onPage, typed: language === 'ts', isFirst: document === 'README.md' })

@@ -17,6 +17,12 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   })
 }
 
+/** Resolves in another turn of the event loop. Timers of 0 ms that are late fire one after the other in the same turn. */
+export function anotherTurn(): Promise<void> {
+  const { setImmediate } = globalThis as { setImmediate?: (act: () => void) => unknown }
+  return setImmediate ? new Promise((resolve) => setImmediate(resolve)) : sleep(0)
+}
+
 /** `timer`, which keeps no process alive any more. Runtimes without `unref` do not wait for timers either. */
 export function unref(timer: Timer): Timer {
   if (typeof timer === 'object') timer.unref?.()

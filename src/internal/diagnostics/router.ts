@@ -14,7 +14,6 @@ import { remoteAddressOf } from '../http/guard.js'
 import { ProblemError } from '../http/problem.js'
 import { type RequestOutcome, readQuery } from '../http/read.js'
 import { type HttpReply, jsonReply, notModified } from '../http/respond.js'
-import { Refusal } from '../refusal.js'
 import { VERSION } from '../version.js'
 import { type AccessScope, createAccessScopes } from './authorization.js'
 import { guardHooks, requestIdOf } from './hooks.js'
@@ -230,7 +229,7 @@ function buildRouter<Principal extends AdminPrincipal>(
           recorder: undefined,
           // That something was not recorded is no error of the host.
           onError: (error, place) => {
-            if (!(error instanceof Refusal && error.code === 'unavailable')) hooks.error(error, place)
+            if ((error as { code?: unknown } | null)?.code !== 'unavailable') hooks.error(error, place)
           },
         },
         now,
