@@ -100,6 +100,15 @@ describeNode('a shard of calls with late scripts', ({ client, keep }) => {
     expect(await counters()).toMatchObject({ opened: 1, succeeded: 1, cancelled: 0 })
   })
 
+  it('opens nothing for an opening that arrives again after its deadline', async () => {
+    const { clock, open, pending, counters } = openShard(client())
+    await open('k', 'x', { timeout: 500 })
+    clock.advance(500)
+    await open('k', 'x', { timeout: 500 })
+    expect(await pending()).toEqual([])
+    expect(await counters()).toMatchObject({ opened: 1, timed_out: 1 })
+  })
+
   it('returns the first result for a reply that arrives twice, and drops any other', async () => {
     const { open, settle, replyTo, counters } = openShard(client())
     await open('k', 'x')

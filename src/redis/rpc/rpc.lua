@@ -63,6 +63,7 @@ local function end_call(id, how, call, ended_at, reason)
     if type(leaves) == 'number' and leaves < now then ended_at = leaves end
   end
   tally(how)
+  if call and call.attempt then redis.call('SET', K(t, 'over', call.attempt), 1, 'PX', NAMED_MS) end
   if call and call.started_at then keep_ended(id, call, how, ended_at or now, reason or cjson.null) end
 end
 
@@ -109,10 +110,7 @@ if redis.call('GET', K(t, 'by', id)) == name then return 'settled' end
 if not call or call.observed or call.deadline_at <= now then return counts_late == '1' and drop_reply(name, 'late') or 'late' end
 if has_sender == '1' and is_foreign(call) then return drop_reply(name, 'foreign') end
 end_call(id, how, call)
-if call.attempt then
-  redis.call('SET', K(t, 'over', call.attempt), 1, 'PX', NAMED_MS)
-  redis.call('SET', K(t, 'reply-to', id), call.attempt, 'PX', REPLY_MS)
-end
+if call.attempt then redis.call('SET', K(t, 'reply-to', id), call.attempt, 'PX', REPLY_MS) end
 redis.call('SET', K(t, 'by', id), name, 'PX', NAMED_MS)
 redis.call('SET', K(t, 'reply', id), reply, 'PX', REPLY_MS)
 redis.call('SPUBLISH', K(t, 'signals', call.node), id)
@@ -123,8 +121,8 @@ return 'settled'
 
 local call = load(t, id)
 if how ~= '' then
-  if call and call.attempt == attempt then end_call(id, how, call) end
-  redis.call('SET', K(t, 'over', attempt), 1, 'PX', NAMED_MS)
+  if call and call.attempt == attempt then end_call(id, how, call)
+  else redis.call('SET', K(t, 'over', attempt), 1, 'PX', NAMED_MS) end
 end
 if redis.call('GET', K(t, 'reply-to', id)) ~= attempt then return nil end
 return redis.call('GET', K(t, 'reply', id))
