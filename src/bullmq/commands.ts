@@ -189,7 +189,7 @@ function statesFor({ state, overdue, user_id, client_id }: CommandFilter, { iden
   if (overdue || (identify === undefined && (user_id !== undefined || client_id !== undefined))) return []
   if (state === undefined) return STATES
   if (state === 'waiting') return OPEN
-  if (state === 'attempted') return [...OPEN, 'active']
+  if (state === 'attempted' || state === 'open') return [...OPEN, 'active']
   return state === 'resulted' ? ['completed'] : state === 'failed' ? ['failed'] : []
 }
 

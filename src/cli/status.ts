@@ -40,7 +40,7 @@ const ROUTES = {
   counts: '/connections/count',
   churn: '/connections/churn',
   calls: '/rpc/summary',
-  contexts: '/contexts/count',
+  contexts: '/contexts/count?ownership=worker',
   windows: '/browser-windows/count',
   sites: '/sites',
 } as const
@@ -187,7 +187,7 @@ function numbersOf(answers: StatusAnswers): string {
       : []),
     ...(contexts && isFed(contexts.total)
       ? [
-          withBad(plural(contexts.by_status.active + contexts.by_status.idle, 'context'), [
+          withBad(plural(contexts.by_status.active + contexts.by_status.idle, 'worker'), [
             contexts.by_status.stale > 0 && `${contexts.by_status.stale} stale`,
           ]),
         ]

@@ -83,7 +83,7 @@ function commandCases(make: MakeInspector<KnownDelivery>): Promised[] {
       filters: ['state', 'user_id', 'client_id', 'command_id', 'action', 'trace_id', 'overdue'],
     }),
     {
-      name: 'listCommands returns the same evidence as status, matching states, and filters by scope and reason',
+      name: 'listCommands returns the same evidence as status, matching states, and filters by scope, reason and open',
       run: async () => {
         const delivery = await make()
         const listCommands = delivery?.listCommands
@@ -114,6 +114,7 @@ function commandCases(make: MakeInspector<KnownDelivery>): Promised[] {
         const scopes = new Set(listed.slice(0, IDS_TRIED).flatMap(({ admission }) => admission?.scope_id ?? []))
         const reasons = new Set(listed.flatMap(({ terminal }) => (terminal ? [terminal.reason ?? NO_REASON] : [])))
         for (const filter of [
+          { state: 'open' } as const,
           ...[UNKNOWN_ID, ...scopes].map((scope_id) => ({ scope_id })),
           ...['no_such_reason', ...[...reasons].slice(0, IDS_TRIED)].map((reason) => ({ reason })),
         ])

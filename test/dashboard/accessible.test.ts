@@ -20,8 +20,6 @@ const ADDRESSES = [
   '/connections/conn-1',
   '/contexts',
   '/contexts/ctx-4',
-  '/workers',
-  '/workers?user_id=alice',
   '/workers/tasks/task-1?user_id=alice',
   '/browser-windows',
   '/browser-windows/win-1',

@@ -24,7 +24,6 @@ const LISTS: Record<string, { needs?: Record<string, string>; id: string }> = {
   '/users': { id: 'user_id' },
   '/connections': { id: 'connection_id' },
   '/contexts': { id: 'context_id' },
-  '/workers': { id: 'context_id', needs: { user_id: 'alice' } },
   '/workers/tasks/task-1': { id: 'context_id', needs: { user_id: 'alice' } },
   '/browser-windows': { id: 'window_id' },
   '/actions': { id: 'name' },

@@ -95,7 +95,6 @@ const recordsOf = (taint: Taint) => {
     `/connections/${at(taint('conn-1'))}`,
     `/contexts/${at(taint('ctx-4'))}`,
     `/browser-windows/${at(taint('win-1'))}`,
-    `/workers?${query({ user_id })}`,
     `/workers/tasks/${at(taint('task-1'))}?${query({ user_id })}`,
     `/delivery/status?${query({ user_id, client_id, command_id: taint('cmd-1') })}`,
     `/rpc/pending/${at(taint('call-1'))}`,

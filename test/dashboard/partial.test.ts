@@ -95,7 +95,6 @@ const IDS: Row = {
   '/sessions': 'session-active',
 }
 const QUERIES: Row = {
-  '/workers': '?user_id=alice',
   '/workers/tasks/*': '?user_id=alice',
   '/rpc/instances/*': '?user_id=alice&client_id=desk',
   '/delivery/status': '?user_id=alice&client_id=desk&command_id=cmd-waiting',

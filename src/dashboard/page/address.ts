@@ -35,10 +35,11 @@ export function urlBelow(api: string, asked: string): string | null {
 /** Where a link goes that shows the answer to a question. */
 export const hrefOf = (path: string, query?: Query | URLSearchParams) => `#${pathWithQuery(path, query)}`
 
-/** Sums have no page of their own: they stand above their list, or on the overview. */
+/** Sums have no page of their own: they stand above their list, or on the overview. Workers are contexts. */
 const shownAt = (path: string) =>
   path
-    .replace(/^(\/(?:connections|contexts|browser-windows|workers))\/(?:count|churn|available)$/, '$1')
+    .replace(/^\/workers(\/(?:count|available))?$/, '/contexts')
+    .replace(/^(\/(?:connections|contexts|browser-windows))\/(?:count|churn)$/, '$1')
     .replace(/^\/\w+\/summary$/, '') || '/'
 
 /** What a fragment, without its `#`, asks for. */

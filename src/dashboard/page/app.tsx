@@ -27,6 +27,7 @@ import { arrive, focusHeading, startNavigation } from './navigation.js'
 import { PAGES, type Page, pageForPath } from './pages.js'
 import { Tools } from './parts/copy.js'
 import { plainText, Text } from './parts/text.js'
+import { hintOf } from './parts/value.js'
 import { currentTheme, isUtc, nextTheme, setUtc, zoneName } from './preferences.js'
 import { remember, Search } from './search.js'
 import { isAlarming } from './views/attention.js'
@@ -90,6 +91,7 @@ function Navigation({ path }: { path: string }): JSX.Element {
           data-count={(to === '/findings' && count) || undefined}
           class={isAlarm ? 'alarm' : ''}
           aria-current={isWithin(to, path) ? 'page' : undefined}
+          {...hintOf(PAGES[to]?.title ?? '')}
         >
           {PAGES[to]?.title}
         </a>

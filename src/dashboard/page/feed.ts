@@ -26,7 +26,7 @@ export const FEEDS: readonly FeedFamily[] = [
     asked: '/delivery/summary',
     by: 'dispatcher.dispatch(command)',
   },
-  { name: 'Workers', paths: ['/contexts', '/workers'], asked: '/contexts/count', by: 'contexts.report(context)' },
+  { name: 'Workers', paths: ['/contexts'], asked: '/contexts/count', by: 'contexts.report(context)' },
   {
     name: 'Windows',
     paths: ['/browser-windows'],

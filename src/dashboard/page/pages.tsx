@@ -7,7 +7,7 @@ import { ChangesPage } from './views/changes.js'
 import { CommandPage } from './views/command.js'
 import { COMMANDS, MAILBOXES } from './views/commands.js'
 import { ACTIONS, CONNECTIONS, ConnectionPage } from './views/connections.js'
-import { CONTEXTS, ContextPage, TASK, WorkersPage } from './views/contexts.js'
+import { CONTEXTS, ContextPage, TASK } from './views/contexts.js'
 import { FindingsPage } from './views/findings.js'
 import { NODES, TENANTS } from './views/nodes.js'
 import { Overview } from './views/overview.js'
@@ -65,10 +65,9 @@ export const PAGES: Readonly<Record<string, Page>> = {
   '/users/*/summary': record('/users', 'user', UserPage),
   '/connections': list(CONNECTIONS, 'c'),
   '/connections/*': record('/connections', 'connection', ConnectionPage),
-  '/contexts': list(CONTEXTS, 'x'),
+  '/contexts': list(CONTEXTS, 'k'),
   '/contexts/*': record('/contexts', 'context', ContextPage),
-  '/workers': { title: 'Workers', key: 'k', show: (address) => <WorkersPage address={address} /> },
-  '/workers/tasks/*': record('/workers', 'task', ({ address }) => <ListPage view={TASK} address={address} />, 3),
+  '/workers/tasks/*': record('/contexts', 'task', ({ address }) => <ListPage view={TASK} address={address} />, 3),
   '/browser-windows': list(WINDOWS, 'w'),
   '/browser-windows/*': record('/browser-windows', 'window', WindowPage),
   '/actions': list(ACTIONS, 'a'),

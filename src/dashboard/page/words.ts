@@ -105,6 +105,7 @@ export const HINTS: Readonly<Record<string, string>> = {
   'scope id': 'Commands of one scope share a quota. By default each user is one scope.',
   'reserved commands': 'Admitted and not ended: each takes one place of the quota.',
   'waiting commands': 'Commands in the mailbox of the client that wait for an attempt.',
+  Mailboxes: 'A mailbox holds the commands of one client until it takes them.',
   'attached at': 'Since when a connection takes the commands of this mailbox.',
   'instance id': 'One run of a client. A newer one takes its place.',
   dropped: 'Events that this viewer was too slow for.',

@@ -111,7 +111,8 @@ export function toDeliveryCommand<Status extends DeliveryStatusInput>(
 /** Whether `filter` admits `command`. */
 export function admitsCommand(filter: CommandFilter, command: DeliveryCommandInput): boolean {
   if (Object.values(filter).every((value) => value === undefined)) return true
-  const { state, overdue, user_id, client_id, command_id, admission, action, trace_id, terminal } = command
+  const { overdue, user_id, client_id, command_id, admission, action, trace_id, terminal } = command
+  const state = filter.state === 'open' && !terminal ? 'open' : command.state
   const scope_id = admission?.scope_id
   const reason = terminal && (terminal.reason ?? NO_REASON)
   const values = { state, overdue, user_id, client_id, command_id, scope_id, action, trace_id, reason } satisfies {

@@ -214,7 +214,10 @@ export type DeliveryCommandInput = z.input<typeof DeliveryCommandAnswer>
 
 /** Filters of `/delivery/commands`, all optional. A client id is unique per user, a command id per client. */
 export const CommandFilter = z.object({
-  state: CommandState.optional().describe('Only commands in this state.'),
+  state: z
+    .enum(['open', ...CommandState.options])
+    .optional()
+    .describe('Only commands in this state; `open` for all that have not ended.'),
   user_id: filterBy('user_id'),
   client_id: filterBy('client_id'),
   command_id: filterBy('command_id'),

@@ -78,7 +78,7 @@ export function createCommandLists() {
         size = index.size(value)
         from = (sequence, order) => index.from(value, sequence, order)
       }
-      offer(byState, state)
+      if (state !== 'open') offer(byState, state)
       offer(byUser, user_id)
       offer(byScope, scope_id)
       return { size, from }

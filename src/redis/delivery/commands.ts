@@ -96,7 +96,7 @@ async function readStretch(
     max_records: Math.min(budget, RECORDS_MAX),
     wanted,
     max_bytes: ANSWER_BYTES,
-    states: filter.state === undefined ? '' : STATE_LETTERS[filter.state],
+    states: filter.state === undefined ? '' : filter.state === 'open' ? OPEN_LETTERS : STATE_LETTERS[filter.state],
     user: encoded(filter.user_id),
     client: encoded(filter.client_id),
     command: encoded(filter.command_id),

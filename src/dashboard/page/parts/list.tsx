@@ -11,6 +11,7 @@ import { type Filter, Filters, type Preset } from './filters.js'
 import { ProblemNote, State } from './state.js'
 import { headOf, Table, type TableView } from './table.js'
 import { Text } from './text.js'
+import { Hint } from './value.js'
 
 /** A page of a list, with the other fields of the route. */
 export interface Listed<T> {
@@ -114,7 +115,9 @@ export const PageHead = ({ rows = [], children, ...head }: HeadProps): JSX.Eleme
   return (
     <>
       <header class="page">
-        <h1>{title}</h1>
+        <h1>
+          <Hint name={title} />
+        </h1>
         <p class="dim">{about}</p>
         <div class="bar-of-list">
           <Filters filters={filters} presets={presets} address={address} rows={rows} />

@@ -1,6 +1,6 @@
 /** Values: times, words that mean good or bad, and whatever else JSON can hold. */
 import type { ComponentChildren } from 'preact'
-import { agoOf, clock, countOf, HINTS, spacedName, timeOf } from '../words.js'
+import { agoOf, clock, HINTS, spacedName, timeOf } from '../words.js'
 import { Text, Unknown } from './text.js'
 
 interface TimeProps {
@@ -44,10 +44,6 @@ export const Time = ({ at, age }: TimeProps): ComponentChildren =>
       )}
     </>
   ))
-
-/** `null` is unknown. */
-export const Count = ({ value }: { value: number | null | undefined }): ComponentChildren =>
-  value == null ? <Unknown /> : countOf(value)
 
 /** The colour of each term. The term itself is always shown. */
 export const TONES = new Map(

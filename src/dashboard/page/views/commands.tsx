@@ -64,7 +64,7 @@ export const COMMANDS: ListView<DeliveryCommandAnswer> = {
   title: 'Commands',
   about: 'Newest first. No state proves that an effect happened.',
   filters: [
-    choice('state', [...OPEN_STATES, ...ENDS]),
+    choice('state', ['open', ...OPEN_STATES, ...ENDS]),
     flag('overdue'),
     text('user_id'),
     text('client_id'),
@@ -80,8 +80,7 @@ export const COMMANDS: ListView<DeliveryCommandAnswer> = {
     JSON.stringify([user_id, client_id, command_id, admission?.scope_id]),
   markOf: ({ overdue, terminal }) => (overdue ? 'bad' : terminal ? 'past' : ''),
   presets: [
-    ['waiting', { state: 'waiting' }],
-    ['attempted', { state: 'attempted' }],
+    ['open', { state: 'open' }],
     ['overdue', { overdue: 'true' }],
     ['failed', { state: 'failed' }],
   ],
@@ -103,7 +102,7 @@ export const COMMANDS: ListView<DeliveryCommandAnswer> = {
 export const MAILBOXES: ListView<DeliveryMailboxAnswer> = {
   path: '/delivery/mailboxes',
   title: 'Mailboxes',
-  about: 'Clients that wait for commands. A client without a mailbox takes none.',
+  about: 'Clients that wait for commands. A client without a mailbox receives none.',
   filters: [text('user_id'), text('client_id'), text('node_id')],
   keyOf: ({ user_id, client_id }) => JSON.stringify([user_id, client_id]),
   columns: ['client_id', 'user_id', 'waiting_commands', 'attached_at', 'node_id', 'instance_id'],

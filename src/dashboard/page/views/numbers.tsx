@@ -105,16 +105,16 @@ function Change(): JSX.Element | null {
   )
 }
 
-/** Contexts or windows, and how many of them are stale. */
-const presence = (family: string, label: string, list: string): Figure => ({
+/** Workers or windows, and how many of them are stale. */
+const presence = (family: string, label: string, path: string): Figure => ({
   family,
   label,
-  path: `${list}/count`,
+  path,
   countIn: ({ by_status }) => by_status && (by_status.active ?? 0) + (by_status.idle ?? 0) + (by_status.open ?? 0),
   badIn: ({ by_status }) => by_status?.stale > 0 && `${countOf(by_status.stale)} stale`,
   restIn: ({ by_status }) =>
     by_status?.idle != null && (
-      <a href={hrefOf(list, { status: 'idle', ownership: 'worker' })}>{countOf(by_status.idle)} idle</a>
+      <a href={hrefOf('/contexts', { ownership: 'worker', status: 'idle' })}>{countOf(by_status.idle)} idle</a>
     ),
 })
 
@@ -145,15 +145,15 @@ const FIGURES: readonly Figure[] = [
     family: 'Commands',
     label: 'open commands',
     path: '/delivery/summary',
-    href: hrefOf('/delivery/commands'),
+    href: hrefOf('/delivery/commands', { state: 'open' }),
     countIn: ({ tracked_commands }: DeliverySummaryAnswer) => tracked_commands,
     badIn: ({ by_state }: DeliverySummaryAnswer) =>
       (['failed', 'expired', 'rejected'] as const)
         .flatMap((name) => (by_state?.[name] ? `${countOf(by_state[name])} ${name}` : []))
         .join(', '),
   },
-  presence('Workers', 'contexts', '/contexts'),
-  presence('Windows', 'windows', '/browser-windows'),
+  presence('Workers', 'workers', '/contexts/count?ownership=worker'),
+  presence('Windows', 'windows', '/browser-windows/count'),
   { family: 'Sites', label: 'sites', path: '/sites', countIn: ({ items }: Listed<unknown>) => items.length },
 ]
 
