@@ -385,4 +385,27 @@ inChromium('an overview whose store dies', (open) => {
     }
     expect([...heights]).toEqual([height])
   })
+
+  it.each([
+    { width: 1_280, height: 800 },
+    { width: 390, height: 844 },
+  ])('moves each page by less than 0.02, at $width px', { timeout: LONG_MS }, async (viewport) => {
+    const { world, lose } = losingWorld()
+    for (const n of [1, 2, 3]) lose(n)
+    const seen: Record<string, number> = {}
+    for (const name of ['overview', 'findings', 'user', 'connections'] as const) {
+      const host = await startViewedOnce(world)
+      const page = await open(`${host.page}#${VIEWS[name]}`, { key: KEY, viewport, refusals: true })
+      await settle(page)
+      await stillPictureOf(page, () => true)
+      await page.evaluate(WATCH_SHIFTS)
+      const before = await page.evaluate<number>('globalThis.shifts')
+      failWithin(host)
+      await page.locator('.top .fresh.late').waitFor()
+      await page.locator('.state.old').first().waitFor()
+      await stillPictureOf(page, () => true)
+      seen[name] = (await page.evaluate<number>('globalThis.shifts')) - before
+    }
+    expect([Object.keys(seen).filter((name) => (seen[name] as number) >= 0.02), seen]).toEqual([[], seen])
+  })
 })

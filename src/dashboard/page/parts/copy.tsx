@@ -1,11 +1,15 @@
 /** Taking something along: an id, a link, the question for a terminal, the answer as JSON. */
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
+import { urlOf } from '../fetch-route.js'
 
 const SHOWN_MS = 1_500
 
 /** The same request for a terminal. */
 const curlOf = (url: string) => `curl -H "X-Admin-Key: $KEY" '${url.replaceAll("'", '%27')}'`
+
+/** The command that writes all of the deployment to a file, for somebody without access to it. */
+const captureCommand = () => `npx relayscope capture '${urlOf('/')?.slice(0, -1)}' -o incident.json --redact`
 
 /** Without HTTPS a browser keeps its clipboard to itself; the old way works there too. */
 export async function copyText(text: string): Promise<boolean> {
@@ -68,6 +72,7 @@ export const Tools = ({ url, value, isList }: ToolsProps): JSX.Element => (
     <div>
       <Copy name="link" text={() => location.href} />
       <Copy name="curl" text={() => curlOf(url)} />
+      <Copy name="capture command" text={captureCommand} />
       <Copy name="JSON" text={() => JSON.stringify(value(), null, 2)} />
       {isList && <Copy name="CSV" text={() => csvOf(value())} />}
     </div>

@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks'
 import type { ClientType } from '../../../internal/contract/connections.js'
 import type { Ownership } from '../../../internal/contract/contexts.js'
 import { type Address, hrefOf, type Query } from '../address.js'
-import { spacedName } from '../words.js'
+import { countOf, spacedName } from '../words.js'
 import { Text } from './text.js'
 
 /** A filter of a route: of any text, or one of its words. */
@@ -43,14 +43,15 @@ function withFilter({ path, query }: Address, name: string, value: string | null
 /** Suggestions at most. */
 const SUGGESTED = 50
 
-/** Values of a field in the rows that are shown. */
-function valuesIn(rows: readonly object[], name: string): string[] {
-  const found = rows.flatMap((row) => {
+/** Values of a field in the rows that are shown, the most common first, each with the number of its rows. */
+function valuesIn(rows: readonly object[], name: string): [value: string, count: number][] {
+  const counts = new Map<string, number>()
+  for (const row of rows) {
     const { admission, terminal, ...own } = row as Record<string, unknown>
-    const record: Record<string, unknown> = { ...(admission as object), ...(terminal as object), ...own }
-    return typeof record[name] === 'string' ? [record[name] as string] : []
-  })
-  return [...new Set(found)].slice(0, SUGGESTED)
+    const value = ({ ...(admission as object), ...(terminal as object), ...own } as Record<string, unknown>)[name]
+    if (typeof value === 'string') counts.set(value, (counts.get(value) ?? 0) + 1)
+  }
+  return [...counts].sort(([, a], [, b]) => b - a).slice(0, SUGGESTED)
 }
 
 const hintOf = (name: string) =>
@@ -116,7 +117,7 @@ function Add({ filters, address, rows }: AddProps): JSX.Element {
             onInput={(event) => setValue(event.currentTarget.value)}
           />
           <datalist id="values">
-            {valuesIn(rows, chosen).map((one) => (
+            {valuesIn(rows, chosen).map(([one]) => (
               <option key={one} value={one} />
             ))}
           </datalist>
@@ -127,11 +128,16 @@ function Add({ filters, address, rows }: AddProps): JSX.Element {
   )
 }
 
+/** Values that are counted in the filter bar. */
+const COUNTED = 3
+
 interface FiltersProps extends AddProps {
   presets?: readonly Preset[] | undefined
+  /** The field whose values are counted in the rows under a filter. */
+  countBy?: string | undefined
 }
 
-export function Filters({ filters, presets = [], address, rows }: FiltersProps): JSX.Element | null {
+export function Filters({ filters, presets = [], address, rows, countBy }: FiltersProps): JSX.Element | null {
   const { path, query } = address
   if (filters.length === 0) return null
   const given = [...query].filter(([name]) => !isPaging(name))
@@ -156,6 +162,16 @@ export function Filters({ filters, presets = [], address, rows }: FiltersProps):
         <Add filters={filters} address={address} rows={rows} />
       </details>
       {given.length > 0 && <a href={hrefOf(path)}>clear</a>}
+      {given.length > 0 &&
+        countBy &&
+        !query.has(countBy) &&
+        valuesIn(rows, countBy)
+          .slice(0, COUNTED)
+          .map(([value, count]) => (
+            <a key={value} href={withFilter(address, countBy, value)}>
+              {countOf(count)} × <Text value={value} />
+            </a>
+          ))}
     </div>
   )
 }

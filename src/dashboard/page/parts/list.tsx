@@ -30,6 +30,8 @@ export interface ListView<T> extends TableView<T> {
   readonly about: string
   readonly filters: readonly Filter[]
   readonly presets?: readonly Preset[]
+  /** The field whose values are counted in the filter bar. */
+  readonly countBy?: string
   /** The route that counts what the same filters let through. */
   readonly countedBy?: string
 }
@@ -100,6 +102,7 @@ interface HeadProps {
   about: string
   filters: readonly Filter[]
   presets?: readonly Preset[] | undefined
+  countBy?: string | undefined
   /** The records that are shown, whose values are suggested. */
   rows?: readonly object[]
   address: Address
@@ -111,7 +114,7 @@ interface HeadProps {
 
 /** The head of every list: the filter bar, and how much of it is shown, next to the rows that wait. */
 export const PageHead = ({ rows = [], children, ...head }: HeadProps): JSX.Element => {
-  const { title, about, filters, presets, address, answer, total } = head
+  const { title, about, filters, presets, countBy, address, answer, total } = head
   return (
     <>
       <header class="page">
@@ -120,7 +123,7 @@ export const PageHead = ({ rows = [], children, ...head }: HeadProps): JSX.Eleme
         </h1>
         <p class="dim">{about}</p>
         <div class="bar-of-list">
-          <Filters filters={filters} presets={presets} address={address} rows={rows} />
+          <Filters filters={filters} presets={presets} countBy={countBy} address={address} rows={rows} />
           {answer && (
             <div class="count">
               <State answer={answer} total={total} />

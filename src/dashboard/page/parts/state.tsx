@@ -112,15 +112,19 @@ interface Bounded {
 }
 
 /** What was cut short, by source. A sample never reads as a total, and what failed not as what reached its bound. */
-export const truncationsOf = ({ completeness }: Bounded): string[] =>
-  (completeness?.truncated_sources ?? []).map((source) => {
-    const { examined, limits } = completeness as Completeness
-    const read = examined[source] ?? 0
-    if (read === 0) return `incomplete: ${spacedName(source)} could not be read`
+export function truncationsOf({ completeness }: Bounded): string[] {
+  const { truncated_sources, examined, limits } = completeness ?? { truncated_sources: [], examined: {}, limits: {} }
+  const failed = truncated_sources.filter((source) => !examined[source])
+  const cut = truncated_sources.flatMap((source) => {
+    const read = examined[source]
+    if (!read) return []
     return read < (limits[source] ?? 0)
       ? `incomplete: ${spacedName(source)} was not read to its end (${countOf(read)} entries read)`
       : `a sample: ${spacedName(source)} was cut short at ${countOf(read)} entries`
   })
+  const names = failed[1] ? `${failed.length} sources` : failed.map(spacedName)
+  return failed[0] ? [`incomplete: ${names} could not be read`, ...cut] : cut
+}
 
 /** How much of a list is shown; `total` is `null` if unknown. */
 function extentOf(page: Bounded, total: number | null | undefined): string {

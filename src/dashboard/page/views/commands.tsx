@@ -84,6 +84,7 @@ export const COMMANDS: ListView<DeliveryCommandAnswer> = {
     ['overdue', { overdue: 'true' }],
     ['failed', { state: 'failed' }],
   ],
+  countBy: 'action',
   columns: [
     whoOf('command_id'),
     { head: 'state', width: 'min(34ch, 42vw)', cell: stateOf },

@@ -47,6 +47,7 @@ export const CONNECTIONS: ListView<ConnectionAnswer> = {
     ['lost', { ended_reason: 'heartbeat_lost' }],
     ['superseded', { ended_reason: 'new_instance' }],
   ],
+  countBy: 'user_id',
   columns: [
     whoOf('connection_id'),
     { head: 'status', width: 'min(26ch, 36vw)', cell: statusOf },

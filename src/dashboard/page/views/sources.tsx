@@ -19,6 +19,7 @@ const SOURCES: TableView<SourceRow> = {
     { head: 'source', cell: ({ source }) => spacedName(source) },
     {
       head: 'now',
+      width: 'min(24ch, 40vw)',
       cell: ({ answered, code }) =>
         answered ? <span class="ok">✓ answered</span> : <span class="bad">✕ {problemName(code as string)}</span>,
     },
