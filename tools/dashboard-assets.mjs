@@ -15,7 +15,7 @@ async function script() {
   const bundle = await rolldown({
     input: sourceOf('main.tsx'),
     platform: 'browser',
-    optimization: { inlineConst: { mode: 'all', pass: 3 } },
+    treeshake: { propertyReadSideEffects: false, unknownGlobalSideEffects: false },
     transform: {
       target: 'es2022',
       // Not the runtime that types are checked with: calls of `h` are shorter, by a twentieth of the script.

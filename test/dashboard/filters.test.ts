@@ -168,6 +168,22 @@ inChromium('the filters of the viewer', (open) => {
     expect(filtered.filter((path) => !LISTS[path])).toEqual([])
   })
 
+  it('count the actions of the commands under a filter, each a link that narrows them further', async () => {
+    const page = await open(`${host.page}#/delivery/commands`, { key: KEY })
+    const counted = page.locator('.bar-of-filters .chip', { hasText: '×' })
+    await page.locator('main tbody th').first().waitFor()
+    expect(await counted.count()).toBe(0)
+    await page.getByRole('link', { name: 'open', exact: true }).click()
+    await expect.poll(() => page.url()).toBe(`${host.page}#/delivery/commands?state=open`)
+    const { items } = await host.ask<{ items: { action: string }[] }>('/delivery/commands?state=open')
+    const { action } = items[0] as { action: string }
+    const count = items.filter((item) => item.action === action).length
+    await page.getByRole('link', { name: `${count} × ${action}`, exact: true }).click()
+    await expect.poll(() => page.url()).toBe(`${host.page}#/delivery/commands?state=open&action=${action}`)
+    await expect.poll(() => page.locator('main tbody th').count()).toBe(count)
+    expect(await page.getByRole('link', { name: /^\d+ ×/ }).count()).toBe(0)
+  })
+
   it('leave a refused value in the address, where it says what is wrong', async () => {
     const page = await open(`${host.page}#/connections?status=gone`, { key: KEY, refusals: true })
     await page.locator('main .trouble', { hasText: 'status' }).waitFor()

@@ -65,7 +65,7 @@ export const PAGES: Readonly<Record<string, Page>> = {
   '/users/*/summary': record('/users', 'user', UserPage),
   '/connections': list(CONNECTIONS, 'c'),
   '/connections/*': record('/connections', 'connection', ConnectionPage),
-  '/contexts': list(CONTEXTS, 'k'),
+  '/contexts': { ...list(CONTEXTS, 'k'), title: 'Workers' },
   '/contexts/*': record('/contexts', 'context', ContextPage),
   '/workers/tasks/*': record('/contexts', 'task', ({ address }) => <ListPage view={TASK} address={address} />, 3),
   '/browser-windows': list(WINDOWS, 'w'),

@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks'
 import type { ClientType } from '../../../internal/contract/connections.js'
 import type { Ownership } from '../../../internal/contract/contexts.js'
 import { type Address, hrefOf, type Query } from '../address.js'
-import { countOf, spacedName } from '../words.js'
+import { spacedName } from '../words.js'
 import { Text } from './text.js'
 
 /** A filter of a route: of any text, or one of its words. */
@@ -161,17 +161,20 @@ export function Filters({ filters, presets = [], address, rows, countBy }: Filte
         <summary class="chip">+ filter</summary>
         <Add filters={filters} address={address} rows={rows} />
       </details>
-      {given.length > 0 && <a href={hrefOf(path)}>clear</a>}
-      {given.length > 0 &&
-        countBy &&
-        !query.has(countBy) &&
-        valuesIn(rows, countBy)
-          .slice(0, COUNTED)
-          .map(([value, count]) => (
-            <a key={value} href={withFilter(address, countBy, value)}>
-              {countOf(count)} × <Text value={value} />
-            </a>
-          ))}
+      {given.length > 0 && (
+        <>
+          <a href={hrefOf(path)}>clear</a>
+          {countBy &&
+            !query.has(countBy) &&
+            valuesIn(rows, countBy)
+              .slice(0, COUNTED)
+              .map(([value, count]) => (
+                <a key={value} class="chip" href={withFilter(address, countBy, value)}>
+                  {count} × <Text value={value} />
+                </a>
+              ))}
+        </>
+      )}
     </div>
   )
 }

@@ -11,7 +11,6 @@ import { type Filter, Filters, type Preset } from './filters.js'
 import { ProblemNote, State } from './state.js'
 import { headOf, Table, type TableView } from './table.js'
 import { Text } from './text.js'
-import { Hint } from './value.js'
 
 /** A page of a list, with the other fields of the route. */
 export interface Listed<T> {
@@ -118,9 +117,7 @@ export const PageHead = ({ rows = [], children, ...head }: HeadProps): JSX.Eleme
   return (
     <>
       <header class="page">
-        <h1>
-          <Hint name={title} />
-        </h1>
+        <h1>{title}</h1>
         <p class="dim">{about}</p>
         <div class="bar-of-list">
           <Filters filters={filters} presets={presets} countBy={countBy} address={address} rows={rows} />

@@ -59,6 +59,13 @@ export const TONES = new Map(
 export const Term = ({ value }: { value: string | null | undefined }): ComponentChildren =>
   value != null && <span class={TONES.get(value)}>{Text({ value: spacedName(value) })}</span>
 
+/** A term, and why it is so. */
+export const terms = (value: string | null, reason: string | null | undefined): ComponentChildren => [
+  Term({ value }),
+  ' ',
+  Term({ value: reason }),
+]
+
 interface TruthProps {
   value: boolean | null
   yes?: string

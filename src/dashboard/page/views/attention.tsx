@@ -95,19 +95,22 @@ interface Given {
 }
 
 function attentionOf({ findings, nodes, sources }: Given): Need[] {
-  const silent = nodes.isOld ? [] : (nodes.value?.items.filter(isSilentHolder) ?? [])
-  // A silent node that holds something is a finding too, and is named once.
-  const groups = findings.isOld
-    ? []
-    : (findings.value?.kinds.filter(({ kind, count }) => count && !(silent[0] && kind === 'silent_node_holds')) ?? [])
   // What was last known of the sources stays: that they do not answer is why it is old.
   const mute = sources.value?.items.filter(({ answered }) => !answered) ?? []
+  // Without any source the others are old at once: their rows leave as the alarm comes, and nothing moves twice.
+  const isOld = mute.length > 0 && mute.length === sources.value?.items.length
+  const silent = nodes.isOld || isOld ? [] : (nodes.value?.items.filter(isSilentHolder) ?? [])
+  // A silent node that holds something is a finding too, and is named once.
+  const groups =
+    findings.isOld || isOld
+      ? []
+      : (findings.value?.kinds.filter(({ kind, count }) => count && !(silent[0] && kind === 'silent_node_holds')) ?? [])
   const keys = [
     ...groups.map(({ kind }) => kind),
     ...silent.map(({ node_id }) => `node ${node_id}`),
     ...(mute.length > 0 ? ['source'] : []),
   ]
-  seenSince(keys, !findings.isOld && !nodes.isOld && !sources.isOld, clock())
+  seenSince(keys, !findings.isOld && !nodes.isOld && !sources.isOld && !isOld, clock())
   const bySource = (key: string, since: number | null) => ({
     key,
     since: since ?? firstSeen.get(key) ?? clock(),
@@ -130,7 +133,7 @@ function attentionOf({ findings, nodes, sources }: Given): Need[] {
       ...bySource(`node ${node_id}`, updated_at === null ? null : Date.parse(updated_at)),
       kind: '',
       caption: `Node ${node_id} is silent`,
-      detail: connection_waiters ? `clients recorded there: ${countOf(connection_waiters)}` : 'what it has may wait',
+      detail: connection_waiters ? `clients recorded there: ${countOf(connection_waiters)}` : 'clients there may wait',
       href: hrefOf('/delivery/nodes'),
     })),
     ...groups.map(({ kind, count, exact, oldest_since, sample }) => ({

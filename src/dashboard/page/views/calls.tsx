@@ -18,7 +18,7 @@ import { choice, flag, ORDER, text } from '../parts/filters.js'
 import { EXCERPT, type Listed, type ListView } from '../parts/list.js'
 import { Table, type TableView } from '../parts/table.js'
 import { Text } from '../parts/text.js'
-import { Hint, Term, Time, Truth } from '../parts/value.js'
+import { Hint, Term, Time, Truth, terms } from '../parts/value.js'
 import { countOf, durationText, spacedName } from '../words.js'
 
 const deadlineOf = ({ deadline_at, overdue }: PendingCallAnswer) => (
@@ -49,13 +49,6 @@ export const CALLS: ListView<PendingCallAnswer> = {
   ],
 }
 
-/** How it ended, and why its connection did, if that ended it. */
-const outcomeOf = ({ outcome, connection_reason }: EndedCallAnswer) => (
-  <>
-    <Term value={outcome} /> <Term value={connection_reason} />
-  </>
-)
-
 const OUTCOMES: CallOutcomeName[] = ['succeeded', 'failed', 'timed_out', 'cancelled', 'unanswered']
 
 export const ENDED_CALLS: ListView<EndedCallAnswer> = {
@@ -75,7 +68,7 @@ export const ENDED_CALLS: ListView<EndedCallAnswer> = {
   presets: (['unanswered', 'failed', 'timed_out'] as const).map((outcome) => [spacedName(outcome), { outcome }]),
   columns: [
     whoOf('correlation_id'),
-    { head: 'outcome', cell: outcomeOf },
+    { head: 'outcome', cell: ({ outcome, connection_reason }) => terms(outcome, connection_reason) },
     'ended_at',
     'action',
     'duration_ms',

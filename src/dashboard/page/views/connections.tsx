@@ -12,18 +12,12 @@ import { Card } from '../parts/card.js'
 import { Fields, idOf, whoOf } from '../parts/field.js'
 import { CLIENT_TYPES, choice, ORDER, text } from '../parts/filters.js'
 import { Excerpt, type Listed, type ListView } from '../parts/list.js'
-import { Term, Time } from '../parts/value.js'
+import { Time, terms } from '../parts/value.js'
 import { CALLS } from './calls.js'
 import { COMMANDS, MAILBOXES } from './commands.js'
 import { CONTEXTS } from './contexts.js'
 
 const STATUSES: ConnectionStatus[] = ['connected', 'disconnected']
-
-const statusOf = ({ status, ended_reason }: ConnectionAnswer) => (
-  <>
-    <Term value={status} /> <Term value={ended_reason} />
-  </>
-)
 
 export const CONNECTIONS: ListView<ConnectionAnswer> = {
   path: '/connections',
@@ -50,7 +44,7 @@ export const CONNECTIONS: ListView<ConnectionAnswer> = {
   countBy: 'user_id',
   columns: [
     whoOf('connection_id'),
-    { head: 'status', width: 'min(26ch, 36vw)', cell: statusOf },
+    { head: 'status', width: 'min(26ch, 36vw)', cell: ({ status, ended_reason }) => terms(status, ended_reason) },
     { head: 'connected_at', width: '10ch', cell: ({ connected_at }) => <Time at={connected_at} age="short" /> },
     'last_seen_at',
     'client_type',

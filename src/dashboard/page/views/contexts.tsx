@@ -6,21 +6,15 @@ import { Card } from '../parts/card.js'
 import { Fields, idOf, whoOf } from '../parts/field.js'
 import { CLIENT_TYPES, choice, ORDER, OWNERSHIPS, text } from '../parts/filters.js'
 import type { ListView } from '../parts/list.js'
-import { Term } from '../parts/value.js'
+import { terms } from '../parts/value.js'
 
 const STATUSES: ContextStatus[] = ['active', 'idle', 'closed', 'stale']
 const REASONS: ContextEndReason[] = ['closed', 'crashed', 'browser_disconnected']
 
-const statusOf = ({ status, status_reason }: ContextAnswer) => (
-  <>
-    <Term value={status} /> <Term value={status_reason} />
-  </>
-)
-
 export const CONTEXTS: ListView<ContextAnswer> = {
   path: '/contexts',
   title: 'Workers and contexts',
-  about: 'Each as its client last reported it. A worker does tasks; the others serve their user.',
+  about: 'Each as its client last reported it. Workers do tasks.',
   countedBy: '/contexts/count',
   filters: [
     text('user_id'),
@@ -43,7 +37,7 @@ export const CONTEXTS: ListView<ContextAnswer> = {
   ],
   columns: [
     whoOf('context_id'),
-    { head: 'status', width: 'min(26ch, 36vw)', cell: statusOf },
+    { head: 'status', width: 'min(26ch, 36vw)', cell: ({ status, status_reason }) => terms(status, status_reason) },
     'updated_at',
     'task_id',
     'ownership',

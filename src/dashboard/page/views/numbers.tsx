@@ -47,7 +47,7 @@ export function Heading({ name, problems }: { name: string; problems: Problems }
           />
         )}
         {clients != null && (
-          <a href={hrefOf('/connections', { status: 'connected' })}>
+          <a class="detail" href={hrefOf('/connections', { status: 'connected' })}>
             {countOf(clients)} client{clients === 1 ? '' : 's'}
           </a>
         )}
