@@ -8,7 +8,7 @@ const SHOWN_MS = 1_500
 /** The same request for a terminal. */
 const curlOf = (url: string) => `curl -H "X-Admin-Key: $KEY" '${url.replaceAll("'", '%27')}'`
 
-/** The command that writes all of the deployment to a file, for somebody without access to it. */
+/** The command that writes the deployment to a file, for readers without access to it. */
 const captureCommand = () => `npx relayscope capture '${urlOf('/')}' -o incident.json --redact`
 
 /** Without HTTPS a browser keeps its clipboard to itself; the old way works there too. */

@@ -80,9 +80,9 @@ interface Figure {
   label: string
   path: string
   href?: string
-  /** The number; `null` if unknown. */
+  /** The number; `null` if unknown, `false` if there is nothing to count. */
   // biome-ignore lint/suspicious/noExplicitAny: each answer is that of its path
-  countIn(answer: any): number | null | undefined
+  countIn(answer: any): number | false | null | undefined
   /** What is wrong, which is shown in colour. */
   // biome-ignore lint/suspicious/noExplicitAny: each answer is that of its path
   badIn?(answer: any): ComponentChildren
@@ -110,7 +110,9 @@ const presence = (family: string, label: string, path: string): Figure => ({
   family,
   label,
   path,
-  countIn: ({ by_status }) => by_status && (by_status.active ?? 0) + (by_status.idle ?? 0) + (by_status.open ?? 0),
+  // A source that does not know whose its contexts are has no workers to count.
+  countIn: ({ by_status, total }) =>
+    total > 0 && by_status && (by_status.active ?? 0) + (by_status.idle ?? 0) + (by_status.open ?? 0),
   badIn: ({ by_status }) => by_status?.stale > 0 && `${countOf(by_status.stale)} stale`,
   restIn: ({ by_status }) =>
     by_status?.idle != null && (
@@ -158,9 +160,10 @@ const FIGURES: readonly Figure[] = [
 ]
 
 /** A number that leads to its list. */
-function FamilyNumber({ label, path, href, countIn, badIn, restIn }: Figure): JSX.Element {
+function FamilyNumber({ label, path, href, countIn, badIn, restIn }: Figure): JSX.Element | null {
   const { value, isOld } = useAnswer<Listed<unknown>>(path)
   const count = value && countIn(value)
+  if (count === false) return null
   const bad = value && badIn?.(value)
   return (
     <li class={isOld && value ? 'old' : ''}>
