@@ -16,6 +16,8 @@ async function script() {
     input: sourceOf('main.tsx'),
     platform: 'browser',
     treeshake: { propertyReadSideEffects: false, unknownGlobalSideEffects: false },
+    // The minifier inlines better.
+    optimization: { inlineConst: false },
     transform: {
       target: 'es2022',
       // Not the runtime that types are checked with: calls of `h` are shorter, by a twentieth of the script.

@@ -44,7 +44,7 @@ function withFilter({ path, query }: Address, name: string, value: string | null
 const SUGGESTED = 50
 
 /** Values of a field in the rows that are shown, the most common first, each with the number of its rows. */
-function valuesIn(rows: readonly object[], name: string): [value: string, count: number][] {
+export function valuesIn(rows: readonly object[], name: string): [value: string, count: number][] {
   const counts = new Map<string, number>()
   for (const row of rows) {
     const { admission, terminal, ...own } = row as Record<string, unknown>

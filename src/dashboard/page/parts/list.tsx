@@ -146,10 +146,6 @@ export const PageHead = ({ rows = [], children, ...head }: HeadProps): JSX.Eleme
 const needOf = (filters: readonly Filter[]) =>
   filters.filter(({ isRequired }) => isRequired).map(({ name }) => spacedName(name))
 
-/** Whether the address has what the route needs. */
-export const hasRequiredFilters = (filters: readonly Filter[], { query }: Address): boolean =>
-  filters.every(({ name, isRequired }) => !isRequired || query.get(name))
-
 /** Says which filters let nothing through, and that they are exact. */
 function noneOf(title: string, { query }: Address): string {
   const given = [...query].filter(([name]) => !/^(cursor|limit|order)$/.test(name))
@@ -206,8 +202,8 @@ export function News({ count, take }: { count: number; take: () => void }): JSX.
 
 export function ListPage<T>({ view, address }: { view: ListView<T>; address: Address }): JSX.Element {
   const { title, filters, countedBy } = view
-  const isReady = hasRequiredFilters(filters, address)
   const { path, query } = address
+  const isReady = filters.every(({ name, isRequired }) => !isRequired || query.get(name))
   const asked = isReady ? pathWithQuery(path, query) : null
   const answer = useAnswer<Listed<T>>(asked)
   const { value, isOld } = answer

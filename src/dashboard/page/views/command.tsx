@@ -10,6 +10,7 @@ import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
 import { Copy } from '../parts/copy.js'
 import { Field } from '../parts/field.js'
+import { valuesIn } from '../parts/filters.js'
 import { Excerpt, type Listed } from '../parts/list.js'
 import { Text } from '../parts/text.js'
 import { Term, Time, TONES } from '../parts/value.js'
@@ -119,11 +120,7 @@ const HOUR_MS = 3_600_000
 /** How many of the commands admitted in the last hour stand where, the most common first. */
 function tallyOf({ items, has_more }: Listed<DeliveryCommandAnswer>): string {
   const recent = items.filter(({ admission }) => admission?.at && clock() - Date.parse(admission.at) < HOUR_MS)
-  const counts: Record<string, number> = {}
-  for (const { state } of recent) counts[state] = (counts[state] ?? 0) + 1
-  const tally = Object.entries(counts)
-    .sort(([, a], [, b]) => b - a)
-    .map(([state, count]) => `${count} ${spacedName(state)}`)
+  const tally = valuesIn(recent, 'state').map(([state, count]) => `${count} ${spacedName(state)}`)
   const isCut = has_more && recent.length === items.length
   return `${isCut ? `newest ${COUNTED} of the last hour` : 'last hour'}: ${tally.join(', ') || 'none'}`
 }

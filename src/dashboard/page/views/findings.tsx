@@ -167,11 +167,6 @@ const NoFindings = ({ completeness, has_more, not_looked_for }: FindingPage): JS
   </p>
 )
 
-const HEAD = {
-  title: 'Findings',
-  about: 'What does not fit together, and what is overdue.',
-}
-
 /** The findings that were there when the page was opened, as they are now; one that is gone keeps its place, and new ones wait. */
 function useKept(path: string | null, items: readonly Finding[]) {
   const redraw = useState({})[1]
@@ -208,7 +203,13 @@ export function FindingsPage({ address }: { address: Address }): JSX.Element {
   }
   return (
     <>
-      <PageHead {...HEAD} filters={filters} address={address} answer={answer}>
+      <PageHead
+        title="Findings"
+        about="What does not fit together, and what is overdue."
+        filters={filters}
+        address={address}
+        answer={answer}
+      >
         <News {...held} />
       </PageHead>
       {value && (
