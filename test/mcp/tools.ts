@@ -95,7 +95,7 @@ export const describeTools = (ways: [name: string, connect: () => Promise<Parame
         return text
       }
       expect(await refused('find_records', { family: 'commands', filters: { state: 'lost' } })).toMatch(
-        /^422 invalid_query: .*state must be one of: waiting, attempted/,
+        /^422 invalid_query: .*state must be one of: open, waiting, attempted/,
       )
       expect(await refused('get_record', { family: 'sites', id: 'missing' })).toMatch(
         /^404 not_found: .*may have existed/,
