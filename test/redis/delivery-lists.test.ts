@@ -186,15 +186,18 @@ describeNode('the summary of a store', ({ server, make, observe }) => {
     const clock = createClock()
     const { deploymentId, dispatcher } = make({ now: clock.now })
     await dispatcher.dispatch(command('c1', { deadline_ms: 1_000 }))
+    // Records are deleted chunk by chunk: another one of it stays.
+    await dispatcher.dispatch(command('c2', { deadline_ms: 86_000_000 }))
     await dispatcher.close()
     clock.advance(7_200_000)
     const { dispatcher: later } = make({ deploymentId, now: clock.now })
     for (const _ of [1, 2]) {
       await later.reconcile()
       const { by_state, by_reason } = await later.inspector.summary(ASK)
-      expect(by_state).toMatchObject({ waiting: 0, expired: 0 })
+      expect(by_state).toMatchObject({ waiting: 1, expired: 0 })
       expect(by_reason).toEqual({})
     }
+    expect(await server().cli('EXISTS', `relayscope:{${deploymentId}:0}:delivery:command:ada:tab:c1`)).toBe('0')
   })
 
   it('has the earliest deadline of an open command behind many that have ended', async () => {

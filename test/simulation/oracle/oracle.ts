@@ -57,7 +57,8 @@ function judgeAnswers(facts: Facts): void {
       violate('unanswered', `${what} on ${node} of ${round(call)}`)
     if (code !== 'unavailable' || SLOW.has(what)) continue
     if (history.config.store === 'memory') violate('memory_unavailable', what)
-    if (ret - call > 6_500 && !facts.wasPaused(node, call, ret))
+    // At most four commands one after the other, of 2 s each.
+    if (ret - call > 8_500 && !facts.wasPaused(node, call, ret))
       violate('late_refusal', `${what} on ${node} was refused after ${round(ret - call)} ms`)
   }
 }
