@@ -72,8 +72,8 @@ const States = ({ value }: { value: DeliverySummaryAnswer }): JSX.Element => {
     const count = by_state?.[state]
     const isBad = BAD_ENDS.test(state) && !!count
     return (
-      <a key={state} href={listOf(state)} class={`key ${state} ${isBad ? 'bad' : ''}`} {...hintOf(state)}>
-        {state} <b>{count == null ? '?' : countOf(count)}</b>
+      <a key={state} href={listOf(state)} class={isBad ? 'bad' : ''} {...hintOf(state)}>
+        <span class={`key ${state}`}>{state}</span> <b>{count == null ? '?' : countOf(count)}</b>
       </a>
     )
   }
