@@ -33,10 +33,23 @@ export const CaptureLastOptions = defineOptions({
 })
 export interface CaptureLastOptions extends Input<typeof CaptureLastOptions> {}
 
+type Described = Awaited<ReturnType<typeof describe>>
+
+/** Returns the time of the router's clock, in epoch ms. @throws CaptureFailed if no route tells it to this caller. */
+async function clockOf(fetchReply: FetchReply, { routes }: Described): Promise<number> {
+  // A caller who may see some users only may not read the sources, but counts.
+  const counts = routes.filter(({ path, available }) => available && path.endsWith('/count'))
+  for (const path of ['/sources', ...counts.map((route) => route.path)]) {
+    const { value } = await fetchReply(path)
+    const at = isText(value?.observed_at) ? Date.parse(value.observed_at) : Number.NaN
+    if (!Number.isNaN(at)) return at
+  }
+  throw new CaptureFailed('nothing was captured: this key cannot read any route with the time of the router')
+}
+
 /** Returns the first and the last recorded instant of the router, in epoch ms. @throws CaptureFailed if it has no recorder. */
-async function spanOf(fetchReply: FetchReply): Promise<{ from: number; to: number }> {
-  const { value: sources } = await fetchReply('/sources')
-  const at = isText(sources?.observed_at) ? Date.parse(sources.observed_at) : Number.NaN
+async function spanOf(fetchReply: FetchReply, described: Described): Promise<{ from: number; to: number }> {
+  const at = await clockOf(fetchReply, described)
   const { value, refused } = await fetchReply(`/at/${at}/capabilities`)
   const incident = isObject(value?.extensions) ? value.extensions.incident : undefined
   const recording = isObject(incident) ? incident.recording : undefined
@@ -59,7 +72,7 @@ export async function captureLast(router: CapturedRouter, options: CaptureLastOp
   const { headers = {}, lastMs, everyMs, onProgress, signal = new AbortController().signal, now } = given
   const fetchReply = fetcherOf(router, headers, signal)
   const described = await describe(fetchReply)
-  const { from, to } = await spanOf(fetchReply)
+  const { from, to } = await spanOf(fetchReply, described)
   const first = Math.max(from, to - lastMs)
   const count = Math.floor((to - first) / everyMs) + 1
   let at = first

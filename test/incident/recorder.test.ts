@@ -246,6 +246,25 @@ describe('createFlightRecorder', () => {
     await expect(captureLast(createSubject(), { headers: HEADERS })).rejects.toThrow('no recording of the last minutes')
   })
 
+  it('gives a caller of some users the last minutes of these', async () => {
+    const { world, settled, router } = recorded({}, { authorize: () => ({ user_ids: ['alice'] }) })
+    world.connections = [
+      connection({ connection_id: 'hers', user_id: 'alice', client_id: 'a' }),
+      connection({ connection_id: 'not-hers', user_id: 'bob', client_id: 'b' }),
+    ]
+    await settled()
+    const text = await captureLast(router, { headers: HEADERS, everyMs: 5 })
+    const { parts } = openRecording([{ name: 'last', read: () => text }]).at(null)
+    expect(parts.find(({ route }) => route === '/connections')?.rows).toMatchObject([{ connection_id: 'hers' }])
+    expect(text).not.toContain('not-hers')
+  })
+
+  it('rejects when the caller cannot read any route with the time', async () => {
+    const { settled, router } = recorded({}, { authorize: ({ route }) => !/sources|count/.test(route) })
+    await settled()
+    await expect(captureLast(router, { headers: HEADERS })).rejects.toThrow('cannot read any route with the time')
+  })
+
   it('continues in memory when the files fail, and reports that once', async () => {
     const errors: unknown[] = []
     const full = Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' })
