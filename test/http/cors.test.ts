@@ -71,7 +71,7 @@ describe.each(CASES)('%s', (name, { make, path, init, methods, cookies }) => {
     for (const { headers } of answers) {
       expect(headers.get('access-control-allow-origin')).toBe(PAGE)
       expect(headers.get('access-control-allow-credentials')).toBe(cookies)
-      expect(headers.get('access-control-expose-headers')).toMatch(/etag.*mcp-session-id.*retry-after/)
+      expect(headers.get('access-control-expose-headers')).toMatch(/etag.*mcp-session-id.*retry-after.*x-as-of/)
       expect(headers.get('vary')).toBe('Origin')
     }
   })

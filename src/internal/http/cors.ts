@@ -24,7 +24,7 @@ const ALLOWED_HEADERS = [
   'x-admin-key',
   'x-expected-deployment-id',
 ]
-const EXPOSED_HEADERS = 'allow, etag, mcp-protocol-version, mcp-session-id, retry-after'
+const EXPOSED_HEADERS = 'allow, etag, mcp-protocol-version, mcp-session-id, retry-after, x-as-of'
 const HEADER_NAMES = /^[\w-]+(?: *, *[\w-]+)*$/
 /** Maximum characters of the header names that a preflight may add: an authenticator of the host may read any. */
 const NAMES_LENGTH = 1_024
