@@ -63,6 +63,7 @@ const BOUNDS: readonly [file: string, bound: string, patient: string][] = [
   ['incident/recorder.ts', 'SLOW_MS = 250', 'SLOW_MS = 60_000'],
   ['incident/recorder.ts', 'LATE_MS = 2_000', 'LATE_MS = 120_000'],
   ['incident/source.ts', 'REQUEST_MS = 10_000', 'REQUEST_MS = 120_000'],
+  ['incident/writer.ts', 'WRITE_MS = 5_000', 'WRITE_MS = 60_000'],
 ]
 const vitePatience: Plugin = {
   name: 'patience',

@@ -1,9 +1,22 @@
 /** Recordings as a directory of bounded files. */
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimes,
+  writeSync,
+} from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { RecordingFiles } from '../incident/recorder.js'
 import type { Segment } from '../incident/recording.js'
+import type { RecordingFiles } from '../incident/writer.js'
+import { unref } from '../internal/async/timer.js'
 import {
   boundRules,
   checkOptions,
@@ -37,66 +50,102 @@ const NAME = /^segment-(\d{15})-\d+\.ndjson$/
 /** More than a recorder writes into one segment. */
 const SEGMENT_BYTES = 134_217_728
 
+/** A lock that was not refreshed for so long is stale, whoever runs under its pid. */
+const STALE_MS = 60_000
+
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
 
-/** Whether another process runs under `pid`. One that this user may not signal does. */
+/** Whether a process runs under `pid`. One that this user may not signal does. */
 function isRunning(pid: number): boolean {
-  if (pid === process.pid) return false
   try {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    return codeOf(error) !== 'ESRCH'
+    return codeOf(error) === 'EPERM'
+  }
+}
+
+/** Directories that this process has locked. */
+const held = new Set<string>()
+
+const readLock = (path: string): { holder: string; refreshedAt: number } | null => {
+  try {
+    return { holder: readFileSync(path, 'utf8'), refreshedAt: statSync(path).mtimeMs }
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return null
+    throw error
+  }
+}
+
+/** Creates the lock. @returns false if there is one, or another process took it away while it was empty. */
+function writeLock(path: string): boolean {
+  let file: number
+  try {
+    file = openSync(path, 'wx', 0o600)
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false
+    throw error
+  }
+  try {
+    writeSync(file, `${process.pid}`)
+    return readLock(path)?.holder === `${process.pid}`
+  } catch (error) {
+    rmSync(path, { force: true })
+    throw error
+  } finally {
+    closeSync(file)
   }
 }
 
 /**
- * Locks a directory for this process, until the returned function is called or the process exits. The lock of a process
- * that was killed is taken over.
+ * Locks a directory for this process, until the returned function is called or the process exits. A lock is taken over if
+ * it names no process that runs, or was not refreshed for a minute: pids repeat, as after the restart of a container.
  *
  * @throws an Error that names the process which has the lock.
  */
 function lockDirectory(directory: string): () => void {
   const path = join(directory, 'recording.lock')
-  for (;;) {
-    try {
-      writeFileSync(path, `${process.pid}`, { mode: 0o600, flag: 'wx' })
-      break
-    } catch (error) {
-      if (codeOf(error) !== 'EEXIST') throw error
-    }
-    takeAway(path, directory)
+  const name = realpathSync(directory)
+  const refuse = (holder: string) => {
+    throw new Error(
+      `${directory} is already being recorded to by process ${holder}. If it is not, delete ${path}, or wait a minute`,
+    )
   }
+  if (held.has(name)) refuse(`${process.pid}`)
+  while (!writeLock(path)) takeAway(path, refuse)
+  held.add(name)
+  const timer = unref(
+    setInterval(() => {
+      const now = new Date()
+      utimes(path, now, now, () => {})
+    }, STALE_MS / 4),
+  )
+  let isHeld = true
   const unlock = () => {
+    if (!isHeld) return
+    isHeld = false
+    held.delete(name)
+    clearInterval(timer)
     process.off('exit', unlock)
-    rmSync(path, { force: true })
+    if (readLock(path)?.holder === `${process.pid}`) rmSync(path, { force: true })
   }
   process.once('exit', unlock)
   return unlock
 }
 
-/** Removes the lock of a process that does not run any more. */
-function takeAway(path: string, directory: string): void {
-  const read = (from: string): string => {
-    try {
-      return readFileSync(from, 'utf8')
-    } catch (error) {
-      if (codeOf(error) === 'ENOENT') return ''
-      throw error
-    }
-  }
-  const holder = read(path)
-  if (holder === '' && statSync(path, { throwIfNoEntry: false }) === undefined) return
-  const isPid = /^[1-9]\d{0,9}$/.test(holder)
-  if (!isPid || isRunning(Number(holder)))
-    throw new Error(
-      `${directory} is already being recorded to${isPid ? ` by process ${holder}` : ''}. If it is not, delete ${path}`,
-    )
+/** Removes a lock, or refuses to: its process runs, and has refreshed it. */
+function takeAway(path: string, refuse: (holder: string) => void): void {
+  const lock = readLock(path)
+  if (lock === null) return
+  const { holder, refreshedAt } = lock
+  // Its own pid is that of an earlier process: pids repeat in containers.
+  const isOther = /^[1-9]\d{0,9}$/.test(holder) && Number(holder) !== process.pid
+  if (isOther && Math.abs(Date.now() - refreshedAt) < STALE_MS && isRunning(Number(holder))) refuse(holder)
   // Another process may take it away at the same time, and lock: that lock is put back.
   const aside = `${path}.${process.pid}`
   try {
     renameSync(path, aside)
-    if (read(aside) === holder) rmSync(aside)
+    if (readLock(aside)?.holder === holder) rmSync(aside)
     else renameSync(aside, path)
   } catch (error) {
     if (codeOf(error) !== 'ENOENT') throw error
@@ -133,6 +182,7 @@ export function openRecordingDirectory(options: RecordingDirectoryOptions): Reco
   mkdirSync(path, { recursive: true, mode: 0o700 })
   const unlock = lockDirectory(path)
   let file: FileHandle | undefined
+  let name = ''
 
   /** Deletes segments that ended before `keepMs`, and the oldest ones beyond `maxBytes`; never the newest. */
   function prune(now: number): void {
@@ -151,10 +201,20 @@ export function openRecordingDirectory(options: RecordingDirectoryOptions): Reco
       await file?.close()
       file = undefined
       prune(startedAt)
-      file = await open(join(path, `segment-${String(startedAt).padStart(15, '0')}-${process.pid}.ndjson`), 'ax', 0o600)
+      name = join(path, `segment-${String(startedAt).padStart(15, '0')}-${process.pid}.ndjson`)
+      file = await open(name, 'ax', 0o600)
     },
     async append(text) {
-      await file?.appendFile(text)
+      if (!file) return
+      const { nlink, size } = await file.stat()
+      if (nlink === 0) throw new Error(`${name} was deleted while it was recorded to`)
+      try {
+        await file.appendFile(text)
+      } catch (error) {
+        // Without its first lines the segment is worth nothing, and each further attempt begins another one.
+        if (size === 0) rmSync(name, { force: true })
+        throw error
+      }
     },
     async close() {
       try {

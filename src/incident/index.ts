@@ -14,12 +14,7 @@ export {
 } from './format.js'
 export { createIncidentInspectors, incidentComposition } from './inspectors.js'
 export { type IncidentFile, type IncidentRefusal, IncidentRefused, readIncident } from './read.js'
-export {
-  createFlightRecorder,
-  type FlightRecorder,
-  type FlightRecorderOptions,
-  type RecordingFiles,
-} from './recorder.js'
+export { createFlightRecorder, type FlightRecorder, type FlightRecorderOptions } from './recorder.js'
 export {
   createReplay,
   openRecording,
@@ -29,3 +24,4 @@ export {
   type Segment,
 } from './recording.js'
 export type { CapturedRouter } from './source.js'
+export type { RecordingFiles } from './writer.js'

@@ -28,16 +28,7 @@ import { PART_BY_ROUTE, PARTS, type Part, type Row, rowIdOf } from './parts.js'
 import { readerOf } from './reader.js'
 import { asRecorded, pastOf, type RecordedSpan, replaySegment, snapshotLine } from './recording.js'
 import { type CapturedRouter, describe, fetcherOf, nodeTime, offeredParts, recordedHeader } from './source.js'
-
-/** Where a recorder also writes its segments, such as `recordingDirectory` of `relayscope/node`. */
-export interface RecordingFiles {
-  /** Begins a segment, and ends the one before. `startedAt` is epoch ms by the clock of this machine. */
-  begin(startedAt: number): Promise<void>
-  /** Adds complete lines to the segment. What it has resolved for is kept if the process is killed. */
-  append(text: string): Promise<void>
-  /** Ends the segment. */
-  close(): Promise<void>
-}
+import { createWriter, type RecordingFiles } from './writer.js'
 
 /** Options of `createFlightRecorder`. */
 export const FlightRecorderOptions = defineOptions({
@@ -61,7 +52,8 @@ export const FlightRecorderOptions = defineOptions({
   /** Where the recording is also written. @default none */
   files: withMethods<RecordingFiles>('append').optional(),
   /**
-   * Called when nothing can be read, once until something can be; and when `files` fails, once per segment. `null` disables it.
+   * Called when nothing can be read, once until something can be; and when `files` fails, once until it can be written again.
+   * `null` disables it.
    * @default console.error, with the stack
    */
   onError: hook<(error: unknown) => void>(),
@@ -78,7 +70,7 @@ export interface FlightRecorder extends PastAnswers {
   span(): RecordedSpan | null
   /** The incident of one instant in epoch ms; of the latest one for `null`. @throws CaptureFailed while nothing is recorded. */
   incidentAt(instant: number | null): Promise<Incident>
-  /** Ends it. What is recorded can still be read. */
+  /** Ends it, also where `files` does not settle: within ten seconds. What is recorded can still be read. */
   close(): Promise<void>
 }
 
@@ -147,7 +139,7 @@ export function createFlightRecorder(options: FlightRecorderOptions): FlightReco
   const mostBytes = maxBytes - maxBytes / 5
   let segments: MemorySegment[] = []
   let header: Omit<Incident, 'parts'> | null = null
-  let isFileOpen = false
+  const writer = createWriter(files, report)
   let lastAt = 0
   const lateMs = Math.max(LATE_MS, everyMs)
   /** Two readings are further apart only if the process stood still, or its clock was set. */
@@ -156,16 +148,6 @@ export function createFlightRecorder(options: FlightRecorderOptions): FlightReco
   let ahead = 0
   /** The time of the node's clock. */
   const present = () => Math.round(now() + ahead)
-
-  async function toFiles(write: (to: RecordingFiles) => Promise<void>): Promise<void> {
-    if (!files || !isFileOpen) return
-    try {
-      await write(files)
-    } catch (error) {
-      isFileOpen = false
-      report(error)
-    }
-  }
 
   async function add(segment: MemorySegment, lines: readonly object[], at: number): Promise<void> {
     let text = ''
@@ -179,7 +161,7 @@ export function createFlightRecorder(options: FlightRecorderOptions): FlightReco
     segment.chars += text.length
     segment.to = at
     if (segment.open.length > Math.min(CHUNK_CHARS, mostBytes / 100)) await closeChunk(segment)
-    await toFiles((to) => to.append(text))
+    await writer.append(text)
   }
 
   /** Begins a segment with the state of all routes. */
@@ -205,9 +187,7 @@ export function createFlightRecorder(options: FlightRecorderOptions): FlightReco
       bytes: 0,
       chars: 0,
     }
-    isFileOpen = files !== undefined
-    await toFiles((to) => to.begin(now()))
-    await toFiles((to) => to.append(first))
+    await writer.begin(now(), async () => first)
     for (const one of followed) for (const change of one.whole()) await add(segment, [change], at)
     await add(segment, [{ kind: 'seen' }], at)
     // Not before it is whole: its first instant can be asked for at once.
@@ -302,6 +282,7 @@ export function createFlightRecorder(options: FlightRecorderOptions): FlightReco
         if (!continues) break
         const at = time()
         await add(segment, [...changes.flatMap(([, some]) => some), { kind: 'seen' }], at)
+        if (!writer.isOpen()) await writer.begin(now(), () => textUntil(segment, Number.POSITIVE_INFINITY))
       } while (
         segment.chars < SEGMENT_CHARS &&
         segment.bytes + segment.open.length < mostBytes / SEGMENTS_MIN &&
@@ -352,8 +333,7 @@ export function createFlightRecorder(options: FlightRecorderOptions): FlightReco
         await waited(RETRY_MS).catch(() => {})
       }
     }
-    // Also where they have failed: they may have a lock.
-    await files?.close().catch(report)
+    await writer.close()
   }
   const running = run()
 

@@ -317,7 +317,7 @@ describe('relayscope record', () => {
     const holder = readFileSync(lock, 'utf8')
     expect([refused.code, refused.err]).toEqual([
       1,
-      `relayscope: ${dir} is already being recorded to by process ${holder}. If it is not, delete ${lock}\n`,
+      `relayscope: ${dir} is already being recorded to by process ${holder}. If it is not, delete ${lock}, or wait a minute\n`,
     ])
     first.signal('SIGKILL')
     await first.ended
@@ -330,8 +330,6 @@ describe('relayscope record', () => {
     second.signal('SIGTERM')
     expect((await second.ended).code).toBe(0)
     expect(readdirSync(dir).filter((name) => name.includes('lock'))).toEqual([])
-    writeFileSync(lock, '')
-    await expect(start().ended).resolves.toMatchObject({ code: 1, err: expect.stringContaining(`delete ${lock}`) })
   })
 
   it('refuses a directory without a recording', async () => {
