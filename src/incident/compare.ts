@@ -22,12 +22,16 @@ function fieldsOf(value: unknown, path: string, into: Map<string, Json>): Map<st
   return into
 }
 
+/** What is compared of a value: entries of a list have living fields, too. */
+const textOf = (value: Json | undefined) =>
+  JSON.stringify(value, (name, inner) => (LIVING.test(name) ? undefined : inner))
+
 function changesOf(before: object, after: object): FieldChange[] {
   const [was, is] = [fieldsOf(before, '', new Map()), fieldsOf(after, '', new Map())]
   const names = new Set([...was.keys(), ...is.keys()])
   return [...names].flatMap((field) => {
     const [a, b] = [was.get(field), is.get(field)]
-    return JSON.stringify(a) === JSON.stringify(b) ? [] : [{ field, before: a, after: b }]
+    return textOf(a) === textOf(b) ? [] : [{ field, before: a, after: b }]
   })
 }
 

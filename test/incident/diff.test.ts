@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { linesOf } from '../../src/cli/incident/diff.js'
 import { type CaptureOptions, captureIncident } from '../../src/incident/capture.js'
+import { compareRows } from '../../src/incident/compare.js'
 import { diffIncidents, type RouteDiff } from '../../src/incident/index.js'
 import { createDiagnosticsRouter, noopAuth } from '../../src/index.js'
 import { createMemoryFacilities, memoryComposition } from '../../src/memory/index.js'
@@ -122,6 +123,35 @@ describe('diffIncidents', () => {
     )
     const row = lines.findIndex((line) => line.startsWith('  ~ on-1'))
     expect(lines.slice(row + 1)).toContain('      status "connected" → "disconnected"')
+  })
+
+  it('prints the entries that differ of two lists of the same length', async () => {
+    const minute = (at: number, opened: number) => ({
+      minute: `2026-01-02T03:0${at}:00.000Z`,
+      opened,
+      by: 'x'.repeat(50),
+    })
+    const [before, after] = [
+      [minute(1, 1), minute(2, 2), minute(3, 3)],
+      [minute(2, 2), minute(3, 4), minute(4, 0)],
+    ]
+    const { added, gone, changed, unchanged } = compareRows(
+      new Map([['', { items: before }]]),
+      new Map([['', { items: after }]]),
+    )
+    const route = { route: '/connections/churn', about: {}, added, gone, changed, unchanged, unknown: [] }
+    const of = { deployment: 'eu', at: new Date(NOW).toISOString() }
+    expect([...linesOf({ a: of, b: of, routes: [route] }, 80)].slice(2)).toEqual([
+      '/connections/churn: 0 new, 0 gone, 1 changed, 0 unchanged',
+      '      + items[2026-01-02T03:04:00.000Z]',
+      '      - items[2026-01-02T03:01:00.000Z]',
+      '      items[2026-01-02T03:03:00.000Z].opened 3 → 4',
+    ])
+  })
+
+  it('ignores what changes by the clock alone, also within a list', () => {
+    const of = (age_ms: number) => new Map([['', { items: [{ minute: '1', age_ms }] }]])
+    expect(compareRows(of(1), of(2))).toMatchObject({ changed: [], unchanged: 1 })
   })
 
   it('prints no whole record and no line that is wider than the terminal', async () => {

@@ -1,7 +1,8 @@
 /** `relayscope diff`: what is new, gone and changed between two incidents. */
-import type { FieldChange } from '../../incident/compare.js'
+import { compareRows, type FieldChange } from '../../incident/compare.js'
 import { diffIncidents, type IncidentDiff, type RouteDiff } from '../../incident/diff.js'
 import type { Incident } from '../../incident/format.js'
+import { isObject } from '../../internal/relay-client/wire.js'
 import { parse, UsageError } from '../arguments.js'
 import { readKey, readTarget } from '../reader/reader.js'
 import { clip, columnsOf, print, safeJson, visible, wrap } from '../text/table.js'
@@ -14,9 +15,9 @@ const DIFF_HELP = `relayscope diff: shows what changed between two incidents
   npx relayscope diff before.json after.json
   npx relayscope diff before.json http://127.0.0.1:8080/ops/diagnostics
 
-Each is a file, or the URL of a router, which is captured now. Rows that one of them may lack
-are reported as unknown, not as new or gone. Lines are as wide as the terminal; --json has
-every value in full.
+Each is a file, a recording (its last instant), or the URL of a router, which is captured now.
+Rows that one of them may lack are reported as unknown, not as new or gone. Lines are as wide
+as the terminal; --json has every value in full.
 
   --json           the difference as one JSON object
   --key-file FILE  the admin key for a URL (default SERVICE_ADMIN_KEY)
@@ -56,10 +57,31 @@ function formatValue(value: unknown, width: number): string {
   return Array.isArray(value) && text.length > width ? `${value.length} entries` : clip(text, width)
 }
 
-function lineOfField({ field, before, after }: FieldChange, width: number): string {
+/** The entries of a list by their first field, or by themselves; `null` for anything else, or if two are the same. */
+function entriesOf(value: unknown): Map<string, object> | null {
+  if (!Array.isArray(value)) return null
+  const entries = value.map((entry): [string, object] =>
+    isObject(entry) ? [String(Object.values(entry)[0]), entry] : [JSON.stringify(entry), {}],
+  )
+  const byName = new Map(entries)
+  return byName.size === value.length ? byName : null
+}
+
+function linesOfField({ field, before, after }: FieldChange, width: number): string[] {
   const name = clip(visible(field), width >> 1)
   const most = Math.max(10, (width - name.length - 10) >> 1)
-  return `      ${name} ${formatValue(before, most)} → ${formatValue(after, most)}`
+  const [was, is] = [formatValue(before, most), formatValue(after, most)]
+  const [a, b] = was === is ? [entriesOf(before), entriesOf(after)] : []
+  if (!a || !b) return [`      ${name} ${was} → ${is}`]
+  const { added, gone, changed } = compareRows(a, b)
+  const named = (id: string) => `${field}[${visible(id)}]`
+  return [
+    ...added.map((id) => `      + ${named(id)}`),
+    ...gone.map((id) => `      - ${named(id)}`),
+    ...changed.flatMap(({ id, fields }) =>
+      fields.flatMap((one) => linesOfField({ ...one, field: `${named(id)}.${one.field}` }, width)),
+    ),
+  ]
 }
 
 function* linesOfRoute(
@@ -72,7 +94,11 @@ function* linesOfRoute(
   yield* some(gone, (id) => [`  - ${named(id)}`], '  ')
   const changes = ({ id, fields }: (typeof changed)[number]) => [
     ...(id === '' ? [] : [`  ~ ${named(id)}`]),
-    ...some(fields, (field) => [lineOfField(field, width)], '      '),
+    ...some(
+      fields.flatMap((field) => linesOfField(field, width)),
+      (line) => [line],
+      '      ',
+    ),
   ]
   yield* some(changed, changes, '  ')
   for (const { in: side, ids, why } of unknown)
@@ -112,7 +138,10 @@ export async function diff(
   const progress = createProgress(err)
   async function read(text: string): Promise<Incident> {
     progress.show(`reading ${visible(text)}`)
-    if (!/^https?:/.test(text)) return readIncidentFile(text)
+    if (!/^https?:/.test(text)) {
+      const read = await readIncidentFile(text)
+      return 'damaged' in read ? read.at(null) : read
+    }
     return captureFrom(readTarget(text), key, { onProgress: (read) => progress.show(captureText(read)) })
   }
   try {
