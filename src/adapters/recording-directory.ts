@@ -16,7 +16,6 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Segment } from '../incident/recording.js'
 import type { RecordingFiles } from '../incident/writer.js'
-import { unref } from '../internal/async/timer.js'
 import {
   boundRules,
   checkOptions,
@@ -114,12 +113,10 @@ function lockDirectory(directory: string): () => void {
   if (held.has(name)) refuse(`${process.pid}`)
   while (!writeLock(path)) takeAway(path, refuse)
   held.add(name)
-  const timer = unref(
-    setInterval(() => {
-      const now = new Date()
-      utimes(path, now, now, () => {})
-    }, STALE_MS / 4),
-  )
+  const timer = setInterval(() => {
+    const now = new Date()
+    utimes(path, now, now, () => {})
+  }, STALE_MS / 4).unref()
   let isHeld = true
   const unlock = () => {
     if (!isHeld) return

@@ -177,6 +177,8 @@ interface Indexed {
   readonly continues: boolean
   /** The gaps within the segment in which nothing was recorded. */
   readonly silences: readonly (readonly [from: number, to: number])[]
+  /** Number of the first line that is invalid, and not cut short by a crash; `null` for none. */
+  readonly damagedLine: number | null
 }
 
 function indexOf(segment: Segment): Indexed | null {
@@ -187,7 +189,9 @@ function indexOf(segment: Segment): Indexed | null {
   let isWhole = !snapshot.rows_follow
   const silences: [number, number][] = []
   let to = from
+  let lines = 1
   for (const { at, kind } of changesOf(text)) {
+    lines++
     const next = Math.max(to, Date.parse(at))
     if (isWhole && next - to > SILENCE_MS) silences.push([to, next])
     to = next
@@ -195,7 +199,8 @@ function indexOf(segment: Segment): Indexed | null {
     isWhole = true
     from = next
   }
-  return isWhole ? { segment, from, to, continues: snapshot.continues, silences } : null
+  const damagedLine = [...linesOf(text)].length > lines ? lines + 1 : null
+  return isWhole ? { segment, from, to, continues: snapshot.continues, silences, damagedLine } : null
 }
 
 /** What a recording holds, and the incident of each of its instants. */
@@ -204,6 +209,8 @@ export interface Recording extends RecordedSpan, ReplaySource {
   at(instant: number | null): Incident
   /** Names of segments without a whole snapshot, and of the oldest ones beyond 1,000. */
   readonly skipped: readonly string[]
+  /** Segments that are read up to an invalid line; the time until the next segment is a gap. */
+  readonly damaged: readonly { readonly name: string; readonly line: number }[]
 }
 
 const notFollowed = (route: string, detail: string): Missing => missingOf(route, 'not_followed', detail)
@@ -344,9 +351,13 @@ export function openRecording(segments: readonly Segment[]): Recording {
   const [first] = index
   if (!first) throw new IncidentRefused('invalid', 'the recording has no segment that can be read')
   const gaps: [number, number][] = []
+  const damaged: { name: string; line: number }[] = []
   let reached = first.from
-  for (const { from, to, continues, silences } of index) {
-    if (from > reached && !continues) gaps.push([reached, from])
+  let isDamaged = false
+  for (const { segment, from, to, continues, silences, damagedLine } of index) {
+    if (from > reached && (isDamaged || !continues)) gaps.push([reached, from])
+    isDamaged = damagedLine !== null
+    if (damagedLine !== null) damaged.push({ name: segment.name, line: damagedLine })
     gaps.push(...silences.map(([a, b]): [number, number] => [a, b]))
     reached = Math.max(reached, to)
   }
@@ -359,5 +370,5 @@ export function openRecording(segments: readonly Segment[]): Recording {
     return asRecorded(incident, span, wanted, readAt)
   }
 
-  return { ...span, skipped, at }
+  return { ...span, skipped, damaged, at }
 }

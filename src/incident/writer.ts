@@ -1,4 +1,4 @@
-/** Writes the segments of a recorder to `files`, which may fail or hang while the recording in memory goes on. */
+/** Writes the segments of a recorder to `files`, which may fail or hang while the recording in memory continues. */
 import { runWithin } from '../internal/async/deadline.js'
 
 /** Where a recorder also writes its segments, such as `recordingDirectory` of `relayscope/node`. */

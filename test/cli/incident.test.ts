@@ -1,4 +1,13 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -162,6 +171,43 @@ describe('relayscope capture and open', () => {
     const { out } = await startCommand(['diff', other, file, '--json']).ended
     const { routes } = JSON.parse(out)
     expect(routes.find(({ route }: { route: string }) => route === '/contexts').added).toHaveLength(8)
+  })
+
+  it('compares the last instant of a recording, and names a recording that has another name', async () => {
+    const original = await startOriginal()
+    const dir = directory()
+    const [file, other, recorded] = [join(dir, 'incident.json'), join(dir, 'last.json'), join(dir, 'recording')]
+    await startCommand(['capture', original.prefix, '-o', file], { SERVICE_ADMIN_KEY: KEY }).ended
+    const record = startCommand(['record', original.prefix, '-o', recorded], { SERVICE_ADMIN_KEY: KEY })
+    await until('a snapshot', async () => {
+      try {
+        return openRecording(segmentsIn(recorded)).to
+      } catch {
+        return undefined
+      }
+    })
+    record.signal('SIGTERM')
+    await record.ended
+    const segment = join(recorded, segmentsIn(recorded)[0]?.name as string)
+    for (const path of [recorded, segment]) {
+      const { code, out, err } = await startCommand(['diff', file, path]).ended
+      expect([code, err]).toEqual([0, ''])
+      expect(out).not.toMatch(/[1-9]\d* (?:new|gone)/)
+    }
+    copyFileSync(segment, other)
+    for (const args of [
+      ['diff', file, other],
+      ['open', other],
+    ]) {
+      const { code, err } = await startCommand(args).ended
+      expect([code, err]).toEqual([1, expect.stringContaining('is a recording: give it a name that ends in .ndjson')])
+    }
+    const empty = await startCommand(['diff', file, directory()]).ended
+    expect([empty.code, empty.err]).toEqual([1, expect.stringContaining('no segment that can be read')])
+    writeFileSync(segment, `${readFileSync(segment, 'utf8')}x\n`)
+    const { command } = await openFile([recorded])
+    command.signal('SIGTERM')
+    expect((await command.ended).err).toMatch(/segment-\S+ is damaged: line \d+ and what follows is not shown\n/)
   })
 
   it('reports a missing file, with exit code 1', async () => {

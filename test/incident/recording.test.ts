@@ -127,6 +127,23 @@ describe('openRecording', () => {
     const hostile = segment('a', ...changes().slice(0, 2), '{"kind":"rows"}', ...changes().slice(3))
     const recording = openRecording([torn, hostile])
     expect([recording.skipped, recording.to]).toEqual([['b'], NOW + 1_000])
+    expect(recording.damaged).toEqual([{ name: 'a', line: 3 }])
+  })
+
+  it('shows what an invalid line hides as a gap, up to the next segment', () => {
+    const hostile = segment('a', ...changes().slice(0, 2), 'x', ...changes().slice(3))
+    const next = segment('b', snapshotLine(moved(incident, 12), true))
+    const recording = openRecording([hostile, next])
+    expect(recording.gaps).toEqual([[NOW + 1_000, NOW + 12_000]])
+    expect(openRecording([segment('a', ...changes()), next])).toMatchObject({ gaps: [], damaged: [] })
+    const torn = {
+      name: 'a',
+      read: () =>
+        segment('a', ...changes())
+          .read()
+          .slice(0, -3),
+    }
+    expect(openRecording([torn]).damaged).toEqual([])
   })
 
   it('refuses rows that are not what their schema says, by the name of the route', () => {

@@ -37,7 +37,7 @@ it('reports a full disk once, and begins a segment again when it can be written'
   expect(errors).toEqual([full, full])
 })
 
-it('goes on without files that do not settle, calls them again once they have, and closes within a limit', async () => {
+it('continues without files that do not settle, calls them again once they have, and closes within a limit', async () => {
   vi.useFakeTimers()
   onTestFinished(() => void vi.useRealTimers())
   let settle = () => {}

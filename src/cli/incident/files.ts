@@ -1,7 +1,9 @@
 /** Incidents as files: read within their bound, written whole or not at all. */
 import { open, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { isSegment, segmentAt, segmentsIn } from '../../adapters/recording-directory.js'
 import { INCIDENT_BYTES, type Incident } from '../../incident/format.js'
 import { IncidentRefused, readIncident } from '../../incident/read.js'
+import { openRecording, type Recording } from '../../incident/recording.js'
 import { shown } from '../../internal/contract/checks.js'
 import { UsageError } from '../arguments.js'
 import { reasonOf } from '../serve.js'
@@ -20,10 +22,18 @@ async function readBytes(path: string): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-/** @throws an Error that names the file and says what is wrong with it. */
-export async function readIncidentFile(path: string): Promise<Incident> {
+/** How the first line of a segment begins. */
+const SEGMENT_START = '{"kind":"snapshot"'
+
+/** The incident or the recording at `path`. @throws an Error that names the file and says what is wrong with it. */
+export async function readIncidentFile(path: string): Promise<Incident | Recording> {
   try {
-    return readIncident(await readBytes(path))
+    if (await isDirectory(path)) return openRecording(segmentsIn(path))
+    if (isSegment(path)) return openRecording([segmentAt(path)])
+    const bytes = await readBytes(path)
+    if (bytes.toString('latin1', 0, SEGMENT_START.length) === SEGMENT_START)
+      throw new IncidentRefused('wrong_format', 'the file is a recording: give it a name that ends in .ndjson')
+    return readIncident(bytes)
   } catch (error) {
     throw new Error(`cannot open ${path}: ${reasonOf(error)}`, { cause: error })
   }
@@ -43,7 +53,7 @@ export async function writeWhole(path: string, text: string, signal?: AbortSigna
   }
 }
 
-export const isDirectory = async (path: string): Promise<boolean> =>
+const isDirectory = async (path: string): Promise<boolean> =>
   (await stat(path).catch(() => null))?.isDirectory() === true
 
 export const isFile = async (path: string): Promise<boolean> => (await stat(path).catch(() => null))?.isFile() === true

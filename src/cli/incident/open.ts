@@ -1,13 +1,12 @@
 /** `relayscope open`: an incident behind the same router and dashboard, on this machine, without the deployment. */
-import { isSegment, segmentAt, segmentsIn } from '../../adapters/recording-directory.js'
 import { createDashboard } from '../../dashboard/dashboard.js'
-import { createReplay, openRecording, type ReplaySource } from '../../incident/recording.js'
+import { createReplay, type ReplaySource } from '../../incident/recording.js'
 import { toTimestamp } from '../../internal/contract/ids.js'
 import { MOUNT_PATHS, parse, readPort, UsageError } from '../arguments.js'
 import { serve, underOneRoof } from '../serve.js'
 import { print, visible } from '../text/table.js'
 import { summaryOf } from './capture.js'
-import { isDirectory, readAt, readIncidentFile } from './files.js'
+import { readAt, readIncidentFile } from './files.js'
 import type { Output } from './progress.js'
 
 const OPEN_HELP = `relayscope open: serves an incident or a recording with the dashboard, offline
@@ -31,20 +30,18 @@ const OPTIONS = {
 
 const CLOSE_TIMEOUT_MS = 1_000
 
-async function sourceOf(path: string, at: string | undefined): Promise<ReplaySource> {
-  const segments = (await isDirectory(path)) ? segmentsIn(path) : isSegment(path) ? [segmentAt(path)] : null
-  if (segments) {
-    const recording = openRecording(segments)
-    const first = at === undefined ? recording.to : readAt('at', at, recording.to)
-    if (first < recording.from || first > recording.to)
-      throw new UsageError(
-        `--at must be within the recording, from ${toTimestamp(recording.from)} to ${toTimestamp(recording.to)}`,
-      )
-    return { at: (instant) => recording.at(instant ?? first) }
+/** @param tell Receives a sentence for each segment that is damaged. */
+async function sourceOf(path: string, at: string | undefined, tell: (line: string) => void): Promise<ReplaySource> {
+  const read = await readIncidentFile(path)
+  if (!('damaged' in read)) {
+    if (at !== undefined) throw new UsageError('--at is for a recording: a capture shows one instant')
+    return { at: () => read }
   }
-  if (at !== undefined) throw new UsageError('--at is for a recording: a capture shows one instant')
-  const incident = await readIncidentFile(path)
-  return { at: () => incident }
+  for (const { name, line } of read.damaged) tell(`${name} is damaged: line ${line} and what follows is not shown`)
+  const first = at === undefined ? read.to : readAt('at', at, read.to)
+  if (first < read.from || first > read.to)
+    throw new UsageError(`--at must be within the recording, from ${toTimestamp(read.from)} to ${toTimestamp(read.to)}`)
+  return { at: (instant) => read.at(instant ?? first) }
 }
 
 /** Serves until it receives a signal. @returns the exit code. @throws UsageError for files that cannot be opened. */
@@ -63,7 +60,8 @@ export async function open(
   if (path === undefined || rest.length > 0) throw new UsageError('open takes one file or directory')
   const port = readPort(values.port)
   try {
-    const source = await sourceOf(path, values.at)
+    const tell = (line: string) => print(err, `relayscope: ${visible(line)}`)
+    const source = await sourceOf(path, values.at, tell)
     const replay = await createReplay(source)
     const dashboard = createDashboard({ api: '', prefix: MOUNT_PATHS.dashboard, title: 'incident' })
     const server = await serve(underOneRoof(replay, [dashboard]), {
@@ -72,7 +70,7 @@ export async function open(
       allowedHosts: ['loopback'],
       closeTimeoutMs: CLOSE_TIMEOUT_MS,
     })
-    for (const line of summaryOf(await source.at(null))) print(err, `relayscope: ${visible(line)}`)
+    for (const line of summaryOf(await source.at(null))) tell(line)
     print(out, `serving the incident (not live) at ${server.url}/`)
     print(out, `dashboard: ${server.url}${dashboard.prefix}/`)
     await signalled
