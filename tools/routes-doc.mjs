@@ -77,6 +77,7 @@ const INTRO = [
   'The routes of the diagnostics router, below its mount prefix. Each answers GET and HEAD, and callers that `auth`',
   'accepts: [security](security.md). Cooperative sites and MCP have their own: [site hosts](site-hosts.md), [MCP](mcp.md).',
   'A route whose inspector is missing returns 501. The same as data: `GET /openapi.json`, or `openApiDocument()`.',
+  'With a [flight recorder](incidents.md#the-last-hour) each is also below `/at/{epoch ms}`, as of that instant.',
 ]
 
 /** The pages of routes by their paths: the table of all routes, and the parameters of each. */

@@ -14,8 +14,12 @@ export function regionOf(text, name) {
   return region.map((line) => line.slice(indent)).join('\n')
 }
 
-/** Replaces each block after a `from` comment by the code of the file that it names, relative to `root`. */
+const EMPTY = /<!-- from \S+ -->(?!\n```\w+\n)/
+
+/** Replaces each block after a `from` comment by the code of the file that it names, relative to `root`. @throws Error for a comment without a block. */
 export function fillSnippets(markdown, root) {
+  const [empty] = EMPTY.exec(markdown) ?? []
+  if (empty) throw new Error(`no code block follows ${empty}`)
   return markdown.replaceAll(FROM, (_block, path, name, language) => {
     const region = regionOf(readFileSync(new URL(path, root), 'utf8'), name)
     return `<!-- from ${path}#${name} -->\n\`\`\`${language}\n${region}\n\`\`\``

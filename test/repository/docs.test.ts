@@ -50,6 +50,10 @@ describe('the documents', () => {
     expect(blocks.filter(([, before]) => !/^<!-- from examples\/\S+ -->$/.test(before as string))).toEqual([])
   })
 
+  it.each(documents)('%s has a code block after each comment that names an example', (path) => {
+    expect(textOf(path).match(/<!-- from \S+ -->(?!\n```\w+\n)/g)).toBeNull()
+  })
+
   it.each(documents)('%s shows every listen call with a host', (path) => {
     const calls = [
       ...textOf(path).matchAll(
