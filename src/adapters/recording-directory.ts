@@ -49,7 +49,7 @@ const NAME = /^segment-(\d{15})-\d+\.ndjson$/
 /** More than a recorder writes into one segment. */
 const SEGMENT_BYTES = 134_217_728
 
-/** A lock that was not refreshed for so long is stale, whoever runs under its pid. */
+/** A lock that was not refreshed for so long is stale, also if a process runs under its pid. */
 const STALE_MS = 60_000
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code

@@ -23,7 +23,7 @@ function fieldsOf(value: unknown, path: string, into: Map<string, Json>): Map<st
 }
 
 /** What is compared of a value: entries of a list have living fields, too. */
-const textOf = (value: Json | undefined) =>
+const comparedText = (value: Json | undefined) =>
   JSON.stringify(value, (name, inner) => (LIVING.test(name) ? undefined : inner))
 
 function changesOf(before: object, after: object): FieldChange[] {
@@ -31,7 +31,7 @@ function changesOf(before: object, after: object): FieldChange[] {
   const names = new Set([...was.keys(), ...is.keys()])
   return [...names].flatMap((field) => {
     const [a, b] = [was.get(field), is.get(field)]
-    return textOf(a) === textOf(b) ? [] : [{ field, before: a, after: b }]
+    return comparedText(a) === comparedText(b) ? [] : [{ field, before: a, after: b }]
   })
 }
 

@@ -125,7 +125,7 @@ describe('diffIncidents', () => {
     expect(lines.slice(row + 1)).toContain('      status "connected" → "disconnected"')
   })
 
-  it('prints the entries that differ of two lists of the same length', async () => {
+  it('prints the entries that differ of two lists that are too wide for the terminal', async () => {
     const minute = (at: number, opened: number) => ({
       minute: `2026-01-02T03:0${at}:00.000Z`,
       opened,
@@ -133,7 +133,7 @@ describe('diffIncidents', () => {
     })
     const [before, after] = [
       [minute(1, 1), minute(2, 2), minute(3, 3)],
-      [minute(2, 2), minute(3, 4), minute(4, 0)],
+      [minute(2, 2), minute(3, 4), minute(4, 0), minute(5, 0)],
     ]
     const { added, gone, changed, unchanged } = compareRows(
       new Map([['', { items: before }]]),
@@ -144,6 +144,7 @@ describe('diffIncidents', () => {
     expect([...linesOf({ a: of, b: of, routes: [route] }, 80)].slice(2)).toEqual([
       '/connections/churn: 0 new, 0 gone, 1 changed, 0 unchanged',
       '      + items[2026-01-02T03:04:00.000Z]',
+      '      + items[2026-01-02T03:05:00.000Z]',
       '      - items[2026-01-02T03:01:00.000Z]',
       '      items[2026-01-02T03:03:00.000Z].opened 3 → 4',
     ])

@@ -71,7 +71,8 @@ function linesOfField({ field, before, after }: FieldChange, width: number): str
   const name = clip(visible(field), width >> 1)
   const most = Math.max(10, (width - name.length - 10) >> 1)
   const [was, is] = [formatValue(before, most), formatValue(after, most)]
-  const [a, b] = was === is ? [entriesOf(before), entriesOf(after)] : []
+  const isCounted = / entries$/.test(was) || / entries$/.test(is)
+  const [a, b] = isCounted ? [entriesOf(before), entriesOf(after)] : []
   if (!a || !b) return [`      ${name} ${was} → ${is}`]
   const { added, gone, changed } = compareRows(a, b)
   const named = (id: string) => `${field}[${visible(id)}]`
