@@ -1,6 +1,10 @@
 /** The flight recorder: `/at/{epoch ms}` answers as the router did then, within bounded memory. */
 import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { openRecordingDirectory } from '../../src/adapters/recording-directory.js'
 import { captureLast } from '../../src/incident/capture-last.js'
 import { createFlightRecorder, type FlightRecorderOptions } from '../../src/incident/recorder.js'
 import { openRecording } from '../../src/incident/recording.js'
@@ -283,6 +287,50 @@ describe('createFlightRecorder', () => {
     expect(errors).toEqual([full])
     await recorder.close()
     expect(closed).toBe(1)
+  })
+
+  it('writes the whole segment again when the files can be written', async () => {
+    const errors: unknown[] = []
+    const full = Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' })
+    const texts: string[] = []
+    let isFull = false
+    const files = {
+      begin: async () => void texts.push(''),
+      append: async (text: string) => {
+        if (isFull) throw full
+        texts.push(`${texts.pop()}${text}`)
+      },
+      close: async () => {},
+    }
+    const { world, settled, recorder } = recorded({ files, onError: (error) => errors.push(error) })
+    const first = await settled()
+    isFull = true
+    world.connections = [connection({ connection_id: 'while-full' })]
+    const second = await settled()
+    isFull = false
+    await settled()
+    await recorder.close()
+    const recording = openRecording(texts.map((text, i) => ({ name: `${i}`.padStart(9, '0'), read: () => text })))
+    const idsAt = (at: number) =>
+      recording
+        .at(at)
+        .parts.find(({ route }) => route === '/connections')
+        ?.rows?.map((row) => row.connection_id)
+    expect(idsAt(first)).not.toContain('while-full')
+    expect([idsAt(second), recording.gaps, errors]).toEqual([['while-full'], [], [full]])
+  })
+
+  it('reports once that its directory was deleted, and continues in memory', async () => {
+    const errors: unknown[] = []
+    const path = mkdtempSync(join(tmpdir(), 'recorder-'))
+    const files = openRecordingDirectory({ path })
+    const { settled, recorder } = recorded({ files, onError: (error) => errors.push(error) })
+    await settled()
+    rmSync(path, { recursive: true })
+    await settled()
+    await settled()
+    await recorder.close()
+    expect(errors).toEqual([expect.objectContaining({ message: expect.stringContaining('was deleted') })])
   })
 
   it('reports once that there is nothing to read, and rejects what waits for its start', async () => {
