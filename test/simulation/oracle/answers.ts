@@ -46,7 +46,8 @@ function judgeCalls({ body, from, to, history, by, violate, path }: Asked): void
       !isSettled &&
       !(call.abortedAt < to)
     if (mustBeThere && !isListed && !body.has_more) violate('pending_incomplete', correlation_id)
-    if (isListed && resolvedAt < from - 2_500 && end !== 'died')
+    // A withdrawal may be lost: then a sweep ends the call, every five seconds at rest.
+    if (isListed && resolvedAt < from - 7_500 && end !== 'died')
       violate('pending_after_end', `${correlation_id} ended as ${end} at ${resolvedAt.toFixed(0)}`)
   }
 }
