@@ -220,7 +220,9 @@ inChromium('the viewer by keys', (open) => {
     await page.getByRole('button', { name: 'copy curl' }).click()
     await expect.poll(copied).toContain('/connections')
     await page.getByRole('button', { name: 'copy capture command' }).click()
-    await expect.poll(copied).toMatch(/^npx relayscope capture 'http\S+\/' -o incident.json --redact$/)
+    await expect
+      .poll(copied)
+      .toMatch(/^SERVICE_ADMIN_KEY="\$KEY" npx relayscope capture 'http\S+\/' -o incident.json --redact$/)
     await page.getByRole('button', { name: 'copy JSON' }).click()
     await expect.poll(async () => JSON.parse(await copied()).items.length).toBe(6)
     await page.getByRole('button', { name: 'copy CSV' }).click()

@@ -9,7 +9,7 @@ const SHOWN_MS = 1_500
 const curlOf = (url: string) => `curl -H "X-Admin-Key: $KEY" '${url.replaceAll("'", '%27')}'`
 
 /** The command that writes the deployment to a file, for readers without access to it. */
-const captureCommand = () => `npx relayscope capture '${urlOf('/')}' -o incident.json --redact`
+const captureCommand = () => `SERVICE_ADMIN_KEY="$KEY" npx relayscope capture '${urlOf('/')}' -o incident.json --redact`
 
 /** Without HTTPS a browser keeps its clipboard to itself; the old way works there too. */
 export async function copyText(text: string): Promise<boolean> {

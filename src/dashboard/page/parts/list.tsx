@@ -85,11 +85,12 @@ export function Pager({ address: { path, query }, page }: { address: Address; pa
       {(page?.has_more || query.has('limit')) && (
         <span class="dim">
           rows a page{' '}
-          {SIZES.map((limit) => (
+          {SIZES.map((limit) => [
             <a key={limit} href={size(limit)} aria-current={query.get('limit') === limit ? 'true' : undefined}>
               {limit}
-            </a>
-          ))}
+            </a>,
+            ' ',
+          ])}
         </span>
       )}
     </nav>

@@ -252,7 +252,7 @@ export function Attention(problems: Problems): JSX.Element | null {
         ))}
         {rows.length === 0 && <Calm {...problems} />}
       </ul>
-      <p>{rows[PLACES] && <a href={rows[PLACES].href}>{rows.length - PLACES} more →</a>}</p>
+      <p>{rows[PLACES] && <a href={hrefOf('/findings')}>{rows.length - PLACES} more →</a>}</p>
     </section>
   )
 }
