@@ -10,7 +10,7 @@ import type { FetchReply, Refused } from './source.js'
 const PAGE_ROWS = 250
 /** Most rows of one list that are followed: the newest, and a page of each of `BAD_FILTERS`. */
 const FOLLOWED_ROWS = 2_000
-/** Filters for rows that ended badly. A list that is longer than what is followed is also read with each of them. */
+/** Filters for rows that ended badly, by `isBad` of `memory-segments.ts`. A list that is longer than what is followed is also read with each of them. */
 const BAD_FILTERS: Readonly<Record<string, readonly Row[]>> = {
   '/connections': [{ status: 'disconnected' }],
   '/delivery/commands': [{ state: 'failed' }, { state: 'expired' }, { state: 'rejected' }],
@@ -284,7 +284,7 @@ export function withinTime(one: Followed, ms: number): Followed {
         () => true,
         () => true,
       )
-      // What was asked for an earlier reading is no answer for this one.
+      // The answer to an earlier reading would be too old for this one.
       const isFree = ended === undefined || (await limited(ended, ms))
       const changes = isFree ? await limited(begin(), ms) : null
       const was = isLate

@@ -112,7 +112,7 @@ describeStores('the registry of sessions in Redis', (kind, place) => {
       const near = createRedisSessionRegistry({ ...options, client, commandTimeoutMs: 60_000 })
       const far = createRedisSessionRegistry(options)
       const { session_id } = await near.open(opening)
-      // What it has read is no longer so when it writes.
+      // The session changes between its read and its write.
       const held = plan.meet('held')
       const closing = near.close(session_id, 'late')
       const refused = expect(closing).rejects.toMatchObject({ code: 'invalid_transition' })

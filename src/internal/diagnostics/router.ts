@@ -227,7 +227,7 @@ function buildRouter<Principal extends AdminPrincipal>(
           auth: { authenticate: (request) => principals.get(request) ?? null },
           prefix: `${engine.prefix}/at/${instant}`,
           recorder: undefined,
-          // That something was not recorded is no error of the host.
+          // The recorder does not record every route: this is not an error of the host.
           onError: (error, place) => {
             if ((error as { code?: unknown } | null)?.code !== 'unavailable') hooks.error(error, place)
           },
