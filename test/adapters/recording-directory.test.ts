@@ -15,7 +15,6 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { openRecordingDirectory } from '../../src/adapters/recording-directory.js'
 
 const full = Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' })
 const disk = vi.hoisted(() => ({ isFull: false }))
@@ -43,6 +42,10 @@ vi.mock('node:fs/promises', async (load) => {
   }
   return { ...fs, open }
 })
+
+// Another file of this process may have loaded it with the real file system.
+vi.resetModules()
+const { openRecordingDirectory } = await import('../../src/adapters/recording-directory.js')
 
 function directory(): { path: string; lock: string } {
   const path = realpathSync(mkdtempSync(join(tmpdir(), 'recording-')))
