@@ -103,7 +103,7 @@ function filtered({ rows }: Kept, { route }: Part, filter: Row): readonly Row[] 
   const admits = ADMITS[route]
   if (admits) return kept.filter((row) => admits(filter, row))
   const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
-  const unknown = kept.length > 0 && wanted.find(([name]) => !kept.some((row) => fieldOfFilter(name) in row))
+  const unknown = kept.length > 0 && wanted.find(([name]) => !kept.some((row) => fieldOfFilter(name, row) in row))
   if (unknown) throw notKept(route, `cannot be filtered by ${unknown[0]} in an incident`)
   return wanted.length === 0 ? kept : kept.filter(matcherOf(filter))
 }

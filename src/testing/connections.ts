@@ -108,7 +108,8 @@ function fakeChurn(given: readonly FakeChurn[], filter: ChurnFilter): Connection
 /** Returns some values of a connection as a filter. */
 const toFilter = (values: object): ConnectionFilter => ConnectionFilter.parse(values)
 
-const FILTERS = ConnectionFilter.omit({ last_seen_before: true }).keyof().options
+const TIMES = ['last_seen_before', 'from', 'to']
+const FILTERS = ConnectionFilter.omit({ last_seen_before: true, from: true, to: true }).keyof().options
 
 const connectionsOf = (registry: Known<RegistryInspector>) =>
   walk<ConnectionAnswer>((page, ctx) => registry.listConnections({}, page, ctx), 100, 'listConnections')
@@ -127,7 +128,7 @@ export function registryContract(given: MakeInspector<RegistryInspector>): Contr
       item: ConnectionAnswer,
       id: 'connection_id',
       filters: FILTERS,
-      before: 'last_seen_at',
+      times: TIMES,
       get: (registry, id, ctx) => registry.getConnection(id, ctx),
     }),
     ...countCases<Known<RegistryInspector>, ConnectionAnswer>(make, {
@@ -136,6 +137,7 @@ export function registryContract(given: MakeInspector<RegistryInspector>): Contr
       count: (registry, filter, ctx) => registry.countConnections?.(toFilter(filter), ctx),
       by: CONNECTION_FAMILY.counted,
       filters: FILTERS,
+      times: TIMES,
     }),
     ...userCases(make, CONNECTION_FAMILY.users),
     { name: 'listConnectionHistory returns the events of one connection, oldest first', run: () => checkHistory(make) },

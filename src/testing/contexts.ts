@@ -29,6 +29,7 @@ import {
 } from './expect.js'
 import { listCases, type MakeInspector, UNKNOWN_ID, userCases, walk } from './lists.js'
 
+const TIMES = ['updated_before']
 const FILTERS = ContextFilter.omit({ updated_before: true }).keyof().options
 
 /**
@@ -44,7 +45,7 @@ export function contextRegistryContract(given: MakeInspector<ContextRegistryInsp
       item: ContextAnswer,
       id: 'context_id',
       filters: FILTERS,
-      before: 'updated_at',
+      times: TIMES,
       get: (contexts, id, ctx) => contexts.getContext(id, ctx),
     }),
     ...countCases<Known<ContextRegistryInspector>, ContextAnswer>(make, {
@@ -53,6 +54,7 @@ export function contextRegistryContract(given: MakeInspector<ContextRegistryInsp
       count: (contexts, filter, ctx) => contexts.countContexts?.(filter as object, ctx),
       by: CONTEXT_FAMILY.counted,
       filters: FILTERS,
+      times: TIMES,
     }),
     ...userCases(make, CONTEXT_FAMILY.users),
     { name: 'countByWindow returns the counts of a walk', run: () => checkWindows(make) },

@@ -2,7 +2,7 @@
 import { UNKNOWN } from '../internal/contract/observation.js'
 import type { Awaitable, Indexed, InspectionContext, Page, PageQuery } from '../internal/contract/page.js'
 import { CONTEXT, checkEqual, notTested, type Promised } from './expect.js'
-import { type FilterOf, filtersIn, type MakeInspector, walk } from './lists.js'
+import { type FilterOf, filtersIn, type MakeInspector, timesIn, walk } from './lists.js'
 
 /** How a list is counted. */
 interface CountContract<Inspector, Item extends object> {
@@ -13,12 +13,14 @@ interface CountContract<Inspector, Item extends object> {
   /** Enum of each field with a breakdown. */
   by: Partial<Record<keyof Item & string, { options: readonly string[] }>>
   filters: readonly (keyof Item & string)[]
+  /** Filters by a time. */
+  times?: readonly string[]
 }
 
 /** Returns the case of one count. */
 export function countCases<Inspector, Item extends object>(
   make: MakeInspector<Inspector>,
-  { name, list, count, by, filters }: CountContract<Inspector, Item>,
+  { name, list, count, by, filters, times }: CountContract<Inspector, Item>,
 ): Promised[] {
   const run = async () => {
     const inspector = await make()
@@ -26,7 +28,8 @@ export function countCases<Inspector, Item extends object>(
     const entries = (filter: FilterOf<Item>) => walk((page, ctx) => list(inspector, filter, page, ctx), 100, name)
     let isCounted = false
     const unknown = new Set<string>()
-    for (const filter of [{}, ...filtersIn(await entries({}), filters)]) {
+    const all = await entries({})
+    for (const filter of [{}, ...filtersIn(all, filters), ...timesIn(all, times)]) {
       const counted = await count(inspector, filter, CONTEXT)
       if (!counted) continue
       isCounted = true

@@ -81,6 +81,7 @@ function commandCases(make: MakeInspector<KnownDelivery>): Promised[] {
       id: idOfCommand,
       ordered: true,
       filters: ['state', 'user_id', 'client_id', 'command_id', 'action', 'trace_id', 'overdue'],
+      times: ['from', 'to'],
     }),
     {
       name: 'listCommands returns the same evidence as status, matching states, and filters by scope, reason and open',

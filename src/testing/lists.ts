@@ -12,6 +12,7 @@ import {
   type Order,
   type Page,
   type PageQuery,
+  valueOfFilter,
 } from '../internal/contract/page.js'
 import {
   CONTEXT,
@@ -65,18 +66,19 @@ const APART_MS = 86_400_000
 // A live inspector may compute a time again, and differ by that much.
 const CLEAR_MS = 2_000
 
-/** Filters by a time: before all entries, behind all of them, and between some where none is near. */
-function timesIn<Item extends object>(entries: readonly Item[], field: (keyof Item & `${string}_at`) | undefined) {
-  if (field === undefined || entries.length === 0) return []
-  const known = entries.map((entry) => entry[field]).filter(isKnown)
-  const times = known.map((time) => Date.parse(String(time))).sort((a, b) => a - b)
-  const [first = 0, last = 0] = [times[0], times.at(-1)]
-  const gap = times.findIndex((time, i) => i > 0 && time - (times[i - 1] as number) > 2 * CLEAR_MS)
-  const between = gap < 0 ? [] : [(times[gap] as number) - CLEAR_MS]
-  return [first - APART_MS, ...between, last + APART_MS].map(
-    (time) => ({ [field.replace(/_at$/, '_before')]: new Date(time).toISOString() }) as FilterOf<Item>,
-  )
-}
+/** Filters by times: before all entries, behind all of them, and between some where none is near. */
+export const timesIn = <Item extends object>(entries: readonly Item[], names: readonly string[] = []) =>
+  names.flatMap((name) => {
+    const known = entries.map((entry) => valueOfFilter(name, entry)).filter(isKnown)
+    const times = known.map((time) => Date.parse(String(time))).sort((a, b) => a - b)
+    const [first, last] = [times[0], times.at(-1)]
+    if (first === undefined || last === undefined) return []
+    const gap = times.findIndex((time, i) => i > 0 && time - (times[i - 1] as number) > 2 * CLEAR_MS)
+    const between = gap < 0 ? [] : [(times[gap] as number) - CLEAR_MS]
+    return [first - APART_MS, ...between, last + APART_MS].map(
+      (time) => ({ [name]: new Date(time).toISOString() }) as FilterOf<Item>,
+    )
+  })
 
 /**
  * Creates the inspector under test, with the same entries each time, or returns `undefined` if it is not implemented.
@@ -182,8 +184,8 @@ interface ListContract<Inspector, Item extends object> {
   ordered?: true
   /** Fields that the list can be filtered by. */
   filters?: readonly (keyof Item & string)[]
-  /** The time that the list can be filtered by, as `<name>_before`: only entries with a `<name>_at` at or before it. */
-  before?: keyof Item & `${string}_at`
+  /** Filters of the list by a time. */
+  times?: readonly string[]
   /** The method that returns one entry. */
   get?(inspector: Inspector, id: string, ctx: InspectionContext): Awaitable<Item | null>
 }
@@ -299,11 +301,11 @@ export function listCases<Inspector, Item extends object>(
 async function checkFilters<Item extends object>(
   whole: List<Item>,
   under: (filter: FilterOf<Item>) => List<Item>,
-  { name, filters = [], before }: Pick<ListContract<never, Item>, 'name' | 'filters' | 'before'>,
+  { name, filters = [], times = [] }: Pick<ListContract<never, Item>, 'name' | 'filters' | 'times'>,
   idOf: (entry: Item) => string,
 ): Promise<void> {
   const entries = await walk(whole, 100, name)
-  for (const filter of [...filtersIn(entries, filters), ...timesIn(entries, before)]) {
+  for (const filter of [...filtersIn(entries, filters), ...timesIn(entries, times)]) {
     const expected = entries.filter((entry) => matches(entry, filter))
     const found = await walk(under(filter), 2, name)
     const promise = `${name} under ${comparableText(filter)}`
@@ -312,8 +314,8 @@ async function checkFilters<Item extends object>(
     check(ids === undefined, `${promise}: ${ids}${wrong ? `; ${idOf(wrong)}: ${mismatchOf(wrong, filter)}` : ''}`)
     checkEntries(found.map(steady), expected.map(steady), idOf, promise)
   }
-  const knownOf = (field: keyof Item) => entries.find((entry) => isKnown(entry[field]))?.[field] ?? null
-  const fields = [...filters, ...(before ? [before] : [])]
+  const knownOf = (field: string) => entries.map((entry) => valueOfFilter(field, entry)).find(isKnown) ?? null
+  const fields = [...filters, ...times]
   if (entries.length > 0) checkKnown(Object.fromEntries(fields.map((field) => [field, knownOf(field)])))
 }
 
@@ -355,8 +357,8 @@ const matches = (entry: object, filter: object) => matcherOf({ ...filter })(entr
 function mismatchOf(entry: object, filter: object): string {
   const wrong = Object.entries(filter).filter(([name, wanted]) => !matches(entry, { [name]: wanted }))
   const shown = wrong.map(([name, wanted]) => {
-    const field = fieldOfFilter(name)
-    return `${field}: expected ${JSON.stringify(wanted)}, got ${JSON.stringify(entry[field as keyof object] ?? null)}`
+    const field = fieldOfFilter(name, entry)
+    return `${field}: expected ${JSON.stringify(wanted)}, got ${JSON.stringify(valueOfFilter(name, entry) ?? null)}`
   })
   return shown.join(', ')
 }

@@ -52,7 +52,12 @@ function variedWorld(): FakeWorld {
     ...world,
     connections: [
       ...(world.connections ?? []),
-      connection({ connection_id: 'conn-7', node_id: 'node-1', client_type: 'web' }),
+      connection({
+        connection_id: 'conn-7',
+        node_id: 'node-1',
+        client_type: 'web',
+        connected_at: new Date(NOW).toISOString(),
+      }),
       connection({ ...ended, connection_id: 'conn-8', ended_reason: 'superseded', last_seen_at: LONG_AGO.at }),
     ],
     contexts: [
@@ -73,7 +78,14 @@ function variedWorld(): FakeWorld {
     ],
     endedCalls: [
       ...(world.endedCalls ?? []).map((ended, i) => (i === 0 ? { ...ended, ...TRACED } : ended)),
-      { correlation_id: 'call-8', user_id: 'alice', client_id: 'desk', outcome: 'unanswered', ...OBSERVED },
+      {
+        correlation_id: 'call-8',
+        user_id: 'alice',
+        client_id: 'desk',
+        outcome: 'unanswered',
+        ended_at: new Date(NOW).toISOString(),
+        ...OBSERVED,
+      },
     ],
     subscriptions: [
       ...world.subscriptions,
@@ -316,5 +328,7 @@ function wordOf(row: Record<string, unknown>, name: string): unknown {
   if (name === 'user_id_prefix') return String(row.user_id).slice(0, 2)
   if (name === 'name_prefix') return String(row.name).slice(0, 2)
   if (name === 'silent_for_ms') return '600000'
+  if (name === 'from') return String(NOW)
+  if (name === 'to') return String(NOW - 2_000)
   return row[name] ?? (name === 'user_id' ? 'bob' : null)
 }

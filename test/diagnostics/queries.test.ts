@@ -141,6 +141,58 @@ describe('filters', () => {
       expect((await get(router, `${path}?silent_for_ms=0`)).status).toBe(422)
   })
 
+  const SPANNED = ['/connections', '/connections/count', '/delivery/commands', '/rpc/ended']
+
+  it.each(
+    SPANNED,
+  )('take a span of %s in ISO 8601 or epoch ms, and hand it to the inspector as timestamps', async (path) => {
+    const { router, calls } = createWatched()
+    const span = { from: new Date(NOW - 1_000).toISOString(), to: new Date(NOW).toISOString() }
+    const seconds = (ms: number) => new Date(ms).toISOString().slice(0, 19)
+    for (const [from, to] of [
+      [NOW - 1_000, NOW],
+      [span.from, span.to],
+      [span.from.replace('Z', '%2B00:00'), span.to.replace('Z', '000Z')],
+    ])
+      expect((await get(router, `${path}?from=${from}&to=${to}`)).status).toBe(200)
+    const filters = calls.map(({ args: [filter] }) => filter).filter((filter) => filter && 'from' in Object(filter))
+    expect(filters.length).toBeGreaterThanOrEqual(3)
+    for (const filter of filters) expect(filter).toMatchObject(span)
+    calls.length = 0
+    await get(router, `${path}?from=${seconds(NOW)}Z&to=${seconds(NOW)}Z`)
+    const whole = `${seconds(NOW)}.000Z`
+    expect(calls.map(({ args: [filter] }) => filter)).toContainEqual({ from: whole, to: whole })
+  })
+
+  it.each(SPANNED)('refuse a bad instant, or a span of %s that ends before it begins', async (path) => {
+    const { router, calls } = createWatched()
+    const bad = ['now', '-1', '1.5', '2026-01-02', '2026-02-30T00:00:00Z', '2026-01-02T03:04:05']
+    for (const text of [...bad, '9'.repeat(15), '9'.repeat(16), '2026-01-02T03:04:05+01:00', '%20'])
+      for (const name of ['from', 'to']) {
+        const problem = expectProblem(await get(router, `${path}?${name}=${text}`), 422, 'invalid_query')
+        const reason = 'must be ISO 8601 with Z or an offset, or epoch ms'
+        expect(problem.errors).toEqual([{ in: 'query', name, reason }])
+      }
+    for (const [from, to] of [
+      [2, 1],
+      ['1970-01-01T00:00:00.002Z', 1],
+    ]) {
+      const problem = expectProblem(await get(router, `${path}?from=${from}&to=${to}`), 422, 'invalid_query')
+      expect(problem.errors).toEqual([{ in: 'query', name: 'from', reason: 'must not be after to' }])
+    }
+    expect(calls).toEqual([])
+    expect((await get(router, `${path}?from=1&to=1`)).status).toBe(200)
+  })
+
+  it('keep the cursor of a span that is given in another notation', async () => {
+    const router = createSubject()
+    const at = NOW - 600
+    const first = await get(router, `/connections?from=${at}&limit=2`)
+    expect(first.body.has_more).toBe(true)
+    const next = `/connections?from=${new Date(at).toISOString()}&limit=2&cursor=${first.body.next_cursor}`
+    expect((await get(router, next)).status).toBe(200)
+  })
+
   it('narrow users to those whose ids begin with a prefix, of every source', async () => {
     const { body } = await get(createSubject(), '/users?user_id_prefix=al')
     expect(body.items.map((user: { user_id: string }) => user.user_id)).toEqual(['alice'])

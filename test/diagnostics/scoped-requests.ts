@@ -47,6 +47,8 @@ IDS.reason = IDS.ended_reason as string[]
 IDS.name_prefix = forEach((mark) => [`call-${mark}`, `own-${mark}`]).concat('shared', 'c')
 IDS.user_id_prefix = forEach((mark) => [userOf(mark)]).concat('user/')
 IDS.silent_for_ms = ['0', '60000']
+IDS.from = ['0', '2026-01-02T03:04:05Z']
+IDS.to = ['1', '2100-01-01T00:00:00Z']
 
 /** Values for any other name: one of each kind and mark. */
 const ANY = [...new Set(Object.values(IDS).flatMap(oneOfEach))]

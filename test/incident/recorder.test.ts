@@ -103,6 +103,32 @@ describe('createFlightRecorder', () => {
       expect(timeless((await ask(`/at/${at}${path}`)).body), `${path} at ${at}`).toEqual(timeless(body))
   })
 
+  it('filters by a span of time as of an instant', async () => {
+    const { world, live, settled, ask } = recorded()
+    commands(world, ['failed'], ['waits'])
+    const spans = [`from=${NOW - 499}`, `to=${NOW - 501}`, `from=${NOW}&to=${NOW}`, `from=${NOW + 1}`]
+    const paths = ['/connections', '/delivery/commands', '/rpc/ended'].flatMap((path) =>
+      spans.map((span) => `${path}?${span}`),
+    )
+    const at = await settled()
+    const known: unknown[] = []
+    for (const path of paths) known.push((await askRouter(live, path, HEADERS)).body)
+    world.connections = [connection({})]
+    commands(world, [])
+    await settled()
+    for (const [i, path] of paths.entries())
+      expect(timeless((await ask(`/at/${at}${path}`)).body), path).toEqual(timeless(known[i]))
+    const idsOf = async (path: string) =>
+      ((await ask(`/at/${at}${path}`)).body as { items: Record<string, string>[] }).items.map(
+        ({ command_id, connection_id }) => command_id ?? connection_id,
+      )
+    expect(await idsOf(`/delivery/commands?from=${NOW}`)).toEqual(['waits', 'failed'])
+    expect(await idsOf(`/delivery/commands?from=${NOW + 1}`)).toEqual(['waits'])
+    expect(await idsOf(`/delivery/commands?to=${NOW - 501}`)).toEqual([])
+    expect(await idsOf(`/connections?from=${NOW - 500}`)).toContain('conn-6')
+    expect(await idsOf(`/connections?from=${NOW - 499}`)).not.toContain('conn-6')
+  })
+
   it('keeps what ended badly, however much else is recorded after it', async () => {
     const maxBytes = 100_000
     const { world, settled, recorder, ask } = recorded({ maxBytes, everyMs: 1 })

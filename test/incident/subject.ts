@@ -55,6 +55,8 @@ export function questionsAbout(incident: Incident, { body }: Answer): string[] {
   const valuesOf = (name: string) =>
     [...new Set(rows.map((row) => row[name]).filter((value) => typeof value === 'string'))] as string[]
   const users = [...new Set([...valuesOf('user_id'), ...valuesOf('owner')])]
+  const instants = ['connected_at', 'disconnected_at', 'started_at', 'ended_at'].flatMap(valuesOf)
+  const known: Record<string, string[]> = { user_id: users, from: instants, to: instants }
   const questions: string[] = []
   for (const [path, { get }] of Object.entries((body as OpenApi).paths)) {
     if (path === '/openapi.json') continue
@@ -80,7 +82,7 @@ export function questionsAbout(incident: Incident, { body }: Answer): string[] {
       for (const { name, required, schema } of parameters) {
         if (required || name === undefined || name === 'order') continue
         const values =
-          schema?.enum ?? (schema?.type === 'boolean' ? ['true', 'false'] : name === 'user_id' ? users : valuesOf(name))
+          schema?.enum ?? (schema?.type === 'boolean' ? ['true', 'false'] : (known[name] ?? valuesOf(name)))
         for (const value of values) questions.push(`${filled}?${new URLSearchParams([...query, [name, value]])}`)
       }
     }

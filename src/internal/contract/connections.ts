@@ -4,7 +4,18 @@ import { Refusal } from '../refusal.js'
 import { answerOf } from './answer.js'
 import { unknownName } from './checks.js'
 import { type Family, foldUsers } from './family.js'
-import { byReason, filterBy, Id, idField, lastAtOrBefore, Reason, randomUuid, SilentForMs, Timestamp } from './ids.js'
+import {
+  byReason,
+  filterBy,
+  Id,
+  idField,
+  lastAtOrBefore,
+  Reason,
+  randomUuid,
+  SilentForMs,
+  SPAN_FILTERS,
+  Timestamp,
+} from './ids.js'
 import { JsonRecord } from './json.js'
 import { addNames, type FoldedPart, orUnknown, type UserIndex } from './observation.js'
 import {
@@ -217,6 +228,7 @@ export const ConnectionFilter = z.object({
   node_id: filterBy('node_id'),
   ended_reason: byReason.optional().describe('Only connections that ended for this reason.'),
   last_seen_before: lastAtOrBefore,
+  ...SPAN_FILTERS,
 })
 export type ConnectionFilter = z.infer<typeof ConnectionFilter>
 

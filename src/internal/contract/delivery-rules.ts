@@ -36,7 +36,7 @@ import {
   whole,
   withMethods,
 } from './options.js'
-import type { InspectionContext } from './page.js'
+import { type InspectionContext, matcherOf } from './page.js'
 
 /** @throws Refusal `invalid_identity` for ids that no command can have, because they are not one path segment. */
 export function requireIdentity(ids: { client_id: string; command_id?: string }): void {
@@ -112,14 +112,10 @@ export function toDeliveryCommand<Status extends DeliveryStatusInput>(
 export function admitsCommand(filter: CommandFilter, command: DeliveryCommandInput): boolean {
   if (Object.values(filter).every((value) => value === undefined)) return true
   const { overdue, user_id, client_id, command_id, admission, action, trace_id, terminal } = command
+  const ids = { user_id, client_id, command_id, scope_id: admission?.scope_id, action, trace_id }
   const state = filter.state === 'open' && !terminal ? 'open' : command.state
-  const scope_id = admission?.scope_id
   const reason = terminal && (terminal.reason ?? NO_REASON)
-  const values = { state, overdue, user_id, client_id, command_id, scope_id, action, trace_id, reason } satisfies {
-    [Name in keyof Required<CommandFilter>]: unknown
-  }
-  const names = Object.keys(values) as (keyof CommandFilter)[]
-  return names.every((name) => filter[name] === undefined || filter[name] === values[name])
+  return matcherOf(filter)({ ...ids, state, overdue, reason, admission, terminal })
 }
 
 /** Addresses an id that is not known. */

@@ -22,7 +22,7 @@ import {
   WaitsFor,
 } from './delivery-summary.js'
 import type { Family } from './family.js'
-import { byReason, byTraceId, filterBy, idField, idInput, NAMES, Timestamp, TRACE_FIELDS } from './ids.js'
+import { byReason, byTraceId, filterBy, idField, idInput, NAMES, SPAN_FILTERS, Timestamp, TRACE_FIELDS } from './ids.js'
 import { HostMetadata } from './json.js'
 import { METADATA_BYTES } from './limits.js'
 import type { Awaitable, InspectionContext, Page, PageQuery, Pingable, Versioned } from './page.js'
@@ -228,6 +228,7 @@ export const CommandFilter = z.object({
   reason: byReason
     .optional()
     .describe(`Only commands that ended for this reason; \`${NO_REASON}\` for those that ended without one.`),
+  ...SPAN_FILTERS,
 })
 export type CommandFilter = z.infer<typeof CommandFilter>
 

@@ -99,6 +99,29 @@ export const idInput = (name: IdName) => Id.describe(NAMES[name])
 /** The filter by this id. */
 export const filterBy = (name: IdName) => Id.optional().describe(`Only records with this \`${name}\`.`)
 
+const ISO = z.iso.datetime({ offset: true })
+
+/** Returns an instant in ISO 8601 or epoch ms as a timestamp, and any other text as it is. */
+function toInstant(text: string): string {
+  const at = new Date(/^\d{1,15}$/.test(text) ? Number(text) : ISO.safeParse(text).success ? text : Number.NaN)
+  return Number.isNaN(at.getTime()) ? text : at.toISOString()
+}
+
+const checkInstant = (text: string) =>
+  Timestamp.safeParse(text).success ? undefined : 'must be ISO 8601 with Z or an offset, or epoch ms'
+
+const Instant = z.string().overwrite(toInstant).check(checkedBy(checkInstant))
+
+/** Filters by a span of time, both ends included: records that existed in it, as far as is known. */
+export const SPAN_FILTERS = {
+  from: Instant.optional().describe(
+    'Only records that had not ended before this instant (ISO 8601 or epoch ms), and those whose end is unknown.',
+  ),
+  to: Instant.optional().describe(
+    'Only records that began at or before this instant (ISO 8601 or epoch ms), and those whose beginning is unknown.',
+  ),
+}
+
 /** A filter by the time of the last heartbeat or report. */
 export const lastAtOrBefore = Timestamp.optional().describe('Only records last updated at or before this time.')
 

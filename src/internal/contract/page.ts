@@ -162,14 +162,31 @@ export type Filter = Readonly<Record<string, unknown>>
 
 const BEFORE = /_before$/
 
-/** The field of a record that a filter of this name looks at. */
-export const fieldOfFilter = (name: string): string => name.replace(BEFORE, '_at')
+/** The fields with the end of a record, for the filter `from`, and with its beginning, for `to`. */
+const SPAN: Readonly<Record<string, readonly string[]>> = {
+  from: ['disconnected_at', 'ended_at', 'terminal'],
+  to: ['connected_at', 'started_at', 'admission'],
+}
 
-/** Whether a record has a value of a filter: `<name>_before` admits a `<name>_at` at or before that instant. */
+/** The field of a record that a filter of this name looks at. */
+export const fieldOfFilter = (name: string, record: object): string =>
+  SPAN[name]?.find((field) => field in record) ?? name.replace(BEFORE, '_at')
+
+/** The value that it looks at: of a part of a command, its time. */
+export function valueOfFilter(name: string, record: object): unknown {
+  const value: unknown = record[fieldOfFilter(name, record) as keyof object]
+  return typeof value === 'object' ? (value as { at?: unknown } | null)?.at : value
+}
+
+/**
+ * Whether a record has a value of a filter. `<name>_before` admits a `<name>_at` at or before that instant; `from` and
+ * `to` admit all records but those that are known to have ended before, or begun after, that instant.
+ */
 export function admitsValue(record: object, name: string, wanted: unknown): boolean {
-  if (!BEFORE.test(name)) return record[name as keyof object] === wanted
-  const at: unknown = record[fieldOfFilter(name) as keyof object]
-  return typeof at === 'string' && at <= (wanted as string)
+  if (!SPAN[name] && !BEFORE.test(name)) return record[name as keyof object] === wanted
+  const at = valueOfFilter(name, record)
+  if (typeof at !== 'string') return name in SPAN
+  return name === 'from' ? at >= (wanted as string) : at <= (wanted as string)
 }
 
 /** Returns a function that checks whether a record matches `filter`; absent and `undefined` values match anything. */

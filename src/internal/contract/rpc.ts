@@ -5,7 +5,7 @@ import { answerOf, OmittedFields } from './answer.js'
 import { COUNTED_ACTIONS_MAX, OTHER_ACTION } from './call-counts.js'
 import type { ConnectionRegistry, Instance } from './connections.js'
 import { type Family, foldUsers } from './family.js'
-import { byTraceId, filterBy, Id, idField, Timestamp, TRACE_FIELDS, Traceparent } from './ids.js'
+import { byTraceId, filterBy, Id, idField, SPAN_FILTERS, Timestamp, TRACE_FIELDS, Traceparent } from './ids.js'
 import { LATENCY_BOUNDS_MS } from './latency.js'
 import { addNames, type FoldedPart, type UserIndex } from './observation.js'
 import {
@@ -138,6 +138,7 @@ export const EndedCallFilter = z.object({
   outcome: CallOutcomeName.optional().describe('Only calls that ended this way.'),
   trace_id: byTraceId,
   ...ORIGIN_FILTER,
+  ...SPAN_FILTERS,
 })
 export type EndedCallFilter = z.infer<typeof EndedCallFilter>
 

@@ -68,6 +68,8 @@ export function parseQuery<T extends z.ZodObject>(schema: T, search: string): z.
       if (errors.some((error) => error.name === name)) continue
       refuse(name, Object.hasOwn(values, name) ? reasonFor(innermost(fields[name] as z.ZodType), issue) : 'is required')
     }
+  const { from, to } = Object(read.data) as { from: string; to: string }
+  if (from > to) refuse('from', 'must not be after to')
   if (errors.length > 0 || !read.success) throw new ProblemError('invalid_query', { errors })
   return read.data
 }

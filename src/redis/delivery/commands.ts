@@ -35,6 +35,8 @@ const COMMANDS = defineReadScript(
       'action',
       'trace_id',
       'reason',
+      'from',
+      'to',
       'descending',
       'by_stamp',
     ],
@@ -65,6 +67,7 @@ const COMMANDS = defineReadScript(
 )
 
 const encoded = (id: string | undefined) => (id === undefined ? '' : encodePart(id))
+const instantOf = (at: string | undefined) => (at === undefined ? '' : Date.parse(at))
 
 /** Where a stretch starts: after a number of the shard, or after a stamp, which orders the commands of all shards. */
 interface Place {
@@ -105,6 +108,8 @@ async function readStretch(
     action: filter.action ?? '',
     trace_id: filter.trace_id ?? '',
     reason: filter.reason ?? '',
+    from: instantOf(filter.from),
+    to: instantOf(filter.to),
     descending: order === 'newest' ? '1' : '',
     by_stamp: byStamp ? '1' : '',
   }

@@ -43,6 +43,7 @@ local function record_of(ref)
   end
   return c
 end
+local function admitted_at(c) return match(c.history, '^[^\n]*\n[^\n]*\n([^\n]*)') or '' end
 -- Returns the record with that number.
 local function record_at(seq)
   local c = record_of(ref_at(seq))
@@ -180,6 +181,8 @@ local function is_wanted(c)
   local is_late = c.ended_at == '' and (tonumber(c.deadline_at) or 0) <= now
   if overdue ~= '' and tostring(is_late) ~= overdue then return false end
   if reason ~= '' and (c.ended_at == '' or (c.reason == '' and {{NO_REASON}} or c.reason) ~= reason) then return false end
+  if from ~= '' and floor(tonumber(c.ended_at) or math.huge) < tonumber(from) then return false end
+  if to ~= '' and floor(tonumber(admitted_at(c)) or 0) > tonumber(to) then return false end
   if action ~= '' and match(c.history, '^[^\n]*\n([^\t\n]*)') ~= action then return false end
   return trace_id == '' or match(c.history, '^[^\n]*\n[^\t\n]*\t00%-(%x+)') == trace_id
 end
@@ -346,7 +349,6 @@ end
 if #over == {{BUCKETS}} then ended = {} end
 
 -- A sample of the oldest commands that are not acknowledged, and the admission of the oldest that has not ended.
-local function admitted_at(c) return match(c.history, '^[^\n]*\n[^\n]*\n([^\n]*)') or '' end
 local first_open = math.max(first_chunk, whole('first-open', 2 ^ 45))
 local last_chunk = math.min(floor((newest - 1) / {{CHUNK}}), first_open + {{CHUNKS}})
 local sample, oldest, tried = {}, '', 0

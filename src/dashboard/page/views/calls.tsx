@@ -62,6 +62,8 @@ export const ENDED_CALLS: ListView<EndedCallAnswer> = {
     text('trace_id'),
     choice('outcome', OUTCOMES),
     ...ORIGIN,
+    text('from'),
+    text('to'),
     ORDER,
   ],
   keyOf: ({ correlation_id, ended_at }) => correlation_id + ended_at,

@@ -73,6 +73,8 @@ export const COMMANDS: ListView<DeliveryCommandAnswer> = {
     text('action'),
     text('reason'),
     text('trace_id'),
+    text('from'),
+    text('to'),
     ORDER,
   ],
   // Commands without a user differ by their scope.

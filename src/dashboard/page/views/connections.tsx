@@ -32,6 +32,8 @@ export const CONNECTIONS: ListView<ConnectionAnswer> = {
     text('node_id'),
     text('ended_reason'),
     text('silent_for_ms'),
+    text('from'),
+    text('to'),
     ORDER,
   ],
   keyOf: ({ connection_id }) => connection_id,
