@@ -28,7 +28,9 @@ function domainOf(document, given) {
   if (schema.enum) return schema.enum.map(code).join(' ')
   if (schema.type === 'array') return `text, at most ${schema.maxItems} times`
   if (schema.type === 'boolean') return '`true` `false`'
-  if (schema.type === 'integer') return `${schema.minimum}–${schema.maximum}, default ${schema.default}`
+  const range = `${schema.minimum}–${schema.maximum}`
+  if (schema.type === 'integer') return schema.default === undefined ? range : `${range}, default ${schema.default}`
+  if (schema.examples) return `an instant, such as ${schema.examples.map(code).join(' or ')}`
   return schema.maxLength ? `text, at most ${schema.maxLength} bytes` : 'text'
 }
 

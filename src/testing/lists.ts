@@ -315,7 +315,7 @@ async function checkFilters<Item extends object>(
     checkEntries(found.map(steady), expected.map(steady), idOf, promise)
   }
   const knownOf = (field: string) => entries.map((entry) => valueOfFilter(field, entry)).find(isKnown) ?? null
-  const fields = [...filters, ...times]
+  const fields = [...filters, ...times.map((time) => fieldOfFilter(time, {}))]
   if (entries.length > 0) checkKnown(Object.fromEntries(fields.map((field) => [field, knownOf(field)])))
 }
 

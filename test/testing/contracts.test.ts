@@ -394,6 +394,18 @@ describe('the contract suite detects an inspector that', () => {
       ),
       /listCommands under trace_id|listCommands .*trace_id/,
     ],
+    ...(['registry listConnections', 'delivery listCommands', 'rpc listEnded'] as const).flatMap((list) =>
+      ['from', 'to'].map((name): [string, () => Inspectors, RegExp] => {
+        const [family, method] = list.split(' ') as ['registry', 'listConnections']
+        const ignoring = (_page: unknown, [filter, page]: [object, never]) =>
+          createFakeInspectors(createWorld())[family]?.[method]({ ...filter, [name]: undefined }, page, ASK)
+        return [
+          `ignores ${name} in ${method}`,
+          broken(family, method, ignoring),
+          new RegExp(`${method} under .*"${name}"`),
+        ]
+      }),
+    ),
     [
       'returns another command',
       broken('delivery', 'status', () => whole.delivery.statuses?.[0]),

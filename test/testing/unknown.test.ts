@@ -17,7 +17,7 @@ describe.each<[string, () => Inspectors]>([
       await run({ skip: (reason) => reasons.push(`${name.split(' ', 1)} ${reason}`) })
     expect(reasons.filter((reason) => reason.endsWith('not known'))).toMatchInlineSnapshot(`
       [
-        "registry: not tested: client_type, node_id, ended_reason, last_seen_at: not known",
+        "registry: not tested: client_type, node_id, ended_reason, last_seen_at, from, to: not known",
         "registry: not tested: node_id, reason: not known",
         "registry: not tested: opened, ended: not known",
         "registry: not tested: actions: not known",
@@ -25,12 +25,12 @@ describe.each<[string, () => Inspectors]>([
         "browserWindowRegistry: not tested: client_id, ownership, type, state, focused, incognito, draining: not known",
         "rpc: not tested: action, overdue, direction, observed: not known",
         "rpc: not tested: started_at: not known",
-        "rpc: not tested: action, outcome, trace_id, direction, observed: not known",
+        "rpc: not tested: action, outcome, trace_id, direction, observed, from, to: not known",
         "rpc: not tested: pending, overdue, counters, oldest_started_at, oldest_age_ms: not known",
         "history: not tested: message_count, sequence: not known",
         "deduplicator: not tested: entries: not known",
         "delivery: not tested: tracked_commands, due_commands, waiting_for_client, by_state, by_reason, waits_for, latency: not known",
-        "delivery: not tested: user_id, client_id, action, trace_id, overdue: not known",
+        "delivery: not tested: user_id, client_id, action, trace_id, overdue, from, to: not known",
         "delivery: not tested: admission, attempts, acknowledgement, overdue: not known",
         "delivery: not tested: tracked_commands, by_state, by_reason, waits_for, reserved_commands, waiting_commands: not known",
         "delivery: not tested: node_id: not known",

@@ -110,7 +110,11 @@ function toInstant(text: string): string {
 const checkInstant = (text: string) =>
   Timestamp.safeParse(text).success ? undefined : 'must be ISO 8601 with Z or an offset, or epoch ms'
 
-const Instant = z.string().overwrite(toInstant).check(checkedBy(checkInstant))
+const Instant = z
+  .string()
+  .overwrite(toInstant)
+  .check(checkedBy(checkInstant))
+  .meta({ examples: ['2026-01-31T09:00:00Z', '1769850000000'] })
 
 /** Filters by a span of time, both ends included: records that existed in it, as far as is known. */
 export const SPAN_FILTERS = {
