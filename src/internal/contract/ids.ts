@@ -118,12 +118,8 @@ const Instant = z
 
 /** Filters by a span of time, both ends included: records that existed in it, as far as is known. */
 export const SPAN_FILTERS = {
-  from: Instant.optional().describe(
-    'Only records that had not ended before this instant (ISO 8601 or epoch ms), and those whose end is unknown.',
-  ),
-  to: Instant.optional().describe(
-    'Only records that began at or before this instant (ISO 8601 or epoch ms), and those whose beginning is unknown.',
-  ),
+  from: Instant.optional().describe('Only records not known to have ended before this instant (ISO 8601, epoch ms).'),
+  to: Instant.optional().describe('Only records not known to have begun after this instant (ISO 8601, epoch ms).'),
 }
 
 /** A filter by the time of the last heartbeat or report. */

@@ -1,5 +1,4 @@
 /** The routes of the connections family. */
-import type * as z from 'zod'
 import {
   ChurnFilter,
   ClientEventAnswer,
@@ -7,22 +6,12 @@ import {
   ConnectionAnswer,
   ConnectionChurnAnswer,
   ConnectionEventAnswer,
-  type ConnectionFilter,
   ConnectionQuery,
 } from '../contract/connections.js'
-import { toTimestamp } from '../contract/ids.js'
 import { pageSchema } from '../contract/page.js'
 import { ConnectionCount, countConnections, countOfSilentNodes } from '../views/counts.js'
 import { CHURN, CLIENT_EVENT, CONNECTION, CONNECTION_EVENT, complete, exampleTime, lastPage } from './examples.js'
-import { diagnosticsRoute, routeSection } from './route.js'
-
-/** The filter of a query: a silence is counted back from now. */
-function toFilter(
-  { silent_for_ms, ...filter }: z.output<typeof ConnectionQuery>,
-  { now }: { now(): number },
-): ConnectionFilter {
-  return silent_for_ms === undefined ? filter : { ...filter, last_seen_before: toTimestamp(now() - silent_for_ms) }
-}
+import { diagnosticsRoute, routeSection, toFilter } from './route.js'
 
 export const CONNECTION_ROUTES = routeSection('connections', 'Connections and what happened to them.', [
   diagnosticsRoute({
@@ -36,7 +25,8 @@ export const CONNECTION_ROUTES = routeSection('connections', 'Connections and wh
     query: ConnectionQuery,
     response: pageSchema(ConnectionAnswer),
     example: lastPage(CONNECTION),
-    read: ({ registry }, { filter, page }, view) => registry.listConnections(toFilter(filter, view), page, view.ctx),
+    read: ({ registry }, { filter, page }, view) =>
+      registry.listConnections(toFilter('last_seen_before', filter, view), page, view.ctx),
   }),
   diagnosticsRoute({
     path: '/connections/count',
@@ -57,7 +47,7 @@ export const CONNECTION_ROUTES = routeSection('connections', 'Connections and wh
       observed_at: exampleTime(30),
     },
     async read(inspectors, { filter: query }, view) {
-      const filter = toFilter(query, view)
+      const filter = toFilter('last_seen_before', query, view)
       const [counts, of_silent_nodes] = await Promise.all([
         countConnections(inspectors.registry, filter, view),
         countOfSilentNodes(inspectors, filter, view),

@@ -1,19 +1,9 @@
 /** The routes of the contexts family. */
-import type * as z from 'zod'
-import { CONTEXT_FAMILY, ContextAnswer, type ContextFilter, ContextQuery } from '../contract/contexts.js'
-import { toTimestamp } from '../contract/ids.js'
+import { CONTEXT_FAMILY, ContextAnswer, ContextQuery } from '../contract/contexts.js'
 import { pageSchema } from '../contract/page.js'
 import { ContextCount, count } from '../views/counts.js'
 import { complete, exampleTime, IDLE_WORKER, lastPage, WORKER } from './examples.js'
-import { diagnosticsRoute, routeSection } from './route.js'
-
-/** The filter of a query: a silence is counted back from now. */
-function toFilter(
-  { silent_for_ms, ...filter }: z.output<typeof ContextQuery>,
-  { now }: { now(): number },
-): ContextFilter {
-  return silent_for_ms === undefined ? filter : { ...filter, updated_before: toTimestamp(now() - silent_for_ms) }
-}
+import { diagnosticsRoute, routeSection, toFilter } from './route.js'
 
 export const CONTEXT_ROUTES = routeSection('contexts', 'Execution contexts.', [
   diagnosticsRoute({
@@ -28,7 +18,7 @@ export const CONTEXT_ROUTES = routeSection('contexts', 'Execution contexts.', [
     response: pageSchema(ContextAnswer),
     example: lastPage(WORKER, IDLE_WORKER),
     read: ({ contextRegistry }, { filter, page }, view) =>
-      contextRegistry.listContexts(toFilter(filter, view), page, view.ctx),
+      contextRegistry.listContexts(toFilter('updated_before', filter, view), page, view.ctx),
   }),
   diagnosticsRoute({
     path: '/contexts/count',
@@ -47,7 +37,7 @@ export const CONTEXT_ROUTES = routeSection('contexts', 'Execution contexts.', [
       observed_at: exampleTime(30),
     },
     read({ contextRegistry }, { filter: query }, view) {
-      const filter = toFilter(query, view)
+      const filter = toFilter('updated_before', query, view)
       return count(
         'context_registry',
         CONTEXT_FAMILY.counted,

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import type { Capabilities, Capability } from '../contract/capabilities.js'
 import { DeploymentMode } from '../contract/delivery.js'
 import type { FamilyName, Present } from '../contract/families.js'
-import { NAMES } from '../contract/ids.js'
+import { NAMES, toTimestamp } from '../contract/ids.js'
 import { type JsonObject, JsonValue } from '../contract/json.js'
 import type { ReadRoute, TypedReadRoute } from '../http/read-route.js'
 import type { ViewContext } from '../views/reading.js'
@@ -109,4 +109,13 @@ export function diagnosticsRoute<
     Pick<DiagnosticsRoute, 'requires' | 'scopable' | 'operation' | 'reportsFailures' | 'alsoReads' | 'unversioned'>,
 ): DiagnosticsRoute {
   return definition as unknown as DiagnosticsRoute
+}
+
+/** The filter of a query: a silence is counted back from now, and becomes the filter `name`. */
+export function toFilter<Query extends { silent_for_ms?: number | undefined }>(
+  name: 'last_seen_before' | 'updated_before',
+  { silent_for_ms, ...filter }: Query,
+  { now }: RouteView,
+) {
+  return silent_for_ms === undefined ? filter : { ...filter, [name]: toTimestamp(now() - silent_for_ms) }
 }
