@@ -47,7 +47,7 @@ const LONG_AGO = { at: '2025-12-30T00:00:00.000Z', deadline_at: '2025-12-31T00:0
 /** The world of the router, with something apart in every field by which a list can be narrowed. */
 function variedWorld(): FakeWorld {
   const world = createWorld()
-  const ended = { status: 'disconnected', disconnected_at: '2026-01-02T03:04:05.000Z' } as const
+  const ended = { status: 'disconnected', connected_at: LONG_AGO.at, disconnected_at: LONG_AGO.deadline_at } as const
   return {
     ...world,
     connections: [
@@ -78,14 +78,7 @@ function variedWorld(): FakeWorld {
     ],
     endedCalls: [
       ...(world.endedCalls ?? []).map((ended, i) => (i === 0 ? { ...ended, ...TRACED } : ended)),
-      {
-        correlation_id: 'call-8',
-        user_id: 'alice',
-        client_id: 'desk',
-        outcome: 'unanswered',
-        ended_at: new Date(NOW).toISOString(),
-        ...OBSERVED,
-      },
+      { correlation_id: 'call-8', user_id: 'alice', client_id: 'desk', outcome: 'unanswered', ...OBSERVED },
     ],
     subscriptions: [
       ...world.subscriptions,
@@ -106,6 +99,13 @@ function variedWorld(): FakeWorld {
           client_id: 'phone',
           admission: { scope_id: 'scope-2', ...LONG_AGO },
           ...TRACED,
+        },
+        {
+          command_id: 'cmd-4',
+          user_id: 'alice',
+          client_id: 'desk',
+          admission: LONG_AGO,
+          terminal: { state: 'expired', at: LONG_AGO.deadline_at },
         },
       ],
     },
@@ -328,7 +328,6 @@ function wordOf(row: Record<string, unknown>, name: string): unknown {
   if (name === 'user_id_prefix') return String(row.user_id).slice(0, 2)
   if (name === 'name_prefix') return String(row.name).slice(0, 2)
   if (name === 'silent_for_ms') return '600000'
-  if (name === 'from') return String(NOW)
-  if (name === 'to') return String(NOW - 2_000)
+  if (name === 'from' || name === 'to') return String(NOW - 2_000)
   return row[name] ?? (name === 'user_id' ? 'bob' : null)
 }
