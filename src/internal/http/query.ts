@@ -37,7 +37,7 @@ function reasonFor(schema: z.ZodType, issue: z.core.$ZodIssue): string {
 }
 
 /**
- * The query as `schema` reads it. Unknown, repeated, empty and undecodable parameters are refused.
+ * The query as `schema` reads it. Unknown, repeated, empty and undecodable parameters are refused, and `from` after `to`.
  *
  * @throws ProblemError `invalid_query` with one reason per parameter.
  */
