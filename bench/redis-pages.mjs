@@ -52,14 +52,9 @@ await contexts.report({ context_id: 'ctx-0', user_id: 'user-0', client_id: 'c', 
 const prefix = 'relayscope:{bench:0}:contexts:'
 const [state, body] = (await send('GET', `${prefix}row:ctx-0`)).split('\n')
 const row = (i) => {
-  const filled = {
-    ...JSON.parse(state),
-    context_id: `ctx-${i}`,
-    user_id: `user-${i % 1_000}`,
-    seq: i + 1,
-    ttl_ms: 1e12,
-  }
-  return `${JSON.stringify(filled)}\n${body}`
+  const ids = { context_id: `ctx-${i}`, user_id: `user-${i % 1_000}` }
+  const filled = { ...JSON.parse(state), user_id: ids.user_id, seq: i + 1 }
+  return `${JSON.stringify(filled)}\n${JSON.stringify({ ...JSON.parse(body), ...ids, ttl_ms: 1e12 })}`
 }
 const command = (...parts) =>
   `*${parts.length}\r\n${parts.map((part) => `$${Buffer.byteLength(part)}\r\n${part}\r\n`).join('')}`
@@ -98,7 +93,7 @@ const now = Date.now()
 const { contextRegistry } = redisComposition({ client, deploymentId: 'bench', now: () => now }).inspectors
 const page = (after) => () => contextRegistry.listContexts({}, { limit: 50, cursor: `0.${after}` }, ASK)
 const keys = Array.from({ length: 50 }, (_, i) => `${prefix}row:ctx-${ENTRIES / 2 + i}`)
-const parse = (rows) => rows.map((text) => JSON.parse(text.slice(0, text.indexOf('\n'))))
+const parse = (rows) => rows.map((text) => JSON.parse(text.slice(text.indexOf('\n'))))
 const read = ['ZRANGE', `${prefix}all`, `(${ENTRIES / 2}`, '+inf', 'BYSCORE', 'LIMIT', '0', '51', 'WITHSCORES']
 /** A page without us, of which nothing is checked: ids and places, then rows. One client answers pairs, the other a flat list. */
 async function pageByHand() {

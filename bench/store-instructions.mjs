@@ -52,7 +52,7 @@ async function instructionsOf(work) {
   process.once('exit', stop)
   const connection = new Redis(port, '127.0.0.1', { maxRetriesPerRequest: null }).on('error', () => {})
   // Under valgrind it takes a while to listen; what `work` connects would report each refused try.
-  await once(connection, 'ready')
+  await new Promise((resolve) => connection.once('ready', resolve))
   await work(connection)
   connection.disconnect()
   const ended = once(server, 'exit')

@@ -134,7 +134,7 @@ inChromium('the numbers of the overview', (open) => {
       'in 3 min',
       ...['waiting', 'attempted', 'acknowledged', 'resulted', 'failed', 'expired', 'cancelled', 'rejected'],
       ...['open', 'due', 'ended in 3 min', 'open', 'late', 'foreign'],
-      ...[1, 2, 3].flatMap(() => ['a time', 'clients']),
+      ...[1, 2, 3].flatMap(() => ['a time', 'waiting']),
     ])
   })
 
@@ -259,34 +259,6 @@ inChromium('what needs attention', (open) => {
   })
 })
 
-inChromium('what has just happened', (open) => {
-  it('names the latest commands and events of connections first', async () => {
-    const world = createWorld()
-    const [first] = world.delivery.statuses ?? []
-    if (!first) throw new Error('the world has no command')
-    const statuses = [...(world.delivery.statuses ?? [])]
-    const admit = (command_id: string, ms: number) =>
-      statuses.push({
-        ...first,
-        command_id,
-        terminal: { state: 'failed', at: at(ms), reason: 'disk_full' },
-        admission: { ...first.admission, at: at(ms) },
-      })
-    const connections = [...(world.connections ?? []), connection({ connection_id: 'conn-new', client_id: 'tablet' })]
-    const host = await startViewedOnce({ ...world, connections, delivery: { ...world.delivery, statuses } })
-    const page = await open(host.page, { key: KEY })
-    const rows = page.locator('.tail li')
-    await page.getByText('all sources answer').waitFor()
-    const ids = async () => (await rows.getByRole('link').allInnerTexts()).map((text) => text.replaceAll('\n', ''))
-    admit('new-1', 1_000)
-    const latest = async () => (await ids()).slice(0, 2)
-    await expect.poll(async () => (await latest())[0]).toBe('new-1')
-    admit('new-2', 2_000)
-    await expect.poll(latest).toEqual(['new-2', 'new-1'])
-    expect(await rows.first().innerText()).toMatch(/failed new-2 alice \/ desk · disk full/)
-  })
-})
-
 inChromium('observed calls', (open) => {
   const counts = emptyAction('sync', 'to_client').counts.map((_, i) => (i === 3 ? 40 : i === 8 ? 2 : 0))
   const actions = [
@@ -311,6 +283,6 @@ inChromium('observed calls', (open) => {
     const page = await open(host.page, { key: KEY })
     await expect
       .poll(() => page.locator('main .card h2').allInnerTexts())
-      .toEqual(['Commands', 'Just now', 'Connects and disconnects', 'Calls', 'Nodes'])
+      .toEqual(['Commands', 'Connects and disconnects', 'Calls', 'Nodes'])
   })
 })

@@ -163,7 +163,7 @@ inChromium('the time control', (open) => {
     await page.getByRole('button', { name: /^Show / }).click()
     await link(page, 'conn-1').waitFor()
     await page.goto(`${host.page}?at=soon#/connections`)
-    await page.getByText('The recording does not have this time').waitFor()
+    await page.getByText('Nothing was recorded then').waitFor()
     await band(page).getByRole('button', { name: 'Back to live' }).click()
     await link(page, 'later').waitFor()
   })

@@ -171,10 +171,10 @@ inChromium('the words of the dashboard', (open) => {
   it('show how often a command may have run, and claim no unconfirmed write', async () => {
     const page = await open(`${host.page}#${commandAt('cmd-tried')}`, { key: KEY })
     await page.locator('.verdict', { hasText: 'It is unknown whether the client ran it: 0 to 5 times.' }).waitFor()
-    await facts(page, 'Proven').getByText('Delivery succeeded in 5 of 5 attempts.').waitFor()
+    await facts(page, 'Proven').getByText('It was sent in 5 of 5 attempts.').waitFor()
     await facts(page, 'Not proven').getByText('That it arrived').waitFor()
     await page.goto(`${host.page}#${commandAt('cmd-unconfirmed')}`)
-    await facts(page, 'Proven').getByText('5 attempts, no delivery confirmed').waitFor()
+    await facts(page, 'Proven').getByText('5 attempts, none known as sent').waitFor()
   })
 
   it('name the first link of a command that does not hold, with its evidence', async () => {

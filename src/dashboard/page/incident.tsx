@@ -187,18 +187,15 @@ export function TimeBand({ onClose }: { onClose: () => void }): JSX.Element {
 /** Instead of a page: why there is nothing as of the instant. */
 export function NotRecorded({ problem: { status, title } }: { problem: Problem }): JSX.Element {
   const [from, to] = title.match(/\d{4}-\d\d-\d\dT[\d:.]+Z/g) ?? []
-  const instant = currentInstant() ?? 0
   return (
     <section class="card">
       <h1>{status === 0 ? 'No answer' : 'Not recorded'}</h1>
       <p>
-        {status === 422
-          ? `Nothing was recorded at ${timeOf(instant)}.`
-          : status === 404
-            ? 'The recording does not have this time, or the router has no recorder.'
-            : status === 503
-              ? 'Nothing is recorded yet, or the recording cannot be read now.'
-              : title}
+        {status === 503
+          ? 'Nothing is recorded yet, or the recording cannot be read now.'
+          : status
+            ? 'Nothing was recorded then.'
+            : title}
         {from && to && ` The recording has ${timeOf(from)} to ${timeOf(to)}.`}
       </p>
       {from && (

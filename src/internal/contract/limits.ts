@@ -5,6 +5,8 @@ import { count, defineOptions, type Read } from './options.js'
 export const PAGE_MAX = 500
 /** Entries that one request may examine per source: keeps a request cheap whatever the size of the state. */
 export const EXAMINED_MAX = 10_000
+/** Entries that one question without an index may examine, of those: a page of users asks several lists. */
+export const UNINDEXED_ENTRIES = 1_000
 /** Pages that one request may fetch per source, for inspectors whose pages are short or empty. */
 export const SAMPLE_PAGES_MAX = 100
 /** Entries of an `observed_…` list; a longer one is cut and its source named as truncated. */

@@ -8,7 +8,7 @@ import { ContextAnswer } from '../contract/contexts.js'
 import { DeliveryCommandAnswer } from '../contract/delivery.js'
 import type { Inspectors, Present } from '../contract/families.js'
 import { idField } from '../contract/ids.js'
-import { PAGE_MAX } from '../contract/limits.js'
+import { PAGE_MAX, UNINDEXED_ENTRIES } from '../contract/limits.js'
 import {
   type Awaitable,
   type InspectionContext,
@@ -31,8 +31,6 @@ import { listUsers } from './users.js'
 
 /** Hits of one kind that a search lists at most. */
 const HITS_MAX = 20
-/** Entries that one lookup without an index may examine, whatever the number of records. */
-const LOOKUP_ENTRIES = 1_000
 
 /** What a hit is. */
 export const HitKind = z
@@ -148,7 +146,7 @@ function byFilter<T>(
         (query, ctx) => list(inspectors, q, query, ctx) as Awaitable<Page<unknown>>,
         null,
         pageLimit,
-        { entries: LOOKUP_ENTRIES, pages: 1 },
+        { entries: UNINDEXED_ENTRIES, pages: 1 },
         view,
       )
       const all = parseRecords(source, entry, page, view)
@@ -289,7 +287,7 @@ async function findUsers(inspectors: Present, q: string, view: ViewContext): Pro
 
 /** Actions that connected clients offer and whose names begin with the text. */
 async function findActions({ registry }: Present, q: string, view: ViewContext): Promise<LookupResult> {
-  const within = { ...view, ctx: withScanBudget(view.ctx, Math.min(scanLimit(view.ctx), LOOKUP_ENTRIES)) }
+  const within = { ...view, ctx: withScanBudget(view.ctx, Math.min(scanLimit(view.ctx), UNINDEXED_ENTRIES)) }
   const { items, completeness } = await listActions(registry, { name_prefix: q }, NAME_PAGE, within)
   const hits = items.slice(0, HITS_MAX).map(({ name }): Hit => {
     const route = requestOf('/actions', { name_prefix: name })

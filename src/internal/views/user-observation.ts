@@ -10,7 +10,7 @@ import { DeduplicatorUserSummaryAnswer } from '../contract/deduplicator.js'
 import { DeliveryCommandAnswer, DeliveryMailboxAnswer } from '../contract/delivery.js'
 import { type FamilyName, familyEntries, type Inspectors } from '../contract/families.js'
 import { compareIds, idField, Timestamp } from '../contract/ids.js'
-import { OBSERVED_MAX } from '../contract/limits.js'
+import { OBSERVED_MAX, UNINDEXED_ENTRIES } from '../contract/limits.js'
 import { addNames, type FoldedPart, type UserIndex, type UserPart } from '../contract/observation.js'
 import {
   type Awaitable,
@@ -225,6 +225,8 @@ export interface UserSource {
   id: string
   /** How many lists of its source are read for users. */
   lists: number
+  /** Entries that are read of it where no user is given. */
+  walkMax: number
   /** Adds one entry to the part of its user, which starts as `{ user_id }`. */
   add(part: UserPart, entry: UserEntry): void
 }
@@ -239,7 +241,7 @@ interface UserList {
   requires: Capability
   /** Whether the inspector keeps an index of these users. */
   isIndexed: boolean
-  source: Omit<UserSource, 'index' | 'list' | 'lists'>
+  source: Omit<UserSource, 'index' | 'list' | 'lists' | 'walkMax'>
   /** The filter of the list that names the user. */
   by: 'user_id' | 'owner'
 }
@@ -306,6 +308,7 @@ export function userSources(inspectors: Inspectors): UserSource[] {
     return {
       ...source,
       index: isIndexed ? owner : {},
+      walkMax: isIndexed ? Number.POSITIVE_INFINITY : UNINDEXED_ENTRIES,
       lists: offered.filter((other) => other.inspector === inspector).length,
       list: ({ user_id }, ...asked) =>
         Reflect.apply(Reflect.get(owner, list), owner, [user_id === undefined ? {} : { [by]: user_id }, ...asked]),

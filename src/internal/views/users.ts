@@ -99,7 +99,8 @@ async function sample(
  * `page.limit` users, so no source waits for another, and one that hangs does not delay others.
  */
 async function find(source: UserSource, page: UserPageQuery, asked: ViewContext): Promise<SourceReading<Candidates>> {
-  const view = viewForList(asked, source)
+  const own = viewForList(asked, source)
+  const view = { ...own, ctx: withScanBudget(own.ctx, Math.min(scanLimit(own.ctx), source.walkMax)) }
   const listed = await list(source, page, view)
   const found = listed ?? (await sample(source, page, view))
   if (!found.value?.ids.length) return found

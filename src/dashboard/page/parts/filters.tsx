@@ -169,7 +169,7 @@ export function Filters({ filters, presets = [], address, rows, countBy }: Filte
             valuesIn(rows, countBy)
               .slice(0, COUNTED)
               .map(([value, count]) => (
-                <a key={value} class="chip" href={withFilter(address, countBy, value)}>
+                <a key={value} class="chip" title="in the rows below" href={withFilter(address, countBy, value)}>
                   {count} × <Text value={value} />
                 </a>
               ))}

@@ -33,6 +33,8 @@ export interface ListView<T> extends TableView<T> {
   readonly countBy?: string
   /** The route that counts what the same filters let through. */
   readonly countedBy?: string
+  /** How a whole list is ordered, if not as it is answered. */
+  order?(a: T, b: T): number
 }
 
 /** Records that an excerpt shows. */
@@ -135,7 +137,7 @@ export const PageHead = ({ rows = [], children, ...head }: HeadProps): JSX.Eleme
             {needOf(filters)
               .map((name) => name.replace(/ id$/, ''))
               .join(' and a ')}{' '}
-            first: its id goes into the field above.
+            first.
           </p>
         )}
       </header>
@@ -208,7 +210,9 @@ export function ListPage<T>({ view, address }: { view: ListView<T>; address: Add
   const asked = isReady ? pathWithQuery(path, query) : null
   const answer = useAnswer<Listed<T>>(asked)
   const { value, isOld } = answer
-  const { shown, ...held } = useHeld(asked, value?.items ?? [], view.keyOf)
+  const { items = [], has_more } = value ?? {}
+  const isWhole = view.order && !has_more && !query.has('cursor')
+  const { shown, ...held } = useHeld(asked, isWhole ? items.toSorted(view.order) : items, view.keyOf)
   const counted = new URLSearchParams([...query].filter(([name]) => !/^(cursor|limit|order)$/.test(name)))
   const count = useAnswer<{ total: number }>(countedBy && value?.has_more ? pathWithQuery(countedBy, counted) : null)
   // On a later page the total is not what follows.

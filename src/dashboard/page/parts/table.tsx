@@ -17,6 +17,8 @@ export const headOf = <T,>(column: Column<T>) => (typeof column === 'string' ? c
 export interface TableView<T> {
   readonly columns: readonly Column<T>[]
   keyOf(row: T): string
+  /** What its rows are drawn from besides their records; a hook. */
+  useBasis?(): string
   /** A CSS class for rows that are emphasized or dimmed. */
   markOf?(row: T): string
 }
@@ -104,6 +106,7 @@ export function Table<T>({ label, rows, look, isTall, empty }: TableProps<T>): J
   // What is above the fold does not wait for the hundreds below, which follow in the next frame.
   const [most, setMost] = useState(FIRST)
   useLayoutEffect(() => void requestAnimationFrame(() => setTimeout(setMost, 0, Infinity)), [])
+  const basis = look.useBasis?.() ?? ''
   const redraw = useState({})[1]
   const isWhole = whole.has(label)
   const { box, fit } = useFit(isWhole)
@@ -111,7 +114,7 @@ export function Table<T>({ label, rows, look, isTall, empty }: TableProps<T>): J
   const columns = useMemo(() => (isWhole ? all : all.slice(0, fit)), [all, fit, isWhole])
   if (rows.length === 0) return <p class="empty">{empty ?? `No ${label.toLowerCase()}.`}</p>
   const hidden = all.slice(columns.length)
-  const stamp = zoneName() + new Date().getDate()
+  const stamp = zoneName() + new Date().getDate() + basis
   const toggle = () => {
     if (!whole.delete(label)) whole.add(label)
     redraw({})

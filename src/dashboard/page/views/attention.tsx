@@ -4,7 +4,7 @@ import type { DeliveryNodeAnswer } from '../../../internal/contract/delivery.js'
 import type { SourceRow } from '../../../internal/diagnostics/sources.js'
 import type { Finding, FindingSummary } from '../../../internal/views/findings/finding.js'
 import { hrefOf } from '../address.js'
-import { NOT_SCOPABLE, onReset } from '../answers.js'
+import { NOT_SCOPABLE, offers, onReset } from '../answers.js'
 import { FEEDS, useFeed } from '../feed.js'
 import { useAnswer, useTick } from '../hooks.js'
 import type { Listed } from '../parts/list.js'
@@ -13,6 +13,7 @@ import { Text } from '../parts/text.js'
 import { Time } from '../parts/value.js'
 import { clock, countOf, durationText, spacedName } from '../words.js'
 import { type AnswerState, isWhole } from './headline.js'
+import { useNodes } from './nodes.js'
 
 /** A finding may disappear with the next reading: a younger one is not an alarm. */
 const SETTLED_MS = 10_000
@@ -99,8 +100,13 @@ function attentionOf({ findings, nodes, sources }: Given): Need[] {
   const mute = sources.value?.items.filter(({ answered }) => !answered) ?? []
   // Without any source the others are old at once: their rows leave as the alarm comes, and nothing moves twice.
   const isOld = mute.length > 0 && mute.length === sources.value?.items.length
-  const silent = nodes.isOld || isOld ? [] : (nodes.value?.items.filter(isSilentHolder) ?? [])
-  // A silent node that holds something is a finding too, and is named once.
+  // A silent node that holds something is a finding too, and is named once. Connections say which ones hold something.
+  const finding = findings.isOld ? undefined : findings.value?.kinds.find(({ kind }) => kind === 'silent_node_holds')
+  const holders = offers('/connections') && finding?.exact ? finding.nodes : null
+  const silent =
+    nodes.isOld || isOld
+      ? []
+      : (nodes.value?.items.filter((node) => isSilentHolder(node) && (holders?.includes(node.node_id) ?? true)) ?? [])
   const groups =
     findings.isOld || isOld
       ? []
@@ -172,8 +178,6 @@ const Row = ({ id, caption, detail, since, isBySource, href }: Need & { id: stri
 
 /** Rows that have a place of their own, so that nothing moves when one comes or goes. */
 const PLACES = 4
-
-export const useNodes = () => useAnswer<Listed<DeliveryNodeAnswer>>('/delivery/nodes')
 
 export interface Problems extends Given {
   rows: Need[]

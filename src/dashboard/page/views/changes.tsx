@@ -51,8 +51,8 @@ const COMPARED: readonly (readonly [view: Compared, id: string])[] = [
   [NODES, 'node_id'],
 ]
 
-/** Rows of a list that are read, changes of it that are shown, and fields of a change. */
-const [READ, SHOWN, FIELDS] = [500, 50, 3]
+/** Rows of a list that are read, lines that are shown of it, rows that a line names, and fields of a change. */
+const [READ, LINES, NAMED, FIELDS] = [500, 12, 3, 3]
 const MINUTE_MS = 60_000
 /** Spans that are looked for most often, in minutes. */
 const SPANS = [1, 5, 30]
@@ -67,36 +67,41 @@ function comparable(own: Listed<Row>, other: Listed<Row>, keyOf: Compared['keyOf
 
 const wordOf = (value: unknown) => (value == null ? '–' : spacedName(String(value)))
 
-interface ChangeProps {
+interface Change {
   row: Row
-  id: string
   /** An instant at which it was there. */
   at: number
-  glyph: string
-  fields?: readonly FieldChange[]
 }
 
-/** One row, which leads to its page as of then. */
-function Change({ row, id, at, glyph, fields = [] }: ChangeProps): JSX.Element {
+/** The change in words: rows of which the same is to say stand on one line. Values that only one row has are left out. */
+function changeIn(fields: readonly FieldChange[]): string {
+  const isWord = (value: unknown) => typeof value !== 'object' && !/\d{3}/.test(String(value))
+  const shown = fields
+    .slice(0, FIELDS)
+    .map(({ field, before, after }) =>
+      isWord(before ?? '') && isWord(after ?? '')
+        ? `${labelOf(field)} ${wordOf(before)} → ${wordOf(after)}`
+        : labelOf(field),
+    )
+  return shown.join(', ') + (fields.length > FIELDS ? ` and ${fields.length - FIELDS} more` : '')
+}
+
+/** What a row that came or went was. */
+function stateIn({ kind, state, status, outcome, ended_reason, terminal }: Row): string {
+  const words = [kind, state ?? status ?? outcome, ended_reason ?? (terminal as Row | null | undefined)?.reason]
+  return words.filter(Boolean).map(wordOf).join(' ')
+}
+
+/** A row that leads to its page as of then. */
+function Name({ change: { row, at }, id }: { change: Change; id: string }): JSX.Element {
   const { kind, subject, user_id, owner = user_id, client_id } = row
   const names = subject ? Object.values(subject) : [owner, client_id, row[id]]
   const hash = subject ? hrefOf(FINDINGS.path, { kind: String(kind) }) : hrefOfRecord(id, row)
+  const short = [...new Set(names.filter(Boolean))].map((name) => String(name).replace(/^.{20,}(?=.{8}$)/, '…'))
   return (
-    <li>
-      {glyph} {subject && `${wordOf(kind)} `}
-      <a href={hrefAt(at, hash)}>
-        <Text value={[...new Set(names.filter(Boolean))].join(' / ')} />
-      </a>{' '}
-      <span class="dim">
-        <Text
-          value={fields
-            .slice(0, FIELDS)
-            .map(({ field, before, after }) => `${labelOf(field)} ${wordOf(before)} → ${wordOf(after)}`)
-            .join(', ')}
-        />
-        {fields.length > FIELDS && ` and ${fields.length - FIELDS} more`}
-      </span>
-    </li>
+    <a href={hrefAt(at, hash)} title={names.join(' / ')}>
+      <Text value={short.join(' / ')} />
+    </a>
   )
 }
 
@@ -116,17 +121,21 @@ function Family({ view: { path, title, keyOf }, id, from, to }: FamilyProps): JS
     if (!a || !b) return null
     const [was, is] = [comparable(a, b, keyOf), comparable(b, a, keyOf)]
     const { added, changed, gone, unchanged } = compareRows(was, is)
-    const changes = [
-      ...added.map((key) => ({ key, at: to, glyph: '+', row: is.get(key) as Row })),
-      ...changed.map(({ id: key, fields }) => ({ key, at: to, glyph: '~', row: is.get(key) as Row, fields })),
-      ...gone.map((key) => ({ key, at: from, glyph: '−', row: was.get(key) as Row })),
-    ]
+    const lines = new Map<string, Change[]>()
+    const add = (line: string, row: Row | undefined, at: number) =>
+      row && lines.set(line, [...(lines.get(line) ?? []), { row, at }])
+    for (const key of added) add(`+ ${stateIn(is.get(key) ?? {})}`, is.get(key), to)
+    for (const { id: key, fields } of changed) add(`~ ${changeIn(fields)}`, is.get(key), to)
+    for (const key of gone) add(`− ${stateIn(was.get(key) ?? {})}`, was.get(key), from)
     const counts = [`${added.length} new`, `${changed.length} changed`, `${gone.length} gone`, `${unchanged} unchanged`]
-    return { changes, said: counts.filter((count) => !count.startsWith('0 ')).join(' · ') || 'none' }
+    return {
+      lines: [...lines].sort(([, one], [, other]) => other.length - one.length),
+      said: counts.filter((count) => !count.startsWith('0 ')).join(' · ') || 'none',
+    }
   }, [a, b])
   const problem = before.problem ?? after.problem
   if (problem?.status === 501 || problem?.status === 403) return null
-  const changes = found?.changes ?? []
+  const lines = found?.lines ?? []
   return (
     <section class="card">
       <h2>{title}</h2>
@@ -135,14 +144,14 @@ function Family({ view: { path, title, keyOf }, id, from, to }: FamilyProps): JS
         {(a?.has_more || b?.has_more) && ` · a sample: the first ${READ} of each time`}
       </span>
       <ul class="plain">
-        {changes.slice(0, SHOWN).map(({ key, ...change }) => (
-          <Change key={change.glyph + key} id={id} {...change} />
-        ))}
-        {changes.length > SHOWN && (
-          <li class="dim">
-            first {SHOWN} of {countOf(changes.length)}
+        {lines.slice(0, LINES).map(([line, changes]) => (
+          <li key={line}>
+            <Text value={line} /> {changes[1] && <b>{countOf(changes.length)} × </b>}
+            {changes.slice(0, NAMED).map((change, i) => [i > 0 && ', ', <Name key={i} change={change} id={id} />])}
+            {changes.length > NAMED && <span class="dim"> and {countOf(changes.length - NAMED)} more</span>}
           </li>
-        )}
+        ))}
+        {lines.length > LINES && <li class="dim">{countOf(lines.length - LINES)} more</li>}
       </ul>
     </section>
   )

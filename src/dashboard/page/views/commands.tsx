@@ -10,19 +10,14 @@ import { Unknown } from '../parts/text.js'
 import { Term, Time } from '../parts/value.js'
 import { spacedName } from '../words.js'
 
+/** How many there were and what became of them. Once the client has replied, only their number matters. */
 function attemptsOf(command: DeliveryCommandAnswer) {
-  const { count, confirmed, last_outcome } = partsOf(command).attempts
+  const { attempts, acknowledgement } = partsOf(command)
+  const { count, confirmed, last_outcome } = attempts
   if (count === null) return <Unknown />
-  return (
-    count > 0 && (
-      <>
-        {count === confirmed ? count : `${count}, ${confirmed ?? '?'} confirmed`}{' '}
-        <span class="dim">
-          <Term value={last_outcome} />
-        </span>
-      </>
-    )
-  )
+  if (count === 0 || acknowledgement.state !== 'none') return count || null
+  const last = last_outcome === 'handed_over' ? '' : `, last ${spacedName(last_outcome ?? 'pending')}`
+  return `${count}, ${confirmed ?? '?'} sent${last}`
 }
 
 /** Why it ended, or what it waits for. */

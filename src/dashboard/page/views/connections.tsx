@@ -6,6 +6,7 @@ import type {
   ConnectionEventAnswer,
   ConnectionStatus,
 } from '../../../internal/contract/connections.js'
+import { queryState } from '../answers.js'
 import { Lifeline } from '../charts/axis.js'
 import { useAnswer } from '../hooks.js'
 import { Card } from '../parts/card.js'
@@ -16,8 +17,17 @@ import { Time, terms } from '../parts/value.js'
 import { CALLS } from './calls.js'
 import { COMMANDS, MAILBOXES } from './commands.js'
 import { CONTEXTS } from './contexts.js'
+import { NODES, silentNodes, useNodes } from './nodes.js'
 
 const STATUSES: ConnectionStatus[] = ['connected', 'disconnected']
+
+/** What a silent node last reported may not be so. */
+const statusOf = ({ status, ended_reason, node_id }: ConnectionAnswer) =>
+  status === 'connected' && silentNodes(queryState(NODES.path)).includes(node_id ?? '') ? (
+    <span class="warn">connected, node silent</span>
+  ) : (
+    terms(status, ended_reason)
+  )
 
 export const CONNECTIONS: ListView<ConnectionAnswer> = {
   path: '/connections',
@@ -44,9 +54,10 @@ export const CONNECTIONS: ListView<ConnectionAnswer> = {
     ['superseded', { ended_reason: 'new_instance' }],
   ],
   countBy: 'user_id',
+  useBasis: () => silentNodes(useNodes()).join(),
   columns: [
     whoOf('connection_id'),
-    { head: 'status', width: 'min(26ch, 36vw)', cell: ({ status, ended_reason }) => terms(status, ended_reason) },
+    { head: 'status', width: 'min(26ch, 36vw)', cell: statusOf },
     { head: 'connected_at', width: '10ch', cell: ({ connected_at }) => <Time at={connected_at} age="short" /> },
     'last_seen_at',
     'client_type',
@@ -57,13 +68,14 @@ export const CONNECTIONS: ListView<ConnectionAnswer> = {
 
 export function ConnectionPage({ path }: { path: string }): JSX.Element {
   const answer = useAnswer<ConnectionAnswer>(path)
+  useNodes()
   const history = useAnswer<Listed<ConnectionEventAnswer>>(`${path}/history?limit=500`)
   const { value } = answer
   const client = value && { user_id: value.user_id, client_id: value.client_id }
   return (
     <>
       <Card isMain title="Connection" answer={answer}>
-        {(connection) => <Fields record={connection} />}
+        {(connection) => <Fields record={connection} show={{ status: statusOf(connection) }} />}
       </Card>
       {answer.problem?.status !== 404 && (
         <Card title="Lifeline" answer={history}>

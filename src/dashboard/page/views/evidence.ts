@@ -74,17 +74,13 @@ function attemptsIn(status: DeliveryStatusAnswer, { proven, notProven, unknowns 
     return
   }
   const times = `${count} attempt${count === 1 ? '' : 's'}`
-  proven.push(
-    confirmed !== null && confirmed > 0
-      ? { text: `Delivery succeeded in ${confirmed} of ${count} attempts.`, at: last_at, field }
-      : {
-          text: `A node claimed it: ${times}, ${confirmed === null ? 'delivery unknown' : 'no delivery confirmed'}.`,
-          at: last_at,
-          field,
-        },
-  )
+  proven.push({
+    text: confirmed ? `It was sent in ${confirmed} of ${times}.` : `A node claimed it: ${times}, none known as sent.`,
+    at: last_at,
+    field,
+  })
   if (acknowledgement.state !== 'none') return
-  notProven.push({ text: 'That it arrived: what was sent can be lost on the way.', field })
+  notProven.push({ text: 'That it arrived: what is sent can be lost on the way.', field })
   if (count > 1) unknowns.push({ text: 'How often the client received it: it may have seen it more than once.', field })
 }
 

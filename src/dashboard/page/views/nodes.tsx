@@ -2,8 +2,9 @@
 import type { Capabilities } from '../../../internal/contract/capabilities.js'
 import type { DeliveryNodeAnswer, DeliveryTenantAnswer } from '../../../internal/contract/delivery.js'
 import { queryState } from '../answers.js'
+import { useAnswer } from '../hooks.js'
 import { text } from '../parts/filters.js'
-import type { ListView } from '../parts/list.js'
+import type { Listed, ListView } from '../parts/list.js'
 import { Unknown } from '../parts/text.js'
 import { Json, Term, Truth } from '../parts/value.js'
 
@@ -31,7 +32,7 @@ const NODE_COLUMNS: ListView<DeliveryNodeAnswer>['columns'] = [
 export const NODES: ListView<DeliveryNodeAnswer> = {
   path: '/delivery/nodes',
   title: 'Nodes',
-  about: 'A silent node is shown as it last reported.',
+  about: 'What runs on a silent node is unknown; its counters are as of its last report.',
   filters: [],
   keyOf: ({ node_id }) => node_id,
   markOf: ({ stale }) => (stale ? 'past' : ''),
@@ -45,6 +46,12 @@ export const NODES: ListView<DeliveryNodeAnswer> = {
     'metadata',
   ],
 }
+
+export const useNodes = () => useAnswer<Listed<DeliveryNodeAnswer>>(NODES.path)
+
+/** The ids of those that are silent. */
+export const silentNodes = ({ value }: { value: unknown }): readonly string[] =>
+  ((value as Listed<DeliveryNodeAnswer> | null)?.items ?? []).flatMap(({ stale, node_id }) => (stale ? [node_id] : []))
 
 /** How full a scope is; without a known bound there is nothing to draw. */
 const defaultShare = ({ reserved_commands, capacity }: DeliveryTenantAnswer) =>
@@ -62,6 +69,8 @@ export const TENANTS: ListView<DeliveryTenantAnswer> = {
   about: 'Scopes of admission: each has a quota of commands. By default each user is one.',
   filters: [text('scope_id')],
   keyOf: ({ scope_id }) => scope_id,
+  // The fullest first.
+  order: (a, b) => (b.reserved_commands ?? 0) - (a.reserved_commands ?? 0),
   columns: [
     'scope_id',
     'reserved_commands',

@@ -1,9 +1,8 @@
 /** The overview: what is wrong, the numbers of each family that is fed, and what happens over time. */
 import type { JSX } from 'preact'
 import type { ConnectionChurnAnswer } from '../../../internal/contract/connections.js'
-import type { DeliveryCommandAnswer, DeliveryNodeAnswer } from '../../../internal/contract/delivery.js'
+import type { DeliveryNodeAnswer } from '../../../internal/contract/delivery.js'
 import type { DeliveryChurnAnswer, DeliverySummaryAnswer } from '../../../internal/contract/delivery-summary.js'
-import { partsOf } from '../../../internal/contract/evidence.js'
 import { hrefOf } from '../address.js'
 import { isIndexKnown, NOT_SCOPABLE, offers } from '../answers.js'
 import { Churn, recentChurn } from '../charts/churn.js'
@@ -11,17 +10,16 @@ import { ENDS, EndedChart, OPEN_STATES, OpenChart } from '../charts/command-char
 import { FEEDS, isShown, useFeed } from '../feed.js'
 import { useAnswer, useLook } from '../hooks.js'
 import { Card } from '../parts/card.js'
-import { Field, Fields, hrefOfRecord, Id } from '../parts/field.js'
-import { Excerpt, type Listed } from '../parts/list.js'
+import { Field, Fields } from '../parts/field.js'
+import { Excerpt } from '../parts/list.js'
 import { Absent } from '../parts/state.js'
-import { Text } from '../parts/text.js'
-import { Hint, hintOf, Term, Time } from '../parts/value.js'
+import { Hint, hintOf, Term } from '../parts/value.js'
 import { countOf, durationText, spacedName } from '../words.js'
-import { Attention, useNodes, useProblems } from './attention.js'
+import { Attention, useProblems } from './attention.js'
 import { CALLS, CallSummary } from './calls.js'
 import { COMMANDS } from './commands.js'
 import { CONNECTIONS } from './connections.js'
-import { NODES } from './nodes.js'
+import { NODES, useNodes } from './nodes.js'
 import { Heading, Numbers } from './numbers.js'
 
 const listOf = (state: string) => hrefOf('/delivery/commands', { state })
@@ -144,7 +142,6 @@ function Commands(): JSX.Element {
   )
 }
 
-const EVENTS = '/connections/events'
 function Connections(): JSX.Element {
   const churn = useAnswer<ConnectionChurnAnswer>('/connections/churn')
   const recent = churn.value && !churn.isOld ? recentChurn(churn.value.items, churn.value.observed_at) : null
@@ -169,83 +166,6 @@ function Connections(): JSX.Element {
         </>
       )}
     </Card>
-  )
-}
-
-/** Rows of the tail: it is as high with one as with all. */
-const TAIL = 7
-/** Records of a list whose changes are followed. */
-const FOLLOWED = 30
-
-/** An event of a connection. */
-interface ClientEvent {
-  connection_id: string
-  user_id: string
-  client_id: string
-  event: string
-  at: string | null
-  reason: string | null
-}
-
-interface Happened {
-  at: string | null | undefined
-  what: string
-  name: string
-  href: string
-  who: string
-  why: string | null | undefined
-}
-
-/** The last that is known to have happened to a command. */
-function lastOf(command: DeliveryCommandAnswer): Happened {
-  const { command_id: name, state, terminal, action, user_id, client_id } = command
-  const { admission, attempts, acknowledgement } = partsOf(command)
-  return {
-    at: terminal?.at ?? acknowledgement.at ?? attempts.last_at ?? admission.at,
-    what: state === 'waiting' ? 'admitted' : state,
-    name,
-    href: hrefOfRecord('command_id', { ...command }),
-    who: [user_id, client_id].filter(Boolean).join(' / '),
-    why: terminal?.reason ?? (state === 'waiting' ? action : attempts.last_outcome),
-  }
-}
-
-const eventOf = (event: ClientEvent): Happened => ({
-  at: event.at,
-  what: event.event,
-  name: event.client_id,
-  href: hrefOfRecord('connection_id', { ...event }),
-  who: event.user_id,
-  why: event.reason,
-})
-
-/** The latest of the newest commands and events of connections. */
-function JustNow(): JSX.Element {
-  const hasEvents = offers(EVENTS)
-  const commands = useAnswer<Listed<DeliveryCommandAnswer>>(`${COMMANDS.path}?limit=${FOLLOWED}`)
-  const events = useAnswer<Listed<ClientEvent>>(hasEvents ? `${EVENTS}?limit=${FOLLOWED}` : null)
-  const isOld = commands.isOld || events.isOld
-  const all = [...(commands.value?.items.map(lastOf) ?? []), ...(events.value?.items.map(eventOf) ?? [])]
-  const shown = all.filter(({ at }) => at).sort((a, b) => Date.parse(b.at as string) - Date.parse(a.at as string))
-  return (
-    <section class="card tail">
-      <h2>Just now</h2>
-      <span class={isOld && (commands.asOf ?? events.asOf) !== null ? 'state old' : 'state'}>
-        the latest of {FOLLOWED} commands{hasEvents && ' and connections'}
-        {isOld && ': may have changed since'}
-      </span>
-      <ul class="plain">
-        {all.length === 0 && <li class="dim">{isOld ? 'Unknown: no answer.' : 'Nothing yet.'}</li>}
-        {shown.slice(0, TAIL).map(({ at, what, name, href, who, why }) => (
-          <li key={href + what + at}>
-            <Time at={at} /> <Term value={what} /> <Id value={name} href={href} />{' '}
-            <span class="dim">
-              <Text value={who} /> {why && <Text value={`· ${spacedName(why)}`} />}
-            </span>
-          </li>
-        ))}
-      </ul>
-    </section>
   )
 }
 
@@ -282,7 +202,7 @@ const Nodes = (): JSX.Element => (
               <span>
                 {node.connection_waiters !== null && (
                   <>
-                    <Hint name="connection waiters" label="clients" /> {countOf(node.connection_waiters)}
+                    <Hint name="connection waiters" label="waiting" /> {countOf(node.connection_waiters)}
                   </>
                 )}
               </span>
@@ -315,7 +235,6 @@ export function Overview({ name }: { name: string }): JSX.Element {
         {isFed('Commands') && <Commands />}
         {isFed('Calls') && !isFed('Commands') && <CallSummary most={ACTIONS} />}
         <div class="cards">
-          {(isFed('Commands') || isFed('Clients')) && <JustNow />}
           {isFed('Clients') && <Connections />}
           {isFed('Calls') && isFed('Commands') && <CallSummary most={ACTIONS} />}
           {isFed('Commands') && <Nodes />}

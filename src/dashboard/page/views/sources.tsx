@@ -30,12 +30,7 @@ const SOURCES: TableView<SourceRow> = {
 
 export const SourcesPage = (): JSX.Element => (
   <>
-    <Card
-      isMain
-      title="Sources"
-      answer={useAnswer<{ items: SourceRow[] }>('/sources')}
-      note="each was asked its cheapest question just now"
-    >
+    <Card isMain title="Sources" answer={useAnswer<{ items: SourceRow[] }>('/sources')} note="each was asked just now">
       {({ items }) => <Table label="Sources" rows={items} look={SOURCES} />}
     </Card>
     <Card

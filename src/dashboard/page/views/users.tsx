@@ -52,6 +52,17 @@ const PARTS: readonly ListView<any>[] = [
   STREAMS,
 ]
 
+/** The filter for what is connected; `null` while the newest connections show all: those of a busy client hide others. */
+function useConnected(user_id: string): Record<string, string> | null {
+  const { value } = useAnswer<Listed<ConnectionAnswer>>(excerptPath(CONNECTIONS, { user_id }))
+  return value?.has_more ? { user_id, status: 'connected' } : null
+}
+
+/** Where the newest connections are too many, those that are connected. */
+const Connections = ({ user_id }: { user_id: string }): JSX.Element => (
+  <Excerpt view={CONNECTIONS} query={useConnected(user_id) ?? { user_id }} />
+)
+
 /** The newest records of the tables below on one axis: the answers are shared with them. */
 function Hour({ user_id }: { user_id: string }): JSX.Element | null {
   const of = <T,>(view: ListView<T>) => ({ view, ...useAnswer<Listed<T>>(excerptPath(view, { user_id })) })
@@ -60,6 +71,10 @@ function Hour({ user_id }: { user_id: string }): JSX.Element | null {
   const calls = of<PendingCallAnswer>(CALLS)
   const ended = of<EndedCallAnswer>(ENDED_CALLS)
   const contexts = of<ContextAnswer>(CONTEXTS)
+  const query = useConnected(user_id)
+  const connected = useAnswer<Listed<ConnectionAnswer>>(query && excerptPath(CONNECTIONS, query)).value?.items ?? []
+  const newest = connections.value?.items ?? []
+  const older = connected.filter((one) => !newest.some(({ connection_id }) => connection_id === one.connection_id))
   const all = [connections, commands, calls, ended, contexts]
   const loading = all.find(({ value, problem }) => !value && !problem)
   const cut = all.filter(({ value }) => value?.has_more)
@@ -77,7 +92,7 @@ function Hour({ user_id }: { user_id: string }): JSX.Element | null {
           )}
           {missing.length > 0 && <p class="dim">Not read: {missing.map(({ view }) => view.title).join(', ')}.</p>}
           <UserAxis
-            connections={connections.value?.items ?? []}
+            connections={[...newest, ...older]}
             commands={commands.value?.items ?? []}
             calls={[...(calls.value?.items ?? []), ...(ended.value?.items ?? [])]}
             contexts={contexts.value?.items ?? []}
@@ -114,9 +129,13 @@ export function UserPage({ path }: { path: string }): JSX.Element {
         )}
       </Card>
       {user_id !== undefined &&
-        PARTS.map((view) => (
-          <Excerpt key={view.path} view={view} query={{ [view === SESSIONS ? 'owner' : 'user_id']: user_id }} />
-        ))}
+        PARTS.map((view) =>
+          view === CONNECTIONS ? (
+            <Connections key={view.path} user_id={user_id} />
+          ) : (
+            <Excerpt key={view.path} view={view} query={{ [view === SESSIONS ? 'owner' : 'user_id']: user_id }} />
+          ),
+        )}
       <Absent views={PARTS} />
     </>
   )

@@ -269,8 +269,7 @@ async function leftUnanswered(
   const hasAnswered = records.some(
     ({ acknowledgement }) => acknowledgement?.at && Date.parse(acknowledgement.at) >= Date.parse(endedAt),
   )
-  // Where the row continues beyond what was read, its start is unknown.
-  const since = answeredAt < 0 && next !== null ? null : (unanswered.at(-1)?.terminal?.at ?? null)
+  const since = unanswered.at(-1)?.terminal?.at ?? null
   return { unanswered: hasAnswered ? [] : unanswered, since }
 }
 
