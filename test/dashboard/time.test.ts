@@ -263,6 +263,6 @@ inChromium('what a first visit shows', (open) => {
     await page.locator('.trend').first().waitFor()
     await expect
       .poll(() => page.locator('.trend').first().getAttribute('aria-label'))
-      .toMatch(/^2 min ago \d+, 1 min ago \d+, now \d+$/)
+      .toMatch(/^2 min before \d+, 1 min before \d+, as shown \d+$/)
   })
 })

@@ -53,18 +53,14 @@ export const isPinned = (): boolean => pinned !== null
 /** Epoch ms by this browser's clock, or the instant of an incident. */
 export const clock = (): number => pinned ?? Date.now()
 
-/** What the instant that is shown is called, and what lies before it. */
-export const nowWord = () => (isPinned() ? 'then' : 'now')
-export const agoWord = () => (isPinned() ? 'before' : 'ago')
-
 /** How long ago that was, or how soon it is, by the clock of the page. */
 export function agoOf(at: string, isShort?: boolean): string {
   const ms = clock() - Date.parse(at)
   if (Number.isNaN(ms)) return ''
   // Two clocks are never quite the same.
-  if (Math.abs(ms) < 1_500) return nowWord()
+  if (Math.abs(ms) < 1_500) return isPinned() ? 'then' : 'now'
   const text = durationText(Math.abs(ms), isShort)
-  return ms > 0 ? `${text} ${agoWord()}` : `in ${text}`
+  return ms > 0 ? `${text} ${isPinned() ? 'before' : 'ago'}` : `in ${text}`
 }
 
 /** `superseded_count` reads as two words. */

@@ -8,7 +8,7 @@ import { useTick } from '../hooks.js'
 import { hrefOfRecord } from '../parts/field.js'
 import { plainText, Text } from '../parts/text.js'
 import { TONES } from '../parts/value.js'
-import { agoWord, clock, countOf, durationText, nowWord, spacedName, timeOf } from '../words.js'
+import { clock, countOf, spacedName, timeOf } from '../words.js'
 import { type Axis, axisBetween, Span, Ticks, timeIn } from './axis.js'
 import { OPEN_STATES } from './command-chart.js'
 
@@ -154,12 +154,7 @@ export function UserAxis(records: Records): JSX.Element {
   if (clients.length === 0 && untimed === 0) return <p class="empty">Nothing is kept of the last hour.</p>
   return (
     <section class="event-chart user-axis" aria-label="The last hour by client">
-      <Ticks
-        axis={axis}
-        caption={(ms) =>
-          ms >= axis.to - axis.from ? nowWord() : `${durationText(axis.to - axis.from - ms, true)} ${agoWord()}`
-        }
-      />
+      <Ticks axis={axis} caption={(ms) => timeOf(axis.from + ms)} />
       {clients.slice(0, LANES).map((client) => (
         <Lane key={client.name} client={client} axis={axis} />
       ))}

@@ -87,8 +87,12 @@ function changeIn(fields: readonly FieldChange[]): string {
 }
 
 /** What a row that came or went was. */
-function stateIn({ kind, state, status, outcome, ended_reason, terminal }: Row): string {
-  const words = [kind, state ?? status ?? outcome, ended_reason ?? (terminal as Row | null | undefined)?.reason]
+function stateIn({ kind, state, status, outcome, action, ended_reason, terminal }: Row): string {
+  const words = [
+    kind,
+    state ?? status ?? outcome ?? action,
+    ended_reason ?? (terminal as Row | null | undefined)?.reason,
+  ]
   return words.filter(Boolean).map(wordOf).join(' ')
 }
 

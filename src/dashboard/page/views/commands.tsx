@@ -15,7 +15,7 @@ function attemptsOf(command: DeliveryCommandAnswer) {
   const { attempts, acknowledgement } = partsOf(command)
   const { count, confirmed, last_outcome } = attempts
   if (count === null) return <Unknown />
-  if (count === 0 || acknowledgement.state !== 'none') return count || null
+  if (count === 0 || acknowledgement.state !== 'none') return count
   const last = last_outcome === 'handed_over' ? '' : `, last ${spacedName(last_outcome ?? 'pending')}`
   return `${count}, ${confirmed ?? '?'} sent${last}`
 }

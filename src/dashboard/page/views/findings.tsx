@@ -11,7 +11,7 @@ import { News, PageHead, Pager } from '../parts/list.js'
 import { Help } from '../parts/state.js'
 import { Time } from '../parts/value.js'
 import { isFollowing } from '../preferences.js'
-import { agoWord, clock, countOf, nowWord, spacedName } from '../words.js'
+import { clock, countOf, spacedName } from '../words.js'
 import { groupFindings, isSettled, oldestOf, weightOf } from './attention.js'
 
 /** When it was last confirmed. */
@@ -94,7 +94,7 @@ function Trend({ kind, count }: { kind: string; count: number }): JSX.Element {
   const trend = useTrend(kind, count)
   const most = Math.max(1, ...trend.map((each) => each ?? 0))
   const caption = trend
-    .map((each, i) => `${[`2 min ${agoWord()}`, `1 min ${agoWord()}`, nowWord()][i]} ${each ?? 'unknown'}`)
+    .map((each, i) => `${['2 min before', '1 min before', 'as shown'][i]} ${each ?? 'unknown'}`)
     .join(', ')
   return (
     <svg class="trend" viewBox="0 0 30 16" role="img" aria-label={caption}>
