@@ -4,8 +4,8 @@ import { Refusal, wasNotRun } from '../../internal/refusal.js'
 import type { Attempt } from './attempts.js'
 import { createPump, type PumpOptions } from './pump.js'
 import { mailboxOfRef } from './record.js'
-import { BATCH, createWaiterCalls, itemsOf } from './waiter-calls.js'
-import { createWaiters, type LocalWaiter } from './waiters.js'
+import { BATCH, createWaiterCalls, itemsOf, type WaiterCalls } from './waiter-calls.js'
+import { createWaiters, type LocalWaiter, type Waiters } from './waiters.js'
 
 /** Number of waiters that one pass confirms with the store: a few milliseconds of its time. */
 const CONFIRMED = 100
@@ -40,25 +40,18 @@ function attemptOf([
   }
 }
 
-export function createMailboxes(options: MailboxesOptions) {
-  const { delivery, attempts, onChange, onError } = options
-  const waiters = createWaiters()
+/** Attaches and detaches the waiters of this node, and takes the attempts that the store gives to them. */
+function createAttachments(options: MailboxesOptions, waiters: Waiters, calls: WaiterCalls) {
+  const { delivery, attempts, onChange } = options
+  const { giveBack, detach } = calls
   /** Attaches under way, by shard and order, with the attempts that arrived before the reply. */
   const attaching = new Map<string, Attempt[]>()
-  /** Waiters to synchronise: it is unknown which attempts the store has given to them. */
-  const doubtful = new Set<LocalWaiter>()
-  const calls = createWaiterCalls(options)
-  const { giveBack, detach } = calls
-  const onDoubt = (waiter: LocalWaiter) => void doubtful.add(waiter)
-  const deliveries = createPump({ ...options, waiters, leave, onDoubt })
-  const { pump } = deliveries
-  const isWaiting = waiters.has
+  const deliveries = createPump(options, waiters, leave)
 
   /** Removes a waiter. Attempts that have not begun are returned to the store; running ones end with their timeout. */
   function drop(waiter: LocalWaiter) {
-    if (!isWaiting(waiter)) return
+    if (!waiters.has(waiter)) return
     waiters.remove(waiter)
-    doubtful.delete(waiter)
     const { queue } = waiter
     waiter.queue = []
     for (const held of queue) {
@@ -89,7 +82,7 @@ export function createMailboxes(options: MailboxesOptions) {
     const held = attempts.take(attempt, shard)
     if (!held) return
     waiter.queue.push(held)
-    pump(waiter)
+    deliveries.pump(waiter)
   }
 
   async function fetch(ref: string, number: string, shard: number) {
@@ -97,17 +90,68 @@ export function createMailboxes(options: MailboxesOptions) {
     if (answer.startsWith('command\t')) take(attemptOf(answer.split('\t')), shard)
   }
 
-  /** Synchronises a waiter with the store: whether it is attached, and which attempts it has. Both sides are corrected. */
+  /**
+   * Attaches a waiter to its mailbox and replaces the previous one. Does nothing if a later one is or was attached.
+   *
+   * @throws Refusal `stale_instance` if that is another instance; `unavailable`, and then it is not attached.
+   */
+  async function attach(waiter: LocalWaiter): Promise<void> {
+    const { mailbox, instance_id, order, shard } = waiter
+    const early: Attempt[] = []
+    attaching.set(`${shard} ${order}`, early)
+    let given = ''
+    let waits = false
+    try {
+      const [kind, rest = ''] = await calls.attach(waiter)
+      const former = waiters.find(mailbox)
+      const isLate = kind === 'late' || (former && Number(former.order) > Number(order))
+      if (kind === 'late' && rest !== '' && rest !== instance_id) throw new Refusal('stale_instance')
+      given = kind === 'late' ? '' : rest
+      if (!isLate) {
+        if (former) drop(former)
+        waiters.add(waiter)
+        waits = true
+        onChange()
+      }
+    } catch (error) {
+      // The attach may have run in the store: detach it with the next pass.
+      if (!(error instanceof Refusal && error.code === 'stale_instance') && !wasNotRun(error))
+        calls.mayBeAttached(waiter)
+      throw error
+    } finally {
+      attaching.delete(`${shard} ${order}`)
+      for (const attempt of early) take(attempt, shard)
+      for (const [ref, number] of itemsOf(given)) {
+        if (attempts.knows(ref, Number(number))) continue
+        if (waits) fetch(ref, number, shard).catch(() => waiters.doubt(waiter))
+        else void giveBack(ref, number, shard)
+      }
+    }
+  }
+
+  return { deliveries, drop, leave, take, fetch, attach }
+}
+
+type Attachments = ReturnType<typeof createAttachments>
+
+async function inBatches<T>(all: readonly T[], work: (one: T) => Promise<void>) {
+  for (let i = 0; i < all.length; i += BATCH) await Promise.all(all.slice(i, i + BATCH).map(work))
+}
+
+/** Synchronises waiters with the store: whether they are attached, and which attempts they have. Both sides are corrected. */
+function createSync(options: MailboxesOptions, waiters: Waiters, calls: WaiterCalls, attachments: Attachments) {
+  const { delivery, attempts, onError } = options
+
   async function sync(waiter: LocalWaiter): Promise<void> {
     const { shard } = waiter
-    doubtful.delete(waiter)
+    waiters.trust(waiter)
     const mark = attempts.mark()
     try {
       const [kind, list = ''] = await calls.attach(waiter)
-      if (!isWaiting(waiter)) return
+      if (!waiters.has(waiter)) return
       if (kind === 'late') {
         delivery.count('other', 'waiter_replaced')
-        drop(waiter)
+        attachments.drop(waiter)
         return
       }
       const given = new Map(itemsOf(list))
@@ -119,19 +163,36 @@ export function createMailboxes(options: MailboxesOptions) {
       waiter.queue = waiter.queue.filter(({ phase }) => phase === 'queued')
       await Promise.all(
         [...given].map(async ([ref, number]) => {
-          if (!attempts.knows(ref, Number(number))) await fetch(ref, number, shard)
+          if (!attempts.knows(ref, Number(number))) await attachments.fetch(ref, number, shard)
         }),
       )
-      pump(waiter)
+      attachments.deliveries.pump(waiter)
     } catch (error) {
-      if (isWaiting(waiter)) doubtful.add(waiter)
+      if (waiters.has(waiter)) waiters.doubt(waiter)
       onError(error)
     }
   }
 
-  async function inBatches<T>(all: readonly T[], work: (one: T) => Promise<void>) {
-    for (let i = 0; i < all.length; i += BATCH) await Promise.all(all.slice(i, i + BATCH).map(work))
+  return {
+    syncAll: (some: readonly LocalWaiter[]) => inBatches(some, sync),
+
+    /** Synchronises the waiters of some mailboxes, after a lost reply that may have given attempts to them. */
+    unsure(mailboxes: readonly string[]) {
+      for (const mailbox of mailboxes) {
+        const waiter = waiters.find(mailbox)
+        if (waiter) void sync(waiter)
+      }
+    },
   }
+}
+
+export function createMailboxes(options: MailboxesOptions) {
+  const { delivery, attempts } = options
+  const waiters = createWaiters()
+  const calls = createWaiterCalls(options)
+  const attachments = createAttachments(options, waiters, calls)
+  const { deliveries, drop, leave, take, attach } = attachments
+  const { syncAll, unsure } = createSync(options, waiters, calls, attachments)
 
   return {
     get size() {
@@ -143,51 +204,14 @@ export function createMailboxes(options: MailboxesOptions) {
     },
     of: waiters.of,
     find: waiters.find,
-    isWaiting,
+    isWaiting: waiters.has,
+    attach,
     leave,
     take,
+    unsure,
 
     async order(shard: number): Promise<string> {
       return (await delivery.run('take_order', shard, {})).answer
-    },
-
-    /**
-     * Attaches a waiter to its mailbox and replaces the previous one. Does nothing if a later one is or was attached.
-     *
-     * @throws Refusal `stale_instance` if that is another instance; `unavailable`, and then it is not attached.
-     */
-    async attach(waiter: LocalWaiter): Promise<void> {
-      const { mailbox, instance_id, order, shard } = waiter
-      const early: Attempt[] = []
-      attaching.set(`${shard} ${order}`, early)
-      let given = ''
-      let waits = false
-      try {
-        const [kind, rest = ''] = await calls.attach(waiter)
-        const former = waiters.find(mailbox)
-        const isLate = kind === 'late' || (former && Number(former.order) > Number(order))
-        if (kind === 'late' && rest !== '' && rest !== instance_id) throw new Refusal('stale_instance')
-        given = kind === 'late' ? '' : rest
-        if (!isLate) {
-          if (former) drop(former)
-          waiters.add(waiter)
-          waits = true
-          onChange()
-        }
-      } catch (error) {
-        // The attach may have run in the store: detach it with the next pass.
-        if (!(error instanceof Refusal && error.code === 'stale_instance') && !wasNotRun(error))
-          calls.mayBeAttached(waiter)
-        throw error
-      } finally {
-        attaching.delete(`${shard} ${order}`)
-        for (const attempt of early) take(attempt, shard)
-        for (const [ref, number] of itemsOf(given)) {
-          if (attempts.knows(ref, Number(number))) continue
-          if (waits) fetch(ref, number, shard).catch(() => doubtful.add(waiter))
-          else void giveBack(ref, number, shard)
-        }
-      }
     },
 
     /** Handles a message of the store about a mailbox of this node. */
@@ -210,32 +234,14 @@ export function createMailboxes(options: MailboxesOptions) {
     /** Notes that the reply to an acknowledgement or settlement was lost. The next pass reads the command. */
     mayHaveEnded: calls.mayHaveEnded,
 
-    /** Synchronises the waiters of some mailboxes, after a lost reply that may have given attempts to them. */
-    unsure(mailboxes: readonly string[]) {
-      for (const mailbox of mailboxes) {
-        const waiter = waiters.find(mailbox)
-        if (waiter) void sync(waiter)
-      }
-    },
-
     /** Synchronises all waiters of a shard. */
-    syncShard: (shard: number) =>
-      inBatches(
-        waiters.all().filter((one) => one.shard === shard),
-        sync,
-      ),
+    syncShard: (shard: number) => syncAll(waiters.all().filter((one) => one.shard === shard)),
 
     /** Retries failed calls, and synchronises the waiters with the oldest confirmation. */
     async pass(): Promise<void> {
       calls.retry()
       deliveries.retry()
-      const next = [...doubtful].slice(0, BATCH)
-      for (const waiter of waiters.all()) {
-        if (next.length >= CONFIRMED) break
-        if (!doubtful.has(waiter)) next.push(waiter)
-      }
-      for (const waiter of next) waiters.confirm(waiter)
-      await inBatches(next, sync)
+      await syncAll(waiters.toConfirm(CONFIRMED))
       await calls.lookUpAll()
     },
 
@@ -248,7 +254,7 @@ export function createMailboxes(options: MailboxesOptions) {
       }
       let isLate = false
       const detaching = inBatches(all, async (waiter) => {
-        if (!isLate) await detach(waiter)
+        if (!isLate) await calls.detach(waiter)
       })
       await endWithin([detaching], ms)
       isLate = true

@@ -20,17 +20,9 @@ export interface PumpOptions {
   onError: (error: unknown) => void
 }
 
-interface Connected {
-  waiters: Waiters
-  /** Detaches a waiter. */
-  leave: (waiter: LocalWaiter) => Promise<void>
-  /** Called for a waiter whose attempts may belong to another node by now. */
-  onDoubt: (waiter: LocalWaiter) => void
-}
-
-export function createPump(options: PumpOptions & Connected) {
-  const { delivery, attempts, connections, maxDeliveriesPerClient, holdsLease, storeNow } = options
-  const { waiters, leave, onDoubt, onError } = options
+/** @param leave Detaches a waiter. */
+export function createPump(options: PumpOptions, waiters: Waiters, leave: (waiter: LocalWaiter) => Promise<void>) {
+  const { delivery, attempts, connections, maxDeliveriesPerClient, holdsLease, storeNow, onError } = options
   /** Waiters whose delivery failed because the registry was unavailable. */
   const failed = new Set<LocalWaiter>()
   /** Number of waiters with a running `deliver`. */
@@ -88,7 +80,7 @@ export function createPump(options: PumpOptions & Connected) {
       while (waiter.queue.length > 0 && waiter.open.size < maxDeliveriesPerClient && waiters.has(waiter)) {
         if (!(await isCurrent(waiter))) return
         // The lease may have expired during the call of the registry.
-        if (!holdsLease(waiter.shard)) return onDoubt(waiter)
+        if (!holdsLease(waiter.shard)) return waiters.doubt(waiter)
         beginAll(waiter)
       }
     } catch (error) {
@@ -104,7 +96,7 @@ export function createPump(options: PumpOptions & Connected) {
     if (waiter.isPumping || waiter.queue.length === 0 || !waiters.has(waiter)) return
     if (waiter.open.size >= maxDeliveriesPerClient) return
     // Without a lease, the store may have given these commands to another node.
-    if (!holdsLease(waiter.shard)) onDoubt(waiter)
+    if (!holdsLease(waiter.shard)) waiters.doubt(waiter)
     else if (connections) void pumpCurrent(waiter)
     else beginAll(waiter)
   }

@@ -22,6 +22,8 @@ interface WaiterCallsOptions {
   onError: (error: unknown) => void
 }
 
+export type WaiterCalls = ReturnType<typeof createWaiterCalls>
+
 export function createWaiterCalls({ delivery, attempts, maxDeliveriesPerClient, onError }: WaiterCallsOptions) {
   /** Waiters that are detached here, but still attached in the store, because the call failed. */
   const leaving = new Set<LocalWaiter>()

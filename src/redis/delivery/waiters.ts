@@ -25,6 +25,8 @@ export function createWaiters() {
   /** By mailbox, in the order of their last confirmation. */
   const all = new Map<string, LocalWaiter>()
   const perUser = new Map<string, number>()
+  /** Waiters to synchronise: it is unknown which attempts the store has given to them. */
+  const doubtful = new Set<LocalWaiter>()
   const has = (waiter: LocalWaiter) => all.get(waiter.mailbox) === waiter
 
   function countOf(user_id: string, step: number) {
@@ -48,11 +50,23 @@ export function createWaiters() {
     remove(waiter: LocalWaiter) {
       all.delete(waiter.mailbox)
       countOf(waiter.user_id, -1)
+      doubtful.delete(waiter)
     },
-    /** Notes that a waiter is being confirmed: others come before it next time. */
-    confirm(waiter: LocalWaiter) {
-      all.delete(waiter.mailbox)
-      all.set(waiter.mailbox, waiter)
+    /** Notes that it is unknown which attempts the store has given to a waiter. */
+    doubt: (waiter: LocalWaiter) => void doubtful.add(waiter),
+    trust: (waiter: LocalWaiter) => void doubtful.delete(waiter),
+    /** Returns the waiters to confirm next: doubtful ones, then those with the oldest confirmation. Others come first next time. */
+    toConfirm(most: number): LocalWaiter[] {
+      const next = [...doubtful].slice(0, most)
+      for (const waiter of all.values()) {
+        if (next.length >= most) break
+        if (!doubtful.has(waiter)) next.push(waiter)
+      }
+      for (const waiter of next) {
+        all.delete(waiter.mailbox)
+        all.set(waiter.mailbox, waiter)
+      }
+      return next
     },
   }
 }
