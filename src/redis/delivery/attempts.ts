@@ -4,7 +4,7 @@
  */
 import { createAlarm } from '../../internal/async/timer.js'
 import { backoffMs } from '../../internal/contract/delivery-rules.js'
-import { Refusal } from '../../internal/refusal.js'
+import { createSignals, deliverOptions } from './signals.js'
 
 /** A delivery attempt as the store gave it. */
 export interface Attempt {
@@ -47,6 +47,8 @@ const REPORT_MS = 100
 /** That time is at most this fraction (1/n) of the acknowledgement timeout. */
 const REPORT_PART = 10
 
+type Failure = 'ack_timeout' | 'deliver_timed_out' | 'rejected'
+
 const nothing = () => {}
 
 interface AttemptsOptions {
@@ -54,85 +56,65 @@ interface AttemptsOptions {
   clock: () => number
   ackTimeoutMs: number
   /** Reports the outcome of an attempt to the store. Failures are retried. Resolves to whether a retry pause follows. */
-  conclude(
-    held: Held,
-    what: 'handed_over' | 'ack_timeout' | 'deliver_timed_out' | 'rejected',
-    ago: number,
-  ): Promise<boolean>
+  conclude(held: Held, what: 'handed_over' | Failure, ago: number): Promise<boolean>
   /** Asks the store for the next attempt after a pause. */
   retry(held: Held): Promise<void>
   onChange: () => void
   onError: (error: unknown) => void
 }
 
-/** The signal of a command, created when first read, because it costs more than the rest of an attempt. */
-interface CommandSignal {
-  deadlineAt: number
-  controller: AbortController | null
-  /** Abort reason, set even if the signal was never read; `null` while the command is open. */
-  reason: Refusal | null
-}
-
-function read(signal: CommandSignal): AbortSignal {
-  signal.controller ??= new AbortController()
-  if (signal.reason) signal.controller.abort(signal.reason)
-  return signal.controller.signal
-}
-
-const SOURCE = Symbol('source')
-
-/** One getter for all: an accessor per object would give each a hidden class, which keeps the whole command in memory. */
-const SIGNAL: PropertyDescriptor & ThisType<{ readonly [SOURCE]: CommandSignal }> = {
-  configurable: true,
-  enumerable: true,
-  get() {
-    return read(this[SOURCE])
-  },
-}
-
-/** The options of `deliver`. `signal` is an own enumerable property, so that `{ ...options }` and `{ signal }` work. */
-function deliverOptions(source: CommandSignal): { signal: AbortSignal } {
-  const options = Object.defineProperty({}, SOURCE, { value: source })
-  return Object.defineProperty(options, 'signal', SIGNAL) as { signal: AbortSignal }
-}
-
-/** The signals of commands, by reference. */
-function createSignals() {
-  const signals = new Map<string, CommandSignal>()
+/** Creates an attempt that has not begun. Written out for speed: a literal with a spread costs several times as much. */
+function heldOf(given: Attempt, shard: number, arrival: number): Held {
+  const { ref, delivery, attempt, deadlineAt, order, action, trace, payload } = given
   return {
-    has: (ref: string) => signals.has(ref),
-    get(ref: string, deadlineAt: number): CommandSignal {
-      let known = signals.get(ref)
-      if (!known) {
-        known = { deadlineAt, controller: null, reason: null }
-        signals.set(ref, known)
-      }
-      return known
-    },
-    /** Forgets the signal of a command that has ended in `state`, and aborts it unless the client settled the command. */
-    end(state: string, ref: string) {
-      const known = signals.get(ref)
-      if (!known) return
-      signals.delete(ref)
-      if (state === 'expired') known.reason = new Refusal('timeout', 'the deadline of the command has passed')
-      else if (state === 'cancelled') known.reason = new Refusal('cancelled')
-      if (known.reason) known.controller?.abort(known.reason)
-    },
-    overdue: (now: number): string[] =>
-      [...signals].filter(([, { deadlineAt }]) => deadlineAt <= now).map(([ref]) => ref),
+    ref,
+    delivery,
+    attempt,
+    deadlineAt,
+    order,
+    action,
+    trace,
+    payload,
+    shard,
+    arrival,
+    phase: 'queued',
+    untilMs: 0,
+    handedAt: null,
+    onOver: nothing,
   }
 }
 
-/** Remembers which attempts have begun at this node. */
-function createBegun(clock: () => number) {
+/** The attempts at this node: the current one of each command, and which ones began lately. */
+function createAttemptTable(clock: () => number) {
+  const current = new Map<string, Held>()
   /** Number of the last attempt of each command, in two generations so that old entries are dropped. */
   let begun = new Map<string, number>()
   let begunBefore = new Map<string, number>()
   let turnedAt = clock()
+  let arrivals = 0
   return {
-    /** Returns the number of the last attempt of a command that began here, or 0. */
-    last: (ref: string) => Math.max(begun.get(ref) ?? 0, begunBefore.get(ref) ?? 0),
-    remember(held: Held) {
+    get: (ref: string) => current.get(ref),
+    all: () => [...current.values()],
+
+    /** Returns whether this node has, or has begun, this attempt or a later one of the command. */
+    knows: (ref: string, delivery: number) =>
+      Number(current.get(ref)?.delivery ?? 0) >= delivery ||
+      Math.max(begun.get(ref) ?? 0, begunBefore.get(ref) ?? 0) >= delivery,
+
+    /** Returns the number of the newest attempt. A sync that starts now covers attempts up to it, and none that arrive later. */
+    mark: () => arrivals,
+
+    add(attempt: Attempt, shard: number): Held {
+      const held = heldOf(attempt, shard, ++arrivals)
+      current.set(attempt.ref, held)
+      return held
+    },
+    delete(held: Held) {
+      if (current.get(held.ref) === held) current.delete(held.ref)
+    },
+
+    /** Remembers that an attempt has begun. */
+    began(held: Held) {
       if (clock() - turnedAt > REMEMBERED_MS) {
         begunBefore = begun
         begun = new Map()
@@ -144,43 +126,43 @@ function createBegun(clock: () => number) {
 }
 
 /** Reports attempts whose `deliver` has resolved. */
-function createReports({
-  ackTimeoutMs,
-  conclude,
-  onError,
-}: Pick<AttemptsOptions, 'ackTimeoutMs' | 'conclude' | 'onError'>) {
+function createReports({ ackTimeoutMs, conclude, onError }: AttemptsOptions) {
   const unreported = new Set<Held>()
   const reportMs = Math.min(REPORT_MS, ackTimeoutMs / REPORT_PART)
   const alarm = createAlarm(() => void reportAll())
 
-  function report(held: Held): Promise<void> {
-    if (!unreported.delete(held) || held.handedAt === null) return Promise.resolve()
-    const at = held.handedAt
-    const work = async () => {
-      await conclude(held, 'handed_over', Math.ceil(performance.now() - at))
-    }
-    return work().catch((error) => {
+  async function report(held: Held): Promise<void> {
+    if (!unreported.delete(held) || held.handedAt === null) return
+    try {
+      await conclude(held, 'handed_over', Math.ceil(performance.now() - held.handedAt))
+    } catch (error) {
       onError(error)
       // Without the report, the attempt ends with its acknowledgement timeout.
       if (held.phase === 'handed') unreported.add(held)
-    })
+    }
   }
 
   async function reportAll() {
     await Promise.all([...unreported].map(report))
   }
 
+  /** Reports the attempt soon, or at once. */
+  function add(held: Held, isUrgent: boolean) {
+    unreported.add(held)
+    if (isUrgent) void report(held)
+    else alarm.advance(reportMs)
+  }
+
   return {
     report,
     reportAll,
-    /** Reports the attempt soon, or at once. */
-    add(held: Held, isUrgent: boolean) {
-      unreported.add(held)
-      if (isUrgent) void report(held)
-      else alarm.advance(reportMs)
-    },
-    /** Takes an unreported attempt. Returns whether it is one. */
+    add,
+    /** Takes an unreported attempt, to report it together with another call. Returns whether it is one. */
     take: (held: Held) => unreported.delete(held),
+    /** Undoes `take` after that call failed, and reports the attempt by itself. */
+    giveBack(held: Held) {
+      if (held.handedAt !== null) add(held, true)
+    },
     close() {
       alarm.clear()
       return reportAll()
@@ -188,52 +170,49 @@ function createReports({
   }
 }
 
-export type Attempts = ReturnType<typeof createAttempts>
+/** Calls of the store about attempts. One that fails is retried by the next pass. */
+function createRetriedCalls(onError: (error: unknown) => void, isClosed: () => boolean) {
+  const failed = new Map<Held, () => Promise<void>>()
 
-export function createAttempts(options: AttemptsOptions) {
-  const { clock, ackTimeoutMs, conclude, retry, onChange } = options
-  /** The current attempt of each command at this node. */
-  const all = new Map<string, Held>()
+  async function run(held: Held, work: () => Promise<void>) {
+    failed.delete(held)
+    try {
+      await work()
+    } catch (error) {
+      if (isClosed()) return
+      if (held.phase !== 'over') failed.set(held, work)
+      onError(error)
+    }
+  }
+
+  return {
+    run,
+    retry: () => [...failed].map(([held, work]) => run(held, work)),
+    stop: (held: Held) => failed.delete(held),
+  }
+}
+
+/** The outcomes of attempts: ends of `deliver`, timeouts, and pauses before retries. Reports them, and retries failed calls. */
+function createOutcomes(options: AttemptsOptions & { drop(held: Held): void }) {
+  const { clock, ackTimeoutMs, conclude, retry, drop, onChange } = options
   /** Attempts with a running timeout, the earliest first, because the timeout is the same for all. */
   const timed = new Set<Held>()
   const paused = new Set<Held>()
-  /** Calls of the store that failed, to be retried by the next pass. */
-  const failed = new Map<Held, () => Promise<void>>()
-  const signals = createSignals()
-  const begun = createBegun(clock)
-  let arrivals = 0
   let closed = false
   // After close(), unfinished work is not an error.
   const onError = (error: unknown) => {
     if (!closed) options.onError(error)
   }
   const reports = createReports({ ...options, onError })
-  const { report, reportAll } = reports
+  const calls = createRetriedCalls(onError, () => closed)
   const alarm = createAlarm(() => void pass())
 
-  /** Drops an attempt at this node. Its state in the store does not change. */
-  function drop(held: Held) {
-    if (held.phase === 'over') return
-    held.phase = 'over'
+  /** Starts the timeout of an attempt. */
+  function start(held: Held) {
+    held.untilMs = clock() + ackTimeoutMs
     timed.delete(held)
-    paused.delete(held)
-    failed.delete(held)
-    if (all.get(held.ref) === held) all.delete(held.ref)
-    held.onOver()
-    // Tables of sets that V8 has replaced still refer to it, but not to the rest of the command.
-    held.onOver = nothing
-    onChange()
-  }
-
-  async function attemptAgain(held: Held, work: () => Promise<void>) {
-    failed.delete(held)
-    try {
-      await work()
-    } catch (error) {
-      if (closed) return
-      if (held.phase !== 'over') failed.set(held, work)
-      onError(error)
-    }
+    timed.add(held)
+    alarm.advance(ackTimeoutMs)
   }
 
   function startPause(held: Held) {
@@ -247,9 +226,9 @@ export function createAttempts(options: AttemptsOptions) {
   }
 
   /** Reports a failed attempt. Retries after a pause, unless the store replies that no retry is due. */
-  function fail(held: Held, what: 'ack_timeout' | 'deliver_timed_out' | 'rejected'): Promise<void> {
+  function fail(held: Held, what: Failure): Promise<void> {
     timed.delete(held)
-    return attemptAgain(held, async () => {
+    return calls.run(held, async () => {
       if (await conclude(held, what, 0)) startPause(held)
       else drop(held)
     })
@@ -258,8 +237,7 @@ export function createAttempts(options: AttemptsOptions) {
   /** Handles timeouts and pauses that have ended, and retries failed calls. Resolves after the store has replied. */
   async function pass(): Promise<void> {
     const now = clock()
-    const work: Promise<unknown>[] = [reportAll()]
-    for (const [held, again] of [...failed]) work.push(attemptAgain(held, again))
+    const work: Promise<unknown>[] = [reports.reportAll(), ...calls.retry()]
     for (const held of timed) {
       if (held.untilMs > now) {
         alarm.advance(held.untilMs - now)
@@ -274,7 +252,7 @@ export function createAttempts(options: AttemptsOptions) {
       }
       paused.delete(held)
       work.push(
-        attemptAgain(held, async () => {
+        calls.run(held, async () => {
           await retry(held)
           drop(held)
         }),
@@ -284,46 +262,77 @@ export function createAttempts(options: AttemptsOptions) {
   }
 
   return {
+    reports,
+    start,
     pass,
-    reportAll,
 
-    /** Returns whether this node has, or has begun, this attempt or a later one of the command. */
-    knows: (ref: string, delivery: number) =>
-      Number(all.get(ref)?.delivery ?? 0) >= delivery || begun.last(ref) >= delivery,
+    /** Handles the end of `deliver` of a command that has not ended. `isUrgent`: the end is reported at once. */
+    ended(held: Held, what: 'handed_over' | 'rejected', isUrgent: boolean) {
+      if (held.phase !== 'open') void conclude(held, what, 0).catch(onError)
+      else if (what === 'rejected') void fail(held, what)
+      else {
+        held.phase = 'handed'
+        start(held)
+        held.handedAt = performance.now()
+        reports.add(held, closed || isUrgent)
+      }
+    },
+
+    /** Stops the timeout, the pause and the retries of an attempt. */
+    stop(held: Held) {
+      timed.delete(held)
+      paused.delete(held)
+      calls.stop(held)
+    },
+
+    /** Stops the timers and sends the outstanding reports. Errors are ignored from now on. */
+    async close(): Promise<void> {
+      closed = true
+      alarm.clear()
+      await reports.close()
+    },
+  }
+}
+
+export type Attempts = ReturnType<typeof createAttempts>
+
+export function createAttempts(options: AttemptsOptions) {
+  const { clock, onChange } = options
+  const table = createAttemptTable(clock)
+  const signals = createSignals()
+  const outcomes = createOutcomes({ ...options, drop })
+  const { reports, pass, close } = outcomes
+
+  /** Drops an attempt at this node, which may belong to another one by now. Its state in the store does not change. */
+  function drop(held: Held) {
+    if (held.phase === 'over') return
+    held.phase = 'over'
+    outcomes.stop(held)
+    table.delete(held)
+    held.onOver()
+    // Tables of sets that V8 has replaced still refer to it, but not to the rest of the command.
+    held.onOver = nothing
+    onChange()
+  }
+
+  return {
+    knows: table.knows,
+    mark: table.mark,
+    returnReport: reports.giveBack,
+    drop,
+    pass,
+    close,
 
     /** Returns whether an attempt or a signal at this node waits for the end of the command. */
-    has: (ref: string) => all.has(ref) || signals.has(ref),
-
-    /** Returns the number of the newest attempt. A sync that starts now covers attempts up to it, and none that arrive later. */
-    mark: () => arrivals,
+    has: (ref: string) => table.get(ref) !== undefined || signals.has(ref),
 
     /** Takes an attempt. Returns `undefined` if this node already had it or a later one. */
     take(attempt: Attempt, shard: number): Held | undefined {
       const { ref, delivery } = attempt
-      const former = all.get(ref)
-      if (Number(former?.delivery ?? 0) >= Number(delivery) || begun.last(ref) >= Number(delivery)) return undefined
+      if (table.knows(ref, Number(delivery))) return undefined
+      const former = table.get(ref)
       if (former) drop(former)
-      const arrival = ++arrivals
-      // Written out for speed: an object literal with a spread costs several times as much.
-      const { order, action, trace, payload, deadlineAt } = attempt
-      const held: Held = {
-        ref,
-        delivery,
-        attempt: attempt.attempt,
-        deadlineAt,
-        order,
-        action,
-        trace,
-        payload,
-        shard,
-        arrival,
-        phase: 'queued',
-        untilMs: 0,
-        handedAt: null,
-        onOver: nothing,
-      }
-      all.set(ref, held)
-      return held
+      return table.add(attempt, shard)
     },
 
     /** Calls `deliver` and starts the timeout. `isFull`: the client has no free slot until this attempt is reported. */
@@ -332,28 +341,15 @@ export function createAttempts(options: AttemptsOptions) {
       deliver: (options: { signal: AbortSignal }) => unknown,
       { isFull, onLate }: { isFull: boolean; onLate: () => void },
     ) {
-      begun.remember(held)
+      table.began(held)
       held.phase = 'open'
-      held.untilMs = clock() + ackTimeoutMs
-      timed.add(held)
-      alarm.advance(ackTimeoutMs)
+      outcomes.start(held)
       const { ref } = held
-      const signal = signals.get(ref, held.deadlineAt)
-      const options = deliverOptions(signal)
+      const options = deliverOptions(signals.get(ref, held.deadlineAt))
       onChange()
       const over = (what: 'handed_over' | 'rejected') => {
-        if (!signals.has(ref)) onLate()
-        else if (held.phase !== 'open') void conclude(held, what, 0).catch(onError)
-        else if (what === 'rejected') void fail(held, what)
-        else {
-          held.phase = 'handed'
-          held.untilMs = clock() + ackTimeoutMs
-          timed.delete(held)
-          timed.add(held)
-          alarm.advance(ackTimeoutMs)
-          held.handedAt = performance.now()
-          reports.add(held, closed || isFull)
-        }
+        if (signals.has(ref)) outcomes.ended(held, what, isFull)
+        else onLate()
         held.onOver()
         onChange()
       }
@@ -370,44 +366,29 @@ export function createAttempts(options: AttemptsOptions) {
 
     /** Takes the unreported attempt of a command, to report it together with an acknowledgement or settlement. */
     takeReport(ref: string): Held | undefined {
-      const held = all.get(ref)
+      const held = table.get(ref)
       return held && reports.take(held) ? held : undefined
     },
-    /** Undoes `takeReport` after that call failed, and reports the attempt by itself. */
-    returnReport(held: Held) {
-      if (held.handedAt !== null) reports.add(held, true)
-    },
-    report,
 
     /** Applies a message of the store: the command was acknowledged, or ended in `state`. */
     apply(state: string, ref: string) {
-      const held = all.get(ref)
+      const held = table.get(ref)
       if (held) {
-        void report(held)
+        void reports.report(held)
         drop(held)
       }
       // Last, because listeners of the signal may call the dispatcher again.
       if (state !== 'acknowledged') signals.end(state, ref)
     },
 
-    /** Drops an attempt that belongs to another node by now, or that was given back. */
-    drop,
-
     /** Drops all attempts of a shard, because this node has a new incarnation there. */
     dropShard(shard: number) {
-      for (const held of [...all.values()]) if (held.shard === shard) drop(held)
+      for (const held of table.all()) if (held.shard === shard) drop(held)
     },
 
     /** Aborts signals whose deadline has passed, without waiting for a message. @param now The time of the store. */
     expire(now: number) {
       for (const ref of signals.overdue(now)) this.apply('expired', ref)
-    },
-
-    /** Stops the timers and sends the outstanding reports. Errors are ignored from now on. */
-    async close(): Promise<void> {
-      closed = true
-      alarm.clear()
-      await reports.close()
     },
   }
 }

@@ -239,8 +239,6 @@ async function listMailboxes(
   return walkPage(reach, page, ctx, (from, stretch) => readStretch(store, filter, from, stretch, ctx))
 }
 
-const NAME = 'delivery'
-
 const STATUS = defineReadScript(
   {
     args: ['ref', 'at'],
@@ -261,17 +259,11 @@ export function createDeliveryInspector(
 ): DeliveryInspector {
   return {
     summary: (ctx) => readSummary(store, legacy, isOfNode, ctx),
-
     listNodes: (page, ctx) => readPage(store, NODES, {}, page, ctx),
-
     deliveryChurn: (filter, ctx) => readDeliveryChurn(store, filter, ctx),
-
     listCommands: (filter, page, ctx) => listCommands(store, filter, page, ctx),
-
     listMailboxes: (filter, page, ctx) => listMailboxes(store, filter, page, ctx),
-
     listTenants: (page, ctx) => listScopes(store, page, ctx),
-
     getTenant: (scopeId, ctx) => getScope(store, scopeId, ctx),
 
     async status(given, ctx) {
@@ -280,7 +272,7 @@ export function createDeliveryInspector(
       requireIdentity(read.data)
       const { user_id, client_id, command_id } = read.data
       const shard = await store.shardOf(user_id, ctx)
-      const key = store.key(shard, NAME, 'command', user_id, client_id, command_id)
+      const key = store.key(shard, 'delivery', 'command', user_id, client_id, command_id)
       const asked = { ref: refOf(read.data), at: 0 }
       const [now, record] = await Promise.all([store.time(ctx), readShard(store, STATUS, shard, asked, ctx)])
       if (record === '') return null

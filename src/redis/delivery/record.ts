@@ -88,13 +88,12 @@ const STATE_OF: Readonly<Record<string, StateName>> = Object.fromEntries(
 ) as Record<string, StateName>
 export const OPEN_LETTERS = 'wahpqk'
 
-/** Returns the reference of a command: the last parts of its key. */
-export const refOf = ({ user_id, client_id, command_id }: CommandKey): string =>
-  `${encodePart(user_id)}:${encodePart(client_id)}:${encodePart(command_id)}`
-
 /** Returns the mailbox of a client, as in references and keys. */
 export const mailboxOf = ({ user_id, client_id }: { user_id: string; client_id: string }): string =>
   `${encodePart(user_id)}:${encodePart(client_id)}`
+
+/** Returns the reference of a command: the last parts of its key. */
+export const refOf = (key: CommandKey): string => `${mailboxOf(key)}:${encodePart(key.command_id)}`
 
 /** Returns the mailbox of a command from its reference. */
 export const mailboxOfRef = (ref: string): string => ref.slice(0, ref.lastIndexOf(':'))

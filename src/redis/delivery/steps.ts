@@ -50,12 +50,7 @@ export const STEPS = {
     args: ['ref', 'delivery', 'outcome', 'ago'],
     does: 'records the outcome of an attempt, fenced by its number; answers `pause` if another attempt follows',
   },
-  retry: {
-    letter: 'G',
-    file: 'clients',
-    args: ['ref', 'delivery'],
-    does: 'begins the next attempt, after the pause',
-  },
+  retry: { letter: 'G', file: 'clients', args: ['ref', 'delivery'], does: 'begins the next attempt, after the pause' },
   give_back: {
     letter: 'B',
     file: 'clients',
@@ -88,12 +83,7 @@ export const STEPS = {
     args: ['scope', 'ref', 'ttl', 'capacity', 'writes_capacity', 'dispatch'],
     does: 'reserves a place in a scope for a command of another shard; answers its deadline, or nothing if the scope is full',
   },
-  release: {
-    letter: 'L',
-    file: 'clients',
-    args: ['scope', 'ref', 'dispatch'],
-    does: 'releases such a place',
-  },
+  release: { letter: 'L', file: 'clients', args: ['scope', 'ref', 'dispatch'], does: 'releases such a place' },
   pass: {
     letter: 'R',
     file: 'pass',
