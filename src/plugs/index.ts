@@ -6,7 +6,7 @@ export {
   followEventStream,
   followEventStreams,
 } from './event-stream/follow.js'
-export type { FollowedCalls } from './follow/calls.js'
+export type { FollowedCalls } from './follow/call-records.js'
 export type { FollowConnectionsOptions, FollowedConnections } from './follow/connections.js'
 export type { Follower, FollowOptions, Identity, PlugErrorPlace } from './follow/writer.js'
 export {

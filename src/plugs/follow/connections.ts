@@ -6,7 +6,8 @@ import { FUNCTION, required, withMethods } from '../../internal/contract/checks.
 import type { Connection, ConnectionRegistry } from '../../internal/contract/connections.js'
 import type { JsonObject } from '../../internal/contract/json.js'
 import { Refusal } from '../../internal/refusal.js'
-import type { CallLink, ObservedCallTable } from './calls.js'
+import type { CallLink } from './call-records.js'
+import type { ObservedCallTable } from './calls.js'
 import {
   checkIdentity,
   createWriter,

@@ -1,6 +1,7 @@
 /** What a message says of a call: the protocols that followers read, JSON-RPC among them. */
 import type { CallDirection } from '../../internal/contract/rpc.js'
-import type { CallId, CallLink, ObservedCallTable } from './calls.js'
+import type { CallId, CallLink } from './call-records.js'
+import type { ObservedCallTable } from './calls.js'
 
 /** What one message says. */
 export interface CallMessage {

@@ -140,11 +140,7 @@ export function createPresenceFollower(parts: PresenceFollowerParts): PresenceFo
       entries.add(entry)
       there++
       void learn(entry, how)
-      return {
-        changed: () => want(entry),
-        leave: () => leave(entry),
-        learn: (again) => learn(entry, again),
-      }
+      return { changed: () => want(entry), leave: () => leave(entry), learn: (again) => learn(entry, again) }
     },
     async close() {
       ticker.stop()

@@ -152,10 +152,7 @@ export interface Follower {
 
 const HEARTBEAT_MS = 30_000
 
-export const FOLLOW_BOUNDS = defineBounds({
-  heartbeatMs: [HEARTBEAT_MS, TIMER_MAX_MS],
-  maxFollowed: 100_000,
-})
+export const FOLLOW_BOUNDS = defineBounds({ heartbeatMs: [HEARTBEAT_MS, TIMER_MAX_MS], maxFollowed: 100_000 })
 
 export const FOLLOW_OPTIONS: Shape<FollowOptions> = { ...boundRules(FOLLOW_BOUNDS), onError: HOOK }
 

@@ -10,7 +10,8 @@ import {
   withMethods,
 } from '../../internal/contract/checks.js'
 import type { CallDirection } from '../../internal/contract/rpc.js'
-import { CALL_OPTIONS, type CallId, type FollowedCalls, followCalls, identifyLater } from '../follow/calls.js'
+import type { CallId, FollowedCalls } from '../follow/call-records.js'
+import { CALL_OPTIONS, followCalls, identifyLater } from '../follow/calls.js'
 import {
   CONNECTION_OPTIONS,
   createConnectionFollower,

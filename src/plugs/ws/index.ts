@@ -1,5 +1,6 @@
 /** The face of `relayscope/ws`: what feeds the connections from a WebSocket server. */
-export type { CallId, FollowCallsOptions, FollowedCalls } from '../follow/calls.js'
+export type { CallId, FollowedCalls } from '../follow/call-records.js'
+export type { FollowCallsOptions } from '../follow/calls.js'
 export type { FollowConnectionsOptions, FollowedConnections } from '../follow/connections.js'
 export { type CallMessage, type CallProtocol, jsonRpc } from '../follow/messages.js'
 export type { Follower, FollowOptions, Identity, PlugErrorPlace } from '../follow/writer.js'
