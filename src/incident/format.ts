@@ -167,14 +167,7 @@ export const missingOf = (
   reason: MissingReason,
   detail: string,
   more: Partial<Missing> = {},
-): Missing => ({
-  route,
-  of: null,
-  reason,
-  count: null,
-  detail: detail.slice(0, 500),
-  ...more,
-})
+): Missing => ({ route, of: null, reason, count: null, detail: detail.slice(0, 500), ...more })
 
 /** At most as many as a file may have: what is cut says so. */
 export function boundedMissing(all: readonly Missing[]): Missing[] {

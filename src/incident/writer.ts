@@ -14,6 +14,8 @@ export interface RecordingFiles {
 /** Time limit for one call of `files`. */
 const WRITE_MS = 5_000
 
+export type Writer = ReturnType<typeof createWriter>
+
 /** Never rejects. `report` gets the first error, and the first one after a text was written again. */
 export function createWriter(files: RecordingFiles | undefined, report: (error: unknown) => void) {
   let isOpen = files === undefined

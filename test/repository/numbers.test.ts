@@ -68,7 +68,7 @@ const SAID: Record<string, [template: string, constant: string][]> = {
   ],
   'incidents.md': [
     ['the bound on the file, {MiB}', 'incident/format INCIDENT_BYTES'],
-    ['or after {MiB};', 'incident/recorder SEGMENT_CHARS'],
+    ['or after {MiB};', 'incident/memory-segments SEGMENT_CHARS'],
     ['the newest {} rows of each', 'incident/follow FOLLOWED_ROWS'],
   ],
   'mcp.md': [

@@ -3,8 +3,12 @@ import { onAbort } from './abort.js'
 
 type Timer = ReturnType<typeof setTimeout>
 
-/** Resolves after `ms`, or as soon as `signal` aborts. With 0 the event loop has its turn. */
-export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+/**
+ * Resolves after `ms`, or as soon as `signal` aborts. With 0 the event loop has its turn.
+ *
+ * @param keepsAlive Whether the timer keeps the process alive.
+ */
+export function sleep(ms: number, signal?: AbortSignal, keepsAlive = true): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => {
       forget()
@@ -14,6 +18,7 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
       clearTimeout(timer)
       resolve()
     })
+    if (!keepsAlive) unref(timer)
   })
 }
 
