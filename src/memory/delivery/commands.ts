@@ -147,126 +147,62 @@ interface DeliveryStoreOptions {
 const byWake = (a: Scheduled, b: Scheduled) => byNumber(a.wakeAt, b.wakeAt) || byNumber(a.sequence, b.sequence)
 const itself = (command: TrackedCommand) => command
 
-export type DeliveryStore = ReturnType<typeof createDeliveryStore>
-
-export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock }: DeliveryStoreOptions) {
-  const tracked = new Map<string, TrackedCommand>()
-  const mailboxes = new Map<string, Mailbox>()
-  const reservations = createReservations(capacity)
-  /** Commands without acknowledgement, in the order of admission. */
-  const queued = new OrderedIndex<number, TrackedCommand>((command) => command.sequence, byNumber)
-  const deadlines = new OrderedIndex<Scheduled, TrackedCommand>(itself, byDeadline)
-  /** Attempted commands, by when their acknowledgement times out. */
-  const attempted = new OrderedIndex<Scheduled, TrackedCommand>(itself, byWake)
-  /** Commands in backoff, by when the next attempt may start. */
-  const backoff = new OrderedIndex<Scheduled, TrackedCommand>(itself, byWake)
+/** The commands by everything that they are found by, and their counts. */
+function createTables({ capacity, maxRetained, retentionMs, clock }: DeliveryStoreOptions) {
   const lists = createCommandLists()
-  const minutes = createDeliveryMinutes(
-    clock.now,
-    () =>
-      Object.fromEntries(TRACKED_STATES.map((state) => [state, lists.sizeOf(state)])) as NonNullable<
-        DeliveryMinute['open']
-      >,
-  )
-  /** Attached connections, in the order in which they attached, and those of each user. */
-  const attached = new OrderedIndex<number, Waiter>((waiter) => waiter.sequence, byNumber)
-  const attachedOf = new FieldIndex<Waiter>()
-  const version = createVersion()
-  const ended = createRetention(maxRetained, retentionMs, clock, gone)
-  // Separate from the others: many refused admissions must not evict the evidence of admitted commands.
-  const rejected = createRetention(maxRetained, retentionMs, clock, gone)
+  const revision = createVersion()
+  function onGone(command: TrackedCommand) {
+    revision.raise()
+    lists.remove(command)
+  }
+  const openCounts = () =>
+    Object.fromEntries(TRACKED_STATES.map((state) => [state, lists.sizeOf(state)])) as NonNullable<
+      DeliveryMinute['open']
+    >
   const counters: Record<CounterKind, Record<string, number>> = {
     recovery: {},
     outcome: {},
     acknowledgement: {},
     other: {},
   }
-  const latency = emptyHistograms()
-  const trackedOf = createTally()
-  const waitersOf = createTally()
-  /**
-   * `readyAttached`: ready commands whose client is attached; `delivering`: attempted ones with `deliver` in progress.
-   */
-  const totals = { ready: 0, readyAttached: 0, delivering: 0, payloadBytes: 0, waiters: 0, drainers: 0 }
+  const tracked = new Map<string, TrackedCommand>()
+  const deadlines = new OrderedIndex<Scheduled, TrackedCommand>(itself, byDeadline)
+  const ended = createRetention(maxRetained, retentionMs, clock, onGone)
+  // Separate from the others: many refused admissions must not evict the evidence of admitted commands.
+  const rejected = createRetention(maxRetained, retentionMs, clock, onGone)
   let sequence = 0
-
-  function count<Kind extends CounterKind>(kind: Kind, name: CounterName<Kind>) {
-    version.raise()
-    const named: Record<string, number> = counters[kind]
-    named[name] = (named[name] ?? 0) + 1
-  }
-
-  function gone(command: TrackedCommand) {
-    version.raise()
-    lists.remove(command)
-  }
-
-  function closeIfEmpty(mailbox: Mailbox) {
-    if (mailbox.waiter === null && mailbox.tracked === 0) mailboxes.delete(mailbox.key)
-  }
-
-  function beginHandover(mailbox: Mailbox, command: TrackedCommand) {
-    if (mailbox.handovers.size === 0) totals.drainers++
-    mailbox.handovers.add(command)
-  }
-
-  function endHandover(mailbox: Mailbox, command: TrackedCommand) {
-    if (mailbox.handovers.delete(command) && mailbox.handovers.size === 0) totals.drainers--
-  }
-
-  function countReady(mailbox: Mailbox, step: number) {
-    totals.ready += step
-    if (mailbox.waiter) totals.readyAttached += step
-  }
-
-  /** Moves a command from one waiting list to the next. Its sort keys change only here, in between. */
-  function move(command: TrackedCommand, phase: Phase, wakeAt = 0) {
-    version.raise()
-    const mailbox = command.mailbox as Mailbox
-    endHandover(mailbox, command)
-    if (command.phase === 'ready' && mailbox.ready.delete(command.sequence)) countReady(mailbox, -1)
-    if (command.phase === 'attempted') attempted.delete(command)
-    if (command.phase === 'backoff') backoff.delete(command)
-    minutes.roll()
-    command.phase = phase
-    command.wakeAt = wakeAt
-    lists.move(command)
-    const isDelivering = phase === 'attempted' && latestAttempt(command)?.outcome === null
-    totals.delivering += Number(isDelivering) - Number(command.isDelivering)
-    command.isDelivering = isDelivering
-    if (phase === 'attempted') attempted.insert(command)
-    if (phase === 'backoff') backoff.insert(command)
-    if (phase !== 'ready') return
-    mailbox.ready.insert(command)
-    countReady(mailbox, 1)
-  }
 
   /** Returns the number of tracked commands past their deadline at `now`. */
   const overdue = (now: number) => deadlines.rank(afterOverdue(now))
 
   return {
     tracked,
-    mailboxes,
-    reservations,
-    queued,
+    trackedOf: createTally(),
+    reservations: createReservations(capacity),
+    /** Commands without acknowledgement, in the order of admission. */
+    queued: new OrderedIndex<number, TrackedCommand>((command) => command.sequence, byNumber),
     deadlines,
-    attempted,
-    backoff,
+    /** Attempted commands, by when their acknowledgement times out. */
+    attempted: new OrderedIndex<Scheduled, TrackedCommand>(itself, byWake),
+    /** Commands in backoff, by when the next attempt may start. */
+    backoff: new OrderedIndex<Scheduled, TrackedCommand>(itself, byWake),
     ended,
     rejected,
     lists,
-    minutes,
-    attached,
-    attachedOf,
+    minutes: createDeliveryMinutes(clock.now, openCounts),
+    mailboxes: new Map<string, Mailbox>(),
+    /** Attached connections, in the order in which they attached, and those of each user. */
+    attached: new OrderedIndex<number, Waiter>((waiter) => waiter.sequence, byNumber),
+    attachedOf: new FieldIndex<Waiter>(),
+    waitersOf: createTally(),
     counters,
-    latency,
-    totals,
-    trackedOf,
-    waitersOf,
+    latency: emptyHistograms(),
+    /**
+     * `readyAttached`: ready commands whose client is attached; `delivering`: attempted ones with `deliver` in progress.
+     */
+    totals: { ready: 0, readyAttached: 0, delivering: 0, payloadBytes: 0, waiters: 0, drainers: 0 },
+    revision,
     overdue,
-    count,
-    move,
-    beginHandover,
 
     nextSequence: () => ++sequence,
 
@@ -277,11 +213,43 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
      */
     version(): string | null {
       const isSwept = ended.sweep() && rejected.sweep()
-      return isSwept ? `${version.text()}.${overdue(clock.now())}` : null
+      return isSwept ? `${revision.text()}.${overdue(clock.now())}` : null
     },
 
     /** Returns the record under `key`, tracked or retained, until its retention ends. */
     find: (key: string) => tracked.get(key) ?? ended.get(key) ?? rejected.get(key),
+
+    count<Kind extends CounterKind>(kind: Kind, name: CounterName<Kind>) {
+      revision.raise()
+      const named: Record<string, number> = counters[kind]
+      named[name] = (named[name] ?? 0) + 1
+    },
+  }
+}
+
+/** The changes of mailboxes: their waiters, and which of their commands are ready or being delivered. */
+function createMailboxMoves({ mailboxes, attached, attachedOf, waitersOf, totals, revision }: Tables) {
+  function closeIfEmpty(mailbox: Mailbox) {
+    if (mailbox.waiter === null && mailbox.tracked === 0) mailboxes.delete(mailbox.key)
+  }
+
+  function endHandover(mailbox: Mailbox, command: TrackedCommand) {
+    if (mailbox.handovers.delete(command) && mailbox.handovers.size === 0) totals.drainers--
+  }
+
+  return {
+    closeIfEmpty,
+    endHandover,
+
+    beginHandover(mailbox: Mailbox, command: TrackedCommand) {
+      if (mailbox.handovers.size === 0) totals.drainers++
+      mailbox.handovers.add(command)
+    },
+
+    countReady(mailbox: Mailbox, step: number) {
+      totals.ready += step
+      if (mailbox.waiter) totals.readyAttached += step
+    },
 
     /** Returns the mailbox of a client, and creates it if there is none. */
     openMailbox(user_id: string, client_id: string): Mailbox {
@@ -304,12 +272,51 @@ export function createDeliveryStore({ capacity, maxRetained, retentionMs, clock 
         attached.insert(waiter)
         attachedOf.add(mailbox.user_id, waiter)
       }
-      version.raise()
+      revision.raise()
       mailbox.waiter = waiter
       // Commands in progress at the previous waiter are left to their timers: the new one does not wait for them.
       for (const command of [...mailbox.handovers]) endHandover(mailbox, command)
       closeIfEmpty(mailbox)
     },
+  }
+}
+
+type Tables = ReturnType<typeof createTables>
+
+export type DeliveryStore = ReturnType<typeof createDeliveryStore>
+
+export function createDeliveryStore(options: DeliveryStoreOptions) {
+  const tables = createTables(options)
+  const { tracked, trackedOf, queued, deadlines, attempted, backoff, ended, rejected, lists, minutes, totals } = tables
+  const { reservations, latency, revision, count } = tables
+  const { closeIfEmpty, endHandover, countReady, ...mailboxMoves } = createMailboxMoves(tables)
+
+  /** Moves a command from one waiting list to the next. Its sort keys change only here, in between. */
+  function move(command: TrackedCommand, phase: Phase, wakeAt = 0) {
+    revision.raise()
+    const mailbox = command.mailbox as Mailbox
+    endHandover(mailbox, command)
+    if (command.phase === 'ready' && mailbox.ready.delete(command.sequence)) countReady(mailbox, -1)
+    if (command.phase === 'attempted') attempted.delete(command)
+    if (command.phase === 'backoff') backoff.delete(command)
+    minutes.roll()
+    command.phase = phase
+    command.wakeAt = wakeAt
+    lists.move(command)
+    const isDelivering = phase === 'attempted' && latestAttempt(command)?.outcome === null
+    totals.delivering += Number(isDelivering) - Number(command.isDelivering)
+    command.isDelivering = isDelivering
+    if (phase === 'attempted') attempted.insert(command)
+    if (phase === 'backoff') backoff.insert(command)
+    if (phase !== 'ready') return
+    mailbox.ready.insert(command)
+    countReady(mailbox, 1)
+  }
+
+  return {
+    ...tables,
+    ...mailboxMoves,
+    move,
 
     /** Adds a command that has a reservation. */
     admit(command: TrackedCommand, mailbox: Mailbox) {
