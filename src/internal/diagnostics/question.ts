@@ -3,10 +3,10 @@ import type { Deadline } from '../async/deadline.js'
 import { CAPABILITIES } from '../contract/capabilities.js'
 import type { FamilyName, Present } from '../contract/families.js'
 import type { Awaitable, InspectionContext, InspectionLimits, Versioned } from '../contract/page.js'
-import type { Encoded } from '../http/encode.js'
-import { comparedText, weakTag } from '../http/etag.js'
+import { comparedText, isAnyNamed, isNamed, isWhole, weakTag } from '../http/etag.js'
 import { type RequestOutcome, read, type readQuery } from '../http/read.js'
 import { type PreparedRoute, prepareRoute } from '../http/read-route.js'
+import { type HttpReply, jsonReply, notModified } from '../http/respond.js'
 import type { AccessScope } from './authorization.js'
 import type { ResolvedOptions } from './options.js'
 import type { DiagnosticsRoute } from './route.js'
@@ -90,13 +90,6 @@ const isPromise = (value: unknown) => typeof (value as PromiseLike<unknown> | nu
 const joined = (versions: readonly unknown[]) =>
   versions.every((version) => typeof version === 'string') ? versions.join(' ') : null
 
-/** The tag of a response to `question`, from the version of its sources. */
-export const tagOfVersion = (question: string, version: string): string => weakTag(question, version)
-
-/** The tag of a response to `question`, from its content. */
-export const tagOfAnswer = (question: string, encoded: Encoded, { compared }: DiagnosticsRoute): string =>
-  weakTag(question, comparedText(encoded, compared))
-
 /** A route, prepared for requests. */
 export interface RequestedRoute extends Omit<PreparedRoute<never, never>, 'route'> {
   route: DiagnosticsRoute
@@ -145,6 +138,36 @@ export interface Question {
   /** The version of the sources, without reading a remote store; `null` if unknown. */
   version(): Awaitable<string | null>
   answer(): Promise<RequestOutcome>
+}
+
+/** What the answer to a question needs of its request, and sets. */
+export interface AnsweredVisit {
+  request: Request
+  answer?: RequestOutcome
+  /** Whether a part of the response failed: then the version of the sources must not be used as its tag. */
+  isPartial: boolean
+}
+
+/** Answers a question, or 304 if the client has the answer. @param compared What the tag of the answer is of; `null` for no tag. */
+export async function answerTo(
+  question: Question,
+  compared: string | null,
+  route: DiagnosticsRoute,
+  visit: AnsweredVisit,
+): Promise<HttpReply> {
+  if (compared === null) {
+    visit.answer = await question.answer()
+    return jsonReply(200, visit.answer.encoded.text)
+  }
+  const named = visit.request.headers.get('if-none-match')
+  const version = await question.version()
+  const known = version === null ? null : weakTag(compared, version)
+  if (known !== null && isNamed(named, known)) return notModified(known)
+  visit.answer = await question.answer()
+  const { encoded } = visit.answer
+  const isVersioned = known !== null && !visit.isPartial && isWhole(visit.answer)
+  const etag = isVersioned ? known : weakTag(compared, comparedText(encoded, route.compared))
+  return isNamed(named, etag) || isAnyNamed(named) ? notModified(etag) : jsonReply(200, encoded.text, { etag })
 }
 
 /** Receives errors, with the name of the source if one caused it. */

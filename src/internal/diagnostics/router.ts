@@ -9,18 +9,17 @@ import type { Awaitable } from '../contract/page.js'
 import type { AdminPrincipal } from '../http/auth.js'
 import { corsOf } from '../http/cors.js'
 import { createEngine, type Mountable, type Route, toHandler } from '../http/engine.js'
-import { isAnyNamed, isNamed, isWhole } from '../http/etag.js'
 import { remoteAddressOf } from '../http/guard.js'
 import { ProblemError } from '../http/problem.js'
-import { type RequestOutcome, readQuery } from '../http/read.js'
-import { type HttpReply, jsonReply, notModified } from '../http/respond.js'
+import { readQuery } from '../http/read.js'
+import type { HttpReply } from '../http/respond.js'
 import { VERSION } from '../version.js'
 import { type AccessScope, createAccessScopes } from './authorization.js'
 import { guardHooks, requestIdOf } from './hooks.js'
-import { AS_OF_HEADER, createInstants, INSTANTS, instantIn } from './instants.js'
+import { AS_OF_HEADER, createInstants, INSTANTS, instantIn, type PastAnswers } from './instants.js'
 import { openApiDocument } from './openapi.js'
 import { type DiagnosticsRouterOptions, type ResolvedOptions, resolveOptions } from './options.js'
-import { createQuestions, type RequestedRoute, requestedRoutes, tagOfAnswer, tagOfVersion } from './question.js'
+import { type AnsweredVisit, answerTo, createQuestions, type RequestedRoute, requestedRoutes } from './question.js'
 import { type DiagnosticsRoute, OPENAPI_PATH, type RouteEntry, type Service } from './route.js'
 import { ROUTES } from './routes.js'
 
@@ -110,8 +109,7 @@ const RECORDS_TOLD = 100
 const DEPLOYMENT_HEADER = 'x-expected-deployment-id'
 
 /** The state of one request, for the hooks. */
-interface Visit {
-  request: Request
+interface Visit extends AnsweredVisit {
   remoteAddress: string | null
   deadline: Deadline
   /** The name of the caller, once authenticated. */
@@ -120,7 +118,6 @@ interface Visit {
   route: string | null
   params: Readonly<Record<string, string>>
   filters: Readonly<Record<string, unknown>>
-  answer?: RequestOutcome
   /**
    * Errors of sources that were passed to `onError` already: an aggregate that fails with one of them does not repeat
    * it.
@@ -128,8 +125,6 @@ interface Visit {
   handled: Set<unknown>
   /** Number of records that were left out. */
   leftOut: number
-  /** Whether a part of the response failed: then the version of the sources must not be used as its tag. */
-  isPartial: boolean
   /** The router of the instant that an authenticated request asks for, and the time of the reading that it shows. */
   past?: { router: DiagnosticsRouter; readAt: number }
 }
@@ -148,6 +143,127 @@ export function createDiagnosticsRouter<Principal extends AdminPrincipal = Admin
   return buildRouter(options)
 }
 
+type GuardedHooks = ReturnType<typeof guardHooks>
+
+function newVisit(request: Request, info: unknown, deadline: Deadline): Visit {
+  return {
+    request,
+    remoteAddress: remoteAddressOf(info, request),
+    deadline,
+    route: null,
+    params: {},
+    filters: {},
+    handled: new Set(),
+    leftOut: 0,
+    isPartial: false,
+  }
+}
+
+/** Reports requests and their errors to the hooks. @param timeOfAccess Returns the time of access records, in epoch ms. */
+function createReports(hooks: GuardedHooks, requestId: ResolvedOptions['requestId'], timeOfAccess: () => number) {
+  /** Unauthenticated callers must not be able to flood the error hook. */
+  function unplacedError({ principal }: Visit, error: unknown): void {
+    if (principal === undefined) hooks.unauthenticatedError(error)
+    else hooks.error(error, { route: null })
+  }
+
+  return {
+    unplacedError,
+
+    /** After a client disconnects, the errors only report the abort. They are not logged. */
+    error(visit: Visit, error: unknown, source?: string): void {
+      const { request, route } = visit
+      visit.isPartial = true
+      if (request.signal.aborted) return
+      const fault = error instanceof BadRecord ? error.fault : undefined
+      if (fault && ++visit.leftOut > RECORDS_TOLD) return
+      hooks.error(error, { route, ...(source === undefined ? {} : { source }), ...fault })
+    },
+
+    /** Reports how many records were left out without a report of their own, and the request itself. */
+    end(visit: Visit, status: number, startedAt: number): void {
+      const { request, principal = null, route, params, filters, answer } = visit
+      const rest = visit.leftOut - RECORDS_TOLD
+      if (rest > 0) hooks.error(new BadRecord(`${rest} more records were left out of the answer`), { route })
+      // Log unauthenticated requests only if they were rejected with 403.
+      if ((principal === null && status !== 403) || !hooks.hasAccessHook()) return
+      hooks.access({
+        at: toTimestamp(startedAt),
+        principal,
+        method: request.method,
+        route,
+        params,
+        filters,
+        status,
+        duration_ms: Math.max(0, timeOfAccess() - startedAt),
+        item_count: answer?.itemCount ?? null,
+        complete: answer?.complete ?? null,
+        remote_address: visit.remoteAddress,
+        request_id: requestIdOf(requestId, request, (error) => unplacedError(visit, error)),
+      })
+    },
+  }
+}
+
+function checkDeployment(request: Request, id: string | null): void {
+  const expected = request.headers.get(DEPLOYMENT_HEADER)
+  if (expected !== null && expected !== id) throw new ProblemError('deployment_mismatch')
+}
+
+function checkCapability(requires: DiagnosticsRoute['requires'], offers: Service['offers']): void {
+  const need = requires[0]
+  if (need === undefined || requires.some(offers)) return
+  // Of an inspector that is there the operation is missing; else it is the inspector.
+  const code = offers(CAPABILITIES.inspectorOf(need)) ? 'operation_absent' : 'inspector_absent'
+  throw new ProblemError(code, { capability: need })
+}
+
+interface PastOptions<Principal extends AdminPrincipal> {
+  options: DiagnosticsRouterOptions<Principal>
+  hooks: GuardedHooks
+  now: () => number
+  prefix: string
+}
+
+/** @returns a function that sets the router of the instant that an authenticated request asks for, if it asks for one. */
+function createPast<Principal extends AdminPrincipal>(
+  recorder: PastAnswers,
+  { options, hooks, now, prefix }: PastOptions<Principal>,
+) {
+  // The caller is authenticated before anything is read of the past, and only once.
+  const principals = new WeakMap<Request, Principal>()
+  const pastAt = createInstants(recorder, (composition, instant) => ({
+    readAt: composition.now(),
+    router: buildRouter<Principal>(
+      {
+        ...options,
+        ...composition,
+        extensions: { ...options.extensions, ...composition.extensions },
+        auth: { authenticate: (request) => principals.get(request) ?? null },
+        prefix: `${prefix}/at/${instant}`,
+        recorder: undefined,
+        // The recorder does not record every route: this is not an error of the host.
+        onError: (error, place) => {
+          if ((error as { code?: unknown } | null)?.code !== 'unavailable') hooks.error(error, place)
+        },
+      },
+      now,
+    ),
+  }))
+
+  /** @throws ProblemError for an instant that was not recorded, or cannot be read. */
+  return async (visit: Visit, principal: Principal): Promise<void> => {
+    const instant = instantIn(new URL(visit.request.url).pathname, prefix)
+    if (instant === null) return
+    principals.set(visit.request, principal)
+    try {
+      visit.past = await visit.deadline.race(pastAt(instant))
+    } catch (error) {
+      throw error instanceof ProblemError ? error : new ProblemError('inspector_unavailable', {}, { cause: error })
+    }
+  }
+}
+
 /** @param clock Returns the time of access records, in epoch ms: the option `now` may be that of a past instant. */
 function buildRouter<Principal extends AdminPrincipal>(
   options: DiagnosticsRouterOptions<Principal>,
@@ -157,18 +273,9 @@ function buildRouter<Principal extends AdminPrincipal>(
   const { inspectors, auth, authorize, deployment, deadlineMs, limits, now, requestId, recorder, prefix } = resolved
   const timeOfAccess = clock ?? now
   const hooks = guardHooks(resolved)
-  const { whole, accessScopeOf } = createAccessScopes({
-    inspectors,
-    authorize,
-    describe: createServices(resolved),
-  })
+  const reports = createReports(hooks, requestId, timeOfAccess)
+  const { whole, accessScopeOf } = createAccessScopes({ inspectors, authorize, describe: createServices(resolved) })
   const { offers, index } = whole.service
-
-  /** Unauthenticated callers must not be able to flood the error hook. */
-  function reportUnplaced({ principal }: Visit, error: unknown): void {
-    if (principal === undefined) hooks.unauthenticatedError(error)
-    else hooks.error(error, { route: null })
-  }
 
   async function authenticate(visit: Visit): Promise<Principal> {
     try {
@@ -180,85 +287,18 @@ function buildRouter<Principal extends AdminPrincipal>(
       }
     } catch (error) {
       if (error instanceof ProblemError) throw error
-      reportUnplaced(visit, error)
+      reports.unplacedError(visit, error)
     }
     throw new ProblemError('forbidden')
-  }
-
-  function checkDeployment(request: Request): void {
-    const expected = request.headers.get(DEPLOYMENT_HEADER)
-    if (expected !== null && expected !== deployment.id) throw new ProblemError('deployment_mismatch')
-  }
-
-  function checkCapability(requires: DiagnosticsRoute['requires']): void {
-    const need = requires[0]
-    if (need === undefined || requires.some(offers)) return
-    // Of an inspector that is there the operation is missing; else it is the inspector.
-    const code = offers(CAPABILITIES.inspectorOf(need)) ? 'operation_absent' : 'inspector_absent'
-    throw new ProblemError(code, { capability: need })
-  }
-
-  /** After a client disconnects, the errors only report the abort. They are not logged. */
-  function handleError(visit: Visit, error: unknown, source?: string): void {
-    const { request, route } = visit
-    visit.isPartial = true
-    if (request.signal.aborted) return
-    const fault = error instanceof BadRecord ? error.fault : undefined
-    if (fault && ++visit.leftOut > RECORDS_TOLD) return
-    hooks.error(error, { route, ...(source === undefined ? {} : { source }), ...fault })
-  }
-
-  function endErrors({ route, leftOut }: Visit): void {
-    const rest = leftOut - RECORDS_TOLD
-    if (rest > 0) hooks.error(new BadRecord(`${rest} more records were left out of the answer`), { route })
-  }
-
-  const principals = new WeakMap<Request, Principal>()
-  // The caller is authenticated before anything is read of the past, and only once.
-  const pastAt =
-    recorder &&
-    createInstants(recorder, (composition, instant) => ({
-      readAt: composition.now(),
-      router: buildRouter<Principal>(
-        {
-          ...options,
-          ...composition,
-          extensions: { ...options.extensions, ...composition.extensions },
-          auth: { authenticate: (request) => principals.get(request) ?? null },
-          prefix: `${engine.prefix}/at/${instant}`,
-          recorder: undefined,
-          // The recorder does not record every route: this is not an error of the host.
-          onError: (error, place) => {
-            if ((error as { code?: unknown } | null)?.code !== 'unavailable') hooks.error(error, place)
-          },
-        },
-        now,
-      ),
-    }))
-
-  /** @throws ProblemError for an instant that was not recorded, or cannot be read. */
-  async function findPast(visit: Visit, principal: Principal): Promise<void> {
-    const instant = pastAt ? instantIn(new URL(visit.request.url).pathname, engine.prefix) : null
-    if (!pastAt || instant === null) return
-    principals.set(visit.request, principal)
-    try {
-      visit.past = await visit.deadline.race(pastAt(instant))
-    } catch (error) {
-      throw error instanceof ProblemError ? error : new ProblemError('inspector_unavailable', {}, { cause: error })
-    }
   }
 
   const asked = requestedRoutes(limits)
   const question = createQuestions(resolved)
 
   /** What a principal may see on a route; evaluated after validation and before any inspector is called. */
-  function accessScopeFor(
-    principal: Principal,
-    { route }: RequestedRoute,
-    { params, filters }: Pick<Visit, 'params' | 'filters'>,
-    { request, deadline }: Pick<Visit, 'request' | 'deadline'>,
-  ): Awaitable<AccessScope> {
+  function accessScopeFor(principal: Principal, { route }: RequestedRoute, visit: Visit): Awaitable<AccessScope> {
     if (!authorize) return whole
+    const { params, filters, request, deadline } = visit
     // Copies: changes by the host must not affect the request or the access record.
     const copied = { params: { ...params }, filters: { ...filters } }
     return accessScopeOf(route, { principal, route: route.path, ...copied, request }, deadline)
@@ -272,63 +312,41 @@ function buildRouter<Principal extends AdminPrincipal>(
     async authenticate(visit: Visit, route) {
       visit.route = route?.path ?? null
       const principal = await authenticate(visit)
-      if (recorder) await findPast(visit, principal)
+      if (findPast) await findPast(visit, principal)
       return principal
     },
     admit({ request }, { route }) {
-      checkDeployment(request)
-      checkCapability(route.requires)
+      checkDeployment(request, deployment.id)
+      checkCapability(route.requires, offers)
     },
     async answer(prepared, { who: principal, params, search }, visit) {
-      const { request, deadline, handled } = visit
+      const { deadline, handled } = visit
       visit.params = params
       const given = readQuery(prepared, search)
       visit.filters = given.filters
-      const accessScope = await accessScopeFor(principal, prepared, visit, visit)
+      const accessScope = await accessScopeFor(principal, prepared, visit)
       const put = question(prepared, { params, given, accessScope, deadline }, handled, (error, source) =>
-        handleError(visit, error, source),
+        reports.error(visit, error, source),
       )
       const compared = prepared.isCompared
         ? JSON.stringify([prepared.route.path, params, search, accessScope.users ?? null])
         : null
-      if (compared === null) {
-        visit.answer = await put.answer()
-        return jsonReply(200, visit.answer.encoded.text)
-      }
-      const named = request.headers.get('if-none-match')
-      const version = await put.version()
-      const known = version === null ? null : tagOfVersion(compared, version)
-      if (known !== null && isNamed(named, known)) return notModified(known)
-      visit.answer = await put.answer()
-      const { encoded } = visit.answer
-      const isVersioned = known !== null && !visit.isPartial && isWhole(visit.answer)
-      const etag = isVersioned ? known : tagOfAnswer(compared, encoded, prepared.route)
-      return isNamed(named, etag) || isAnyNamed(named) ? notModified(etag) : jsonReply(200, encoded.text, { etag })
+      return answerTo(put, compared, prepared.route, visit)
     },
     refuse(error, visit) {
       const problem = error instanceof ProblemError ? error : new ProblemError('internal', {}, { cause: error })
       const { cause } = problem
-      if (cause !== undefined && !visit.handled.has(cause)) handleError(visit, cause)
+      if (cause !== undefined && !visit.handled.has(cause)) reports.error(visit, cause)
       return problem
     },
   })
+  const findPast = recorder && createPast(recorder, { options, hooks, now, prefix: engine.prefix })
 
   async function reply(request: Request, info: unknown): Promise<HttpReply> {
     const startedAt = timeOfAccess()
-    const deadline = new Deadline(deadlineMs, request)
-    const visit: Visit = {
-      request,
-      remoteAddress: remoteAddressOf(info, request),
-      deadline,
-      route: null,
-      params: {},
-      filters: {},
-      handled: new Set(),
-      leftOut: 0,
-      isPartial: false,
-    }
+    const visit = newVisit(request, info, new Deadline(deadlineMs, request))
     const given = await engine.reply(visit)
-    deadline.clear()
+    visit.deadline.clear()
     if (visit.past) {
       const { router, readAt } = visit.past
       const reply = await router.reply(request, info)
@@ -336,24 +354,7 @@ function buildRouter<Principal extends AdminPrincipal>(
       if (reply.status >= 400) return reply
       return { ...reply, headers: { ...reply.headers, [AS_OF_HEADER]: toTimestamp(readAt) } }
     }
-    endErrors(visit)
-    const { principal = null, route, params, filters, answer } = visit
-    // Log unauthenticated requests only if they were rejected with 403.
-    if ((principal === null && given.status !== 403) || !hooks.hasAccessHook()) return given
-    hooks.access({
-      at: toTimestamp(startedAt),
-      principal,
-      method: request.method,
-      route,
-      params,
-      filters,
-      status: given.status,
-      duration_ms: Math.max(0, timeOfAccess() - startedAt),
-      item_count: answer?.itemCount ?? null,
-      complete: answer?.complete ?? null,
-      remote_address: visit.remoteAddress,
-      request_id: requestIdOf(requestId, request, (error) => reportUnplaced(visit, error)),
-    })
+    reports.end(visit, given.status, startedAt)
     return given
   }
 
