@@ -136,56 +136,39 @@ function resumeGap(last: string, current: StreamPosition): EventGap | undefined 
   return { type: 'gap', reason: 'resume', dropped, first_seq: seen.seq + 1, last_seq: current.seq }
 }
 
-/** Opens the stream at the current position of its topic. Nothing is written before the reader pulls. */
-export function openSessionStream(options: SessionStreamOptions): SessionStream {
-  const { bus, topic, now, heartbeatMs, lastEventId, request, onError, onEnd } = options
-  const { session_id, site_id, subscription_id } = options
-  // The reader that waits.
-  let taker: ((taken: Taken) => void) | undefined
-  let farewell: Bytes | undefined
-  let over = false
-  let wroteAt = now()
-  let hasTaken = false
+function readyFrame(options: SessionStreamOptions, start: StreamPosition): string {
+  const { bus, session_id, site_id, subscription_id, heartbeatMs } = options
+  const data: ReadyFrame = {
+    subscription_id,
+    session_id,
+    site_id,
+    queue_limit: bus.queueSize,
+    replay: false,
+    heartbeat_ms: heartbeatMs,
+  }
+  return encodeFrame({ event: 'ready', id: toEventId(start), retry: RETRY_MS, data })
+}
+
+type StreamChunks = ReturnType<typeof createStreamChunks>
+
+/** What a stream writes: the opening, then the events of its subscription, with a gap for those that were dropped. */
+function createStreamChunks(options: SessionStreamOptions, subscription: Subscription) {
+  const { lastEventId, onError } = options
+  const start = subscription.position
+  const missed = lastEventId === null ? undefined : resumeGap(lastEventId, start)
   // Events of a bus of the host's own that could not be written.
   let skipped = 0
   // Events beyond the last write, from a bus that does not limit its runs.
   let rest: EventRun | undefined
+  let opening: string | undefined = readyFrame(options, start) + (missed ? gapFrame(missed, start) : '')
 
-  const subscription: Subscription = bus.subscribe(topic, { wake: flush })
-  const start = subscription.position
-  const missed = lastEventId === null ? undefined : resumeGap(lastEventId, start)
-  const resumed = missed?.dropped ?? 0
-  const holder: GrantHolder = { fresh: flush, ended: end }
-  let opening: string | undefined
-  let grant: Grant
-  try {
-    opening = readyFrame() + (missed ? gapFrame(missed, start) : '')
-    grant = options.hold(holder)
-  } catch (error) {
-    subscription.close()
-    throw error
-  }
-  request.signal.addEventListener('abort', leave, { once: true })
-
-  function readyFrame(): string {
-    const data: ReadyFrame = {
-      subscription_id,
-      session_id,
-      site_id,
-      queue_limit: bus.queueSize,
-      replay: false,
-      heartbeat_ms: heartbeatMs,
-    }
-    return encodeFrame({ event: 'ready', id: toEventId(start), retry: RETRY_MS, data })
+  function dropped(): number {
+    return (missed?.dropped ?? 0) + skipped + subscription.dropped
   }
 
-  function gapFrame({ reason, dropped, first_seq, last_seq }: EventGap, behind: StreamPosition): string {
-    const data: GapFrame = { reason, dropped, dropped_total: droppedInAll(), first_seq, last_seq }
+  function gapFrame({ reason, dropped: count, first_seq, last_seq }: EventGap, behind: StreamPosition): string {
+    const data: GapFrame = { reason, dropped: count, dropped_total: dropped(), first_seq, last_seq }
     return encodeFrame({ event: 'gap', id: toEventId(behind), data })
-  }
-
-  function droppedInAll(): number {
-    return resumed + skipped + subscription.dropped
   }
 
   /** The chunk as bytes; a gap for an event that is not one. */
@@ -199,29 +182,73 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
     return encoder.encode(gapFrame(gap, { epoch, seq: at ?? behind }))
   }
 
-  /**
-   * Returns the next bytes for the reader, if any. Other events stay in the subscription, which drops the oldest beyond
-   * its limit.
-   */
-  function nextChunk(): Bytes | undefined {
-    if (opening !== undefined) {
-      const bytes = encoder.encode(opening)
-      opening = undefined
-      return bytes
-    }
-    let bytes: Bytes | undefined
-    const encode: TakeEvents = (events, from) => {
-      const chunk = eventChunk(events, from, subscription.position.epoch, onError)
-      bytes = bytesOf(chunk, events)
-      return chunk.next - from
-    }
-    const taken = rest ?? subscription.take(encode)
-    if (taken?.type === 'gap') return encoder.encode(gapFrame(taken, subscription.position))
-    if (taken === undefined || bytes) return bytes
-    const chunk = eventChunk(taken.events, 0, subscription.position.epoch, onError)
-    rest = chunk.next < taken.events.length ? { type: 'run', events: taken.events.slice(chunk.next) } : undefined
-    return bytesOf(chunk, taken.events)
+  return {
+    /**
+     * Returns the next bytes for the reader, if any. Other events stay in the subscription, which drops the oldest beyond
+     * its limit.
+     */
+    next(): Bytes | undefined {
+      if (opening !== undefined) {
+        const bytes = encoder.encode(opening)
+        opening = undefined
+        return bytes
+      }
+      let bytes: Bytes | undefined
+      const encode: TakeEvents = (events, from) => {
+        const chunk = eventChunk(events, from, subscription.position.epoch, onError)
+        bytes = bytesOf(chunk, events)
+        return chunk.next - from
+      }
+      const taken = rest ?? subscription.take(encode)
+      if (taken?.type === 'gap') return encoder.encode(gapFrame(taken, subscription.position))
+      if (taken === undefined || bytes) return bytes
+      const chunk = eventChunk(taken.events, 0, subscription.position.epoch, onError)
+      rest = chunk.next < taken.events.length ? { type: 'run', events: taken.events.slice(chunk.next) } : undefined
+      return bytesOf(chunk, taken.events)
+    },
+
+    /** Whether everything was written and the subscription is closed. */
+    hasEnded: () => opening === undefined && rest === undefined && subscription.closed,
+    discard() {
+      rest = undefined
+    },
+    state() {
+      const { position } = subscription
+      // Events taken from the bus but not yet written come first.
+      const held = rest?.events ?? []
+      const sent = { epoch: position.epoch, seq: position.seq - held.length }
+      return {
+        pending: subscription.pending + held.length,
+        dropped: dropped(),
+        last_position: position.epoch === '' ? null : toEventId(sent),
+      }
+    },
   }
+}
+
+/** Opens the stream at the current position of its topic. Nothing is written before the reader pulls. */
+export function openSessionStream(options: SessionStreamOptions): SessionStream {
+  const { bus, topic, now, heartbeatMs, request, onError, onEnd } = options
+  // The reader that waits.
+  let taker: ((taken: Taken) => void) | undefined
+  let farewell: Taken = DONE
+  let over = false
+  let wroteAt = now()
+  let hasTaken = false
+
+  const subscription = bus.subscribe(topic, { wake: flush })
+  const holder: GrantHolder = { fresh: flush, ended: end }
+  let chunks: StreamChunks
+  let grant: Grant
+  try {
+    chunks = createStreamChunks(options, subscription)
+    grant = options.hold(holder)
+  } catch (error) {
+    subscription.close()
+    throw error
+  }
+  request.signal.addEventListener('abort', leave, { once: true })
+  if (request.signal.aborted) leave()
 
   function give(taken: Taken): void {
     const waiting = taker
@@ -235,9 +262,14 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
     give({ done: false, value })
   }
 
-  function writeNext(): void {
+  /** Writes one chunk if the reader is waiting, one is available, and the viewer still has access. */
+  function flush() {
+    if (over || !taker) return
+    if (chunks.hasEnded()) return end('shutdown')
+    // Until the grant is renewed everything stays in the subscription's queue.
+    if (!grant.isFresh) return grant.refresh()
     try {
-      const bytes = nextChunk()
+      const bytes = chunks.next()
       if (bytes) write(bytes)
     } catch (error) {
       // A bus of the host's own that failed, or an epoch that cannot be written.
@@ -246,48 +278,37 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
     }
   }
 
-  /** Writes one chunk if the reader is waiting, one is available, and the viewer still has access. */
-  function flush(): void {
-    if (over || !taker) return
-    if (opening === undefined && rest === undefined && subscription.closed) end('shutdown')
-    else if (grant.isFresh) writeNext()
-    // Until the grant is renewed everything stays in the subscription's queue.
-    else grant.refresh()
-  }
-
   function end(reason: EndReason): void {
     if (over) return
     const retry = reason === 'shutdown' ? RETRY_MS + Math.floor(Math.random() * SHUTDOWN_JITTER_MS) : undefined
     release()
-    farewell = encoder.encode(encodeFrame({ event: 'end', data: { reason }, retry }))
+    farewell = { done: false, value: encoder.encode(encodeFrame({ event: 'end', data: { reason }, retry })) }
     if (taker) give(last())
   }
 
   function last(): Taken {
-    if (!farewell) return DONE
-    const value = farewell
-    farewell = undefined
-    return { done: false, value }
+    const taken = farewell
+    farewell = DONE
+    return taken
   }
 
   /** The client disconnected; no final frame is written. */
-  function leave(): void {
+  function leave(): Taken {
     release()
     give(DONE)
+    return DONE
   }
 
   /** Lets go of everything; nothing is written afterwards but an `end`. */
   function release(): void {
     if (over) return
     over = true
-    rest = undefined
+    chunks.discard()
     request.signal.removeEventListener('abort', leave)
     subscription.close()
     grant.release(holder)
     onEnd()
   }
-
-  if (request.signal.aborted) leave()
 
   return {
     frames: {
@@ -297,24 +318,10 @@ export function openSessionStream(options: SessionStreamOptions): SessionStream 
           taker = resolve
           flush()
         }),
-      async return() {
-        leave()
-        return DONE
-      },
+      return: async () => leave(),
     },
     end,
-    state() {
-      const { position } = subscription
-      // Events taken from the bus but not yet written come first.
-      const held = rest?.events ?? []
-      const sent = { epoch: position.epoch, seq: position.seq - held.length }
-      return {
-        pending: subscription.pending + held.length,
-        dropped: droppedInAll(),
-        last_position: position.epoch === '' ? null : toEventId(sent),
-        taken_ms_ago: hasTaken ? Math.max(0, now() - wroteAt) : null,
-      }
-    },
+    state: () => ({ ...chunks.state(), taken_ms_ago: hasTaken ? Math.max(0, now() - wroteAt) : null }),
     tick() {
       if (!over && taker && now() - wroteAt >= heartbeatMs) write(HEARTBEAT)
     },
