@@ -168,7 +168,7 @@ function createSync(options: MailboxesOptions, waiters: Waiters, calls: WaiterCa
       )
       attachments.deliveries.pump(waiter)
     } catch (error) {
-      if (waiters.has(waiter)) waiters.doubt(waiter)
+      waiters.doubt(waiter)
       onError(error)
     }
   }

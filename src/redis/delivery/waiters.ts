@@ -52,8 +52,8 @@ export function createWaiters() {
       countOf(waiter.user_id, -1)
       doubtful.delete(waiter)
     },
-    /** Notes that it is unknown which attempts the store has given to a waiter. */
-    doubt: (waiter: LocalWaiter) => void doubtful.add(waiter),
+    /** Notes that it is unknown which attempts the store has given to a waiter, unless it was removed. */
+    doubt: (waiter: LocalWaiter) => void (has(waiter) && doubtful.add(waiter)),
     trust: (waiter: LocalWaiter) => void doubtful.delete(waiter),
     /** Returns the waiters to confirm next: doubtful ones, then those with the oldest confirmation. Others come first next time. */
     toConfirm(most: number): LocalWaiter[] {
