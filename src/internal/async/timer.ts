@@ -34,41 +34,28 @@ export function unref(timer: Timer): Timer {
   return timer
 }
 
-/** One call that is due, and only ever brought forward. It keeps no process alive. */
-interface Alarm {
-  /** Calls `act` in `ms` at the latest. */
-  advance(ms: number): void
-  clear(): void
-}
-
-/** @param now A clock that never goes back. */
-export function createAlarm(act: () => void, now: () => number = () => performance.now()): Alarm {
+/** One call that is due, and only ever brought forward. It keeps no process alive. @param now A clock that never goes back. */
+export function createAlarm(act: () => void, now: () => number = () => performance.now()) {
   let timer: Timer | undefined
   let dueAt = Number.POSITIVE_INFINITY
-  const alarm: Alarm = {
-    advance(ms) {
+  function fire() {
+    dueAt = Number.POSITIVE_INFINITY
+    act()
+  }
+  return {
+    /** Calls `act` in `ms` at the latest. */
+    advance(ms: number): void {
       const at = now() + ms
       if (at >= dueAt) return
       clearTimeout(timer)
       timer = unref(setTimeout(fire, ms))
       dueAt = at
     },
-    clear() {
+    clear(): void {
       clearTimeout(timer)
       dueAt = Number.POSITIVE_INFINITY
     },
   }
-  function fire() {
-    dueAt = Number.POSITIVE_INFINITY
-    act()
-  }
-  return alarm
-}
-
-/** A call again and again, while it is wanted. */
-interface Ticker {
-  start(): void
-  stop(): void
 }
 
 /**
@@ -76,7 +63,7 @@ interface Ticker {
  *
  * @param keepsAlive Whether the timer keeps the process alive.
  */
-export function createTicker(tick: () => unknown, everyMs: number, keepsAlive = false): Ticker {
+export function createTicker(tick: () => unknown, everyMs: number, keepsAlive = false) {
   let timer: Timer | undefined
   let isUnderWay = false
   const run = async () => {
@@ -89,11 +76,11 @@ export function createTicker(tick: () => unknown, everyMs: number, keepsAlive = 
     }
   }
   return {
-    start() {
+    start(): void {
       timer ??= setInterval(run, everyMs)
       if (!keepsAlive) unref(timer)
     },
-    stop() {
+    stop(): void {
       clearInterval(timer)
       timer = undefined
     },

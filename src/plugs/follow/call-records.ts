@@ -304,7 +304,6 @@ export function createCallReports(
       const line = lineOf(call, recordOf(call), { outcome, at, reason })
       if (line) ended.push(line)
     },
-    /** Writes what waits within 5 s. `aborted`: calls not written. */
     async close(): Promise<CloseResult> {
       isClosed = true
       const hasStopped = async () => {

@@ -86,25 +86,10 @@ interface Parts {
   report(error: unknown, place: PlugErrorPlace): void
 }
 
-/** `direction` says who has to reply to the request that a message sends or is about. */
-export interface ObservedCallTable {
-  /** Begins to observe a connection. */
-  link(): CallLink
-  request(link: CallLink, direction: CallDirection, id: CallId, action: string, trace?: unknown): void
-  reply(link: CallLink, direction: CallDirection, id: CallId, isOk: boolean): void
-  /** The request is worked on. */
-  progress(link: CallLink, direction: CallDirection, id: CallId): void
-  /** The sender of the request does not wait for its reply any longer. */
-  cancel(link: CallLink, direction: CallDirection, id: CallId): void
-  /** A message that asks for no reply. */
-  notify(link: CallLink, direction: CallDirection, action: string): void
-  /** The connection has ended for `reason`, or is not observed any longer (`null`). */
-  end(link: CallLink, reason: string | null): void
-  /** Ends all calls, writes what waits within 5 s, and observes nothing any more. `aborted`: calls not written. */
-  close(): Promise<CloseResult>
-}
+export type ObservedCallTable = ReturnType<typeof createObservedCalls>
 
-export function createObservedCalls({ calls, keepMs, report }: Parts): ObservedCallTable {
+/** `direction` says who has to reply to the request that a message sends or is about. */
+export function createObservedCalls({ calls, keepMs, report }: Parts) {
   const links = new Set<CallLink>()
   const open = createOpenCalls()
   const counts = createCallCounts()
@@ -134,6 +119,7 @@ export function createObservedCalls({ calls, keepMs, report }: Parts): ObservedC
     void reports.flush()
   }
 
+  /** The connection has ended for `reason`, or is not observed any longer (`null`). */
   function end(link: CallLink, reason: string | null): void {
     if (!links.delete(link)) return
     for (const side of [link.to_client, link.to_server])
@@ -141,14 +127,15 @@ export function createObservedCalls({ calls, keepMs, report }: Parts): ObservedC
   }
 
   return {
-    link() {
+    /** Begins to observe a connection. */
+    link(): CallLink {
       const link = newLink()
       if (isClosed) return link
       links.add(link)
       ticker.start()
       return link
     },
-    request(link, direction, id, given, trace) {
+    request(link: CallLink, direction: CallDirection, id: CallId, given: string, trace?: unknown): void {
       if (!links.has(link) || (typeof id === 'string' && id.length > ID_CHARS)) return
       const same = link[direction].open.get(id)
       if (same) finish(same, 'unanswered')
@@ -157,26 +144,30 @@ export function createObservedCalls({ calls, keepMs, report }: Parts): ObservedC
       const raw = given.length > ACTION_CHARS ? given.slice(0, ACTION_CHARS) : given
       open.add(link, id, raw, counts.of(direction, raw), trace)
     },
-    reply(link, direction, id, isOk) {
+    reply(link: CallLink, direction: CallDirection, id: CallId, isOk: boolean): void {
       const call = link[direction].open.get(id)
       if (!call) return
       open.answered(call)
       finish(call, isOk ? 'succeeded' : 'failed')
     },
-    progress(link, direction, id) {
+    /** The request is worked on. */
+    progress(link: CallLink, direction: CallDirection, id: CallId): void {
       const call = link[direction].open.get(id)
       if (call) open.progressed(call)
     },
-    cancel(link, direction, id) {
+    /** The sender of the request does not wait for its reply any longer. */
+    cancel(link: CallLink, direction: CallDirection, id: CallId): void {
       const call = link[direction].open.get(id)
       if (call) finish(call, 'cancelled')
     },
-    notify(link, direction, action) {
+    /** A message that asks for no reply. */
+    notify(link: CallLink, direction: CallDirection, action: string): void {
       if (!links.has(link)) return
       counts.notified(counts.of(direction, action.length > ACTION_CHARS ? action.slice(0, ACTION_CHARS) : action))
     },
     end,
-    close() {
+    /** Ends all calls, writes what waits within 5 s, and observes nothing any more. `aborted`: calls not written. */
+    close(): Promise<CloseResult> {
       for (const link of links) end(link, null)
       isClosed = true
       ticker.stop()

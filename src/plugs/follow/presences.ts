@@ -47,18 +47,12 @@ interface PresenceFollowerParts {
   look(): void
 }
 
-export interface PresenceFollower {
-  follow(how: Learn): Followed
-  /** Writes what waits, within 5 s, and reports nothing any more. */
-  close(): Promise<CloseResult>
-}
-
 const hasCode = (error: unknown, ...codes: string[]) => error instanceof Refusal && codes.includes(error.code)
 
 /** For entries over `maxFollowed`, and for entries not known yet. */
 export const NOT_FOLLOWED: Followed = { changed() {}, leave() {}, learn: async () => {} }
 
-export function createPresenceFollower(parts: PresenceFollowerParts): PresenceFollower {
+export function createPresenceFollower(parts: PresenceFollowerParts) {
   const { heartbeatMs, maxFollowed, report } = parts
   const entries = new Set<Entry>()
   /** Number of `entries` that are still there. */
@@ -131,7 +125,7 @@ export function createPresenceFollower(parts: PresenceFollowerParts): PresenceFo
 
   ticker.start()
   return {
-    follow(how) {
+    follow(how: Learn): Followed {
       if (there >= maxFollowed) {
         report(new Refusal('capacity_exceeded', `${maxFollowed} are followed`), { step: 'identify' })
         return NOT_FOLLOWED
@@ -142,7 +136,8 @@ export function createPresenceFollower(parts: PresenceFollowerParts): PresenceFo
       void learn(entry, how)
       return { changed: () => want(entry), leave: () => leave(entry), learn: (again) => learn(entry, again) }
     },
-    async close() {
+    /** Writes what waits, within 5 s, and reports nothing any more. */
+    async close(): Promise<CloseResult> {
       ticker.stop()
       const ending = await writer.end()
       entries.clear()

@@ -26,18 +26,7 @@ interface WriterParts<E> {
   failed(error: unknown): void
 }
 
-interface Writer<E> {
-  /** Queues `entry` once, however often it is requested; a failed one waits for its retry. */
-  want(entry: E): void
-  /** Removes `entry`, unless it is being written. */
-  forget(entry: E): boolean
-  /** Number of times that the store was down: an entry queued before or during an outage is written late. */
-  outages(): number
-  /** Writes queued entries, within 5 s, and stops. `aborted`: entries not written. */
-  end(): Promise<CloseResult>
-}
-
-export function createWriter<E>({ write, failed }: WriterParts<E>): Writer<E> {
+export function createWriter<E>({ write, failed }: WriterParts<E>) {
   const waiting = new Set<E>()
   const busy = new Set<E>()
   const failing = new Set<E>()
@@ -92,19 +81,23 @@ export function createWriter<E>({ write, failed }: WriterParts<E>): Writer<E> {
   }
 
   return {
-    want(entry) {
+    /** Queues `entry` once, however often it is requested; a failed one waits for its retry. */
+    want(entry: E): void {
       if (hasEnded || failing.has(entry)) return
       waiting.add(entry)
       pump()
     },
-    forget(entry) {
+    /** Removes `entry`, unless it is being written. */
+    forget(entry: E): boolean {
       if (busy.has(entry)) return false
       waiting.delete(entry)
       failing.delete(entry)
       return true
     },
+    /** Number of times that the store was down: an entry queued before or during an outage is written late. */
     outages: () => outages,
-    async end() {
+    /** Writes queued entries, within 5 s, and stops. `aborted`: entries not written. */
+    async end(): Promise<CloseResult> {
       const isIdle = new Promise<void>((resolve) => {
         idle = resolve
       })
