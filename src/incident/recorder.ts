@@ -126,12 +126,6 @@ function createNodeClock(now: () => number, fetchReply: FetchReply, report: (err
   }
 }
 
-/** Keeps no process alive meanwhile. @throws the signal's reason. */
-async function waited(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, signal, false)
-  signal.throwIfAborted()
-}
-
 /** One pass over all routes. @throws CaptureFailed if none has an answer. */
 async function readAll(followed: readonly Followed[], signal: AbortSignal): Promise<[Followed, readonly Change[]][]> {
   const readings: Promise<[Followed, readonly Change[]]>[] = []
@@ -174,7 +168,8 @@ async function recordSession(session: Session, started: () => void): Promise<voi
       for (const [one, some] of changes) recording.pin(one, some, clock.last())
       recording.evict(clock.last())
       started()
-      await waited(everyMs, signal)
+      await sleep(everyMs, signal, false)
+      signal.throwIfAborted()
       changes = await readAll(followed, signal)
       const back = await clock.setBackTo()
       if (back !== null) recording.dropAfter(back)
@@ -247,7 +242,7 @@ export function createFlightRecorder(options: FlightRecorderOptions): FlightReco
         if (signal.aborted) break
         if (!isReported) report(error)
         isReported = true
-        await waited(RETRY_MS, signal).catch(() => {})
+        await sleep(RETRY_MS, signal, false)
       }
     }
     await writer.close()
