@@ -115,6 +115,33 @@ async function takeDocs(browser) {
   }
 }
 
+/** What else the documentation shows, by world; the width is that of a telephone for one. */
+const WORLD_SHOTS = {
+  broken: { problems: '/', phone: '/', connections: '/connections?status=connected', changes: '/changes' },
+  calls: { calls: '/' },
+  browser: { workers: '/contexts' },
+  jobs: { jobs: '/delivery/commands' },
+  large: { large: '/connections' },
+}
+
+async function takeWorlds(browser) {
+  for (const [world, shots] of Object.entries(WORLD_SHOTS)) {
+    const { dashboard, key, close } = await startHost(['--world', world])
+    try {
+      await new Promise((resolve) => setTimeout(resolve, PAST_MS))
+      for (const [name, address] of Object.entries(shots)) {
+        const width = name === 'phone' ? 390 : 1100
+        const page = await browser.newPage({ viewport: { width, height: HEIGHTS[width] ?? 600 } })
+        await page.goto(`${dashboard}#key=${key}`)
+        await take(page, address, join(folder, `${name}.png`))
+        await page.close()
+      }
+    } finally {
+      await close()
+    }
+  }
+}
+
 /** The address of the first record of each kind that the world has. */
 async function addressesIn(ask) {
   const shots = { overview: '/', findings: '/findings' }
@@ -169,7 +196,10 @@ async function takeWorld(browser, world) {
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
 try {
   if (values.all) for (const world of values.world) await takeWorld(browser, world)
-  else await takeDocs(browser)
+  else {
+    await takeDocs(browser)
+    await takeWorlds(browser)
+  }
 } finally {
   await browser.close()
 }

@@ -19,7 +19,7 @@ import { countTests } from './count-tests.mjs'
 const ROOT = join(import.meta.dirname, '..')
 
 const PACKAGED =
-  /^(?:dist\/(?!.*\.test\.).+\.(?:js|js\.map|d\.ts)|docs\/(?:[\w-]+\.md|images\/[\w-]+\.png|grafana(?:-calls)?\.json|alerts\.yml|incident\.schema\.json|llms(?:-small)?\.txt)|package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md)$/
+  /^(?:dist\/(?!.*\.test\.).+\.(?:js|js\.map|d\.ts)|docs\/(?:[\w-]+\.md|grafana(?:-calls)?\.json|alerts\.yml|incident\.schema\.json|llms(?:-small)?\.txt)|package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md)$/
 const REQUIRED = [
   'package.json',
   'README.md',

@@ -1,3 +1,5 @@
+import { setMaxListeners } from 'node:events'
+
 /** Repeats `act` each `ms` until `signal` aborts. Its first error is printed, unless a store was slow. */
 export function every(ms, signal, act) {
   let isShown = false
@@ -9,5 +11,7 @@ export function every(ms, signal, act) {
   const timer = setInterval(() => {
     Promise.resolve().then(act).catch(fail)
   }, ms)
+  // Each client of a world listens.
+  setMaxListeners(0, signal)
   signal.addEventListener('abort', () => clearInterval(timer), { once: true })
 }

@@ -17,7 +17,7 @@ function attemptsOf(command: DeliveryCommandAnswer) {
   if (count === null) return <Unknown />
   if (count === 0 || acknowledgement.state !== 'none') return count
   const last = last_outcome === 'handed_over' ? '' : `, last ${spacedName(last_outcome ?? 'pending')}`
-  return `${count}, ${confirmed ?? '?'} sent${last}`
+  return `${count === confirmed ? '' : `${count}, `}${confirmed ?? '?'} sent${last}`
 }
 
 /** Why it ended, or what it waits for. */
