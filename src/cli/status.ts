@@ -80,17 +80,14 @@ function duration(ms: number): string {
 }
 
 /** What needs a person, one line each, and what is too young to. */
-function needsOf({ findings, nodes, sources, counts }: StatusAnswers): { settled: string[]; fresh: string[] } {
+function needsOf({ findings, nodes, sources }: StatusAnswers): { settled: string[]; fresh: string[] } {
   const [settled, fresh]: [string[], string[]] = [[], []]
   const mute = sources?.items.filter(({ answered }) => !answered) ?? []
   if (mute.length > 0)
     settled.push(`No answer from ${mute.map(({ source, code }) => `${spaced(source)} (${code})`).join(', ')}`)
-  // A silent node that holds nothing needs no attention: the line below counts it. Connections say which ones hold something.
-  const finding = findings?.kinds.find(({ kind }) => kind === 'silent_node_holds')
-  const holders = counts && finding?.exact ? finding.nodes : null
+  // A silent node that holds nothing needs no attention: the line below counts it.
   const silent = (nodes?.items ?? []).filter(
-    ({ node_id, stale, connection_waiters, active_drainers }) =>
-      stale && (connection_waiters !== 0 || active_drainers !== 0) && (holders?.includes(node_id) ?? true),
+    ({ stale, connection_waiters, active_drainers }) => stale && (connection_waiters !== 0 || active_drainers !== 0),
   )
   for (const { node_id, staleness_ms } of silent.slice(0, NODES_SHOWN))
     settled.push(`Node ${node_id} is silent${staleness_ms === null ? '' : ` for ${duration(staleness_ms)}`}`)

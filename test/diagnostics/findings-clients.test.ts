@@ -62,11 +62,11 @@ describe('a client that acknowledges nothing', () => {
     expect(await of([earlier, leftUnanswered('cmd-1', 9_000)])).toEqual([])
   })
 
-  it('is counted from the first of its latest 50 commands if more ended so', async () => {
-    const statuses = Array.from({ length: 60 }, (_, i) => leftUnanswered(`cmd-${i}`, 80_000 - i * 1_000))
+  it('is counted from the first of its latest 500 commands if more ended so', async () => {
+    const statuses = Array.from({ length: 600 }, (_, i) => leftUnanswered(`cmd-${i}`, 80_000 - i * 100))
     const [found] = await of(statuses)
-    const first = (statuses as { terminal: { at: string } | null }[]).at(-50)?.terminal?.at
-    expect([found?.since, found?.evidence[0]?.fields.unacknowledged_in_a_row]).toEqual([first, 50])
+    const first = (statuses as { terminal: { at: string } | null }[]).at(-500)?.terminal?.at
+    expect([found?.since, found?.evidence[0]?.fields.unacknowledged_in_a_row]).toEqual([first, 500])
   })
 
   it('is counted, however many later commands failed at others that had acknowledged them', async () => {

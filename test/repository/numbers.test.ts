@@ -64,7 +64,7 @@ const SAID: Record<string, [template: string, constant: string][]> = {
   'findings.md': [
     ['the first {} records of each list', 'internal/views/findings/detector SUMMARY_PAGE'],
     ['is looked up for {} clients per request', 'internal/views/findings/detector CHANGES_MAX'],
-    ['how many of its last {} commands', 'internal/views/findings/delivery RECENT'],
+    ['how many of its last {} commands', 'internal/views/findings/delivery EARLIER'],
   ],
   'incidents.md': [
     ['the bound on the file, {MiB}', 'incident/format INCIDENT_BYTES'],

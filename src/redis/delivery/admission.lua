@@ -1,5 +1,5 @@
--- Admission of a command: it is refused, found as admitted before, or written. A new command is given at once to its attached
--- client if that has a free slot.
+-- Admission of a command: it is found as admitted before, refused, or written, looked for in that order. A new command is
+-- given at once to its attached client if that has a free slot.
 -- Inputs: the step `admit` (steps.ts). Outputs: its answer, the record, the lists of commands, counters.
 -- Publishes: `command` to the node that a command is given to.
 

@@ -73,13 +73,16 @@ interface Try {
 
 /** Every attempt that is kept one by one; without them the last one alone. */
 function triesOf(status: DeliveryStatusAnswer): Try[] {
-  const { items, count, last_at, last_node_id, last_outcome } = partsOf(status).attempts
+  const { attempts, acknowledgement } = partsOf(status)
+  const { items, count, last_at, last_node_id, last_outcome } = attempts
+  const isOver = status.terminal !== null || acknowledgement.state !== 'none'
+  const pending = isOver ? 'outcome not recorded' : 'under way'
   if (items?.length)
     return items.map(({ number, at, ended_at, node_id, outcome, reason }) => ({
       number,
       from: timeIn(at),
       to: timeIn(ended_at),
-      caption: spacedName(reason ?? outcome ?? 'under way'),
+      caption: spacedName(reason ?? outcome ?? pending),
       node: node_id,
     }))
   if (!count) return []
@@ -88,7 +91,7 @@ function triesOf(status: DeliveryStatusAnswer): Try[] {
       number: count,
       from: timeIn(last_at),
       to: null,
-      caption: spacedName(last_outcome ?? 'under way'),
+      caption: spacedName(last_outcome ?? pending),
       node: last_node_id,
     },
   ]

@@ -4,7 +4,8 @@ import { useState } from 'preact/hooks'
 import type { ClientType } from '../../../internal/contract/connections.js'
 import type { Ownership } from '../../../internal/contract/contexts.js'
 import { type Address, hrefOf, type Query } from '../address.js'
-import { spacedName } from '../words.js'
+import { instantIn } from '../instants.js'
+import { spacedName, timeOf } from '../words.js'
 import { Text } from './text.js'
 
 /** A filter of a route: of any text, or one of its words. */
@@ -54,8 +55,16 @@ export function valuesIn(rows: readonly object[], name: string): [value: string,
   return [...counts].sort(([, a], [, b]) => b - a).slice(0, SUGGESTED)
 }
 
+const isTime = (name: string) => name === 'from' || name === 'to'
+
 const hintOf = (name: string) =>
-  name.endsWith('prefix') ? 'begins with' : name.endsWith('_ms') ? 'at least, in ms' : 'exact'
+  isTime(name)
+    ? '14:03 or -5m'
+    : name.endsWith('prefix')
+      ? 'begins with'
+      : name.endsWith('_ms')
+        ? 'at least, in ms'
+        : 'exact'
 
 interface AddProps {
   filters: readonly Filter[]
@@ -71,7 +80,8 @@ function Add({ filters, address, rows }: AddProps): JSX.Element {
   const { words } = filters.find(({ name }) => name === chosen) ?? {}
   const set = (text: string) => {
     // Reasons are shown with spaces.
-    const given = chosen.endsWith('reason') ? text.trim().replaceAll(' ', '_') : text.trim()
+    const said = chosen.endsWith('reason') ? text.trim().replaceAll(' ', '_') : text.trim()
+    const given = isTime(chosen) ? String(instantIn(said) || said) : said
     setValue('')
     if (given) location.hash = withFilter(address, chosen, given)
   }
@@ -154,7 +164,7 @@ export function Filters({ filters, presets = [], address, rows, countBy }: Filte
       {given.map(([name, value]) => (
         <a key={name} class="chip on" data-filter={name} href={withFilter(address, name, null)}>
           <span class="hidden">remove</span> <span class="dim">{spacedName(name)}</span>{' '}
-          <Text value={spacedName(value)} /> <span aria-hidden="true">×</span>
+          <Text value={isTime(name) ? timeOf(+value || value) : spacedName(value)} /> <span aria-hidden="true">×</span>
         </a>
       ))}
       <details class="filters" open={isMissing}>

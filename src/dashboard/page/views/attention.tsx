@@ -4,7 +4,7 @@ import type { DeliveryNodeAnswer } from '../../../internal/contract/delivery.js'
 import type { SourceRow } from '../../../internal/diagnostics/sources.js'
 import type { Finding, FindingSummary } from '../../../internal/views/findings/finding.js'
 import { hrefOf } from '../address.js'
-import { NOT_SCOPABLE, offers, onReset } from '../answers.js'
+import { NOT_SCOPABLE, onReset } from '../answers.js'
 import { FEEDS, useFeed } from '../feed.js'
 import { useAnswer, useTick } from '../hooks.js'
 import type { Listed } from '../parts/list.js'
@@ -100,13 +100,8 @@ function attentionOf({ findings, nodes, sources }: Given): Need[] {
   const mute = sources.value?.items.filter(({ answered }) => !answered) ?? []
   // Without any source the others are old at once: their rows leave as the alarm comes, and nothing moves twice.
   const isOld = mute.length > 0 && mute.length === sources.value?.items.length
-  // A silent node that holds something is a finding too, and is named once. Connections say which ones hold something.
-  const finding = findings.isOld ? undefined : findings.value?.kinds.find(({ kind }) => kind === 'silent_node_holds')
-  const holders = offers('/connections') && finding?.exact ? finding.nodes : null
-  const silent =
-    nodes.isOld || isOld
-      ? []
-      : (nodes.value?.items.filter((node) => isSilentHolder(node) && (holders?.includes(node.node_id) ?? true)) ?? [])
+  const silent = nodes.isOld || isOld ? [] : (nodes.value?.items.filter(isSilentHolder) ?? [])
+  // A silent node that holds something is a finding too, and is named once.
   const groups =
     findings.isOld || isOld
       ? []

@@ -9,6 +9,7 @@ import { useAnswer } from '../hooks.js'
 import { NotRecorded, TimeField } from '../incident.js'
 import { spanOf } from '../instants.js'
 import { hrefOfRecord } from '../parts/field.js'
+import type { Filter } from '../parts/filters.js'
 import type { Listed } from '../parts/list.js'
 import { ProblemNote } from '../parts/state.js'
 import { Text } from '../parts/text.js'
@@ -32,6 +33,7 @@ const FINDINGS = {
 interface Compared {
   path: string
   title: string
+  filters?: readonly Filter[]
   // biome-ignore lint/suspicious/noExplicitAny: the records of a list are its own matter
   keyOf(row: any): string
 }
@@ -117,9 +119,11 @@ interface FamilyProps {
 }
 
 /** What changed in one list. */
-function Family({ view: { path, title, keyOf }, id, from, to }: FamilyProps): JSX.Element | null {
-  const before = useAnswer<Listed<Row>>(`/at/${from}${path}?limit=${READ}`)
-  const after = useAnswer<Listed<Row>>(`/at/${to}${path}?limit=${READ}`)
+function Family({ view: { path, title, keyOf, filters = [] }, id, from, to }: FamilyProps): JSX.Element | null {
+  // What had ended before is the same in both.
+  const query = `?limit=${READ}${filters.some(({ name }) => name === 'from') ? `&from=${from}` : ''}`
+  const before = useAnswer<Listed<Row>>(`/at/${from}${path}${query}`)
+  const after = useAnswer<Listed<Row>>(`/at/${to}${path}${query}`)
   const [a, b] = [before.value, after.value]
   const found = useMemo(() => {
     if (!a || !b) return null
@@ -134,7 +138,9 @@ function Family({ view: { path, title, keyOf }, id, from, to }: FamilyProps): JS
     const counts = [`${added.length} new`, `${changed.length} changed`, `${gone.length} gone`, `${unchanged} unchanged`]
     return {
       lines: [...lines].sort(([, one], [, other]) => other.length - one.length),
-      said: counts.filter((count) => !count.startsWith('0 ')).join(' · ') || 'none',
+      said:
+        counts.filter((count) => !count.startsWith('0 ')).join(' · ') ||
+        (a.has_more || b.has_more ? 'not comparable' : 'none'),
     }
   }, [a, b])
   const problem = before.problem ?? after.problem
@@ -181,7 +187,7 @@ export function ChangesPage({ address: { query } }: { address: Address }): JSX.E
             </p>
             <div class="add">
               {SPANS.map((minutes) => (
-                <a key={minutes} class="chip" href={hrefAt(to, since(to - minutes * MINUTE_MS))}>
+                <a key={minutes} class="chip" href={since(to - minutes * MINUTE_MS)}>
                   last {minutes} min
                 </a>
               ))}

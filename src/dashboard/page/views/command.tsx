@@ -184,7 +184,7 @@ export function CommandPage({ address: { path, query } }: { address: Address }):
                 </strong>{' '}
                 {reason !== null && <Term value={reason} />} <span class="dim">{unknown}</span>
               </p>
-              {why?.value && !why.isOld && <WhyVerdict {...why.value} />}
+              {why?.value && !why.isOld && <WhyVerdict {...why.value} isOver={status.terminal !== null} />}
               {/* The verdict has its place before it comes; a result has none. */}
               {why && !why.value && !why.problem && state !== 'resulted' && <p class="first-link loading">why</p>}
               <p>

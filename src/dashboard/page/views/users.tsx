@@ -58,10 +58,13 @@ function useConnected(user_id: string): Record<string, string> | null {
   return value?.has_more ? { user_id, status: 'connected' } : null
 }
 
+const CONNECTED: ListView<ConnectionAnswer> = { ...CONNECTIONS, title: 'Connected' }
+
 /** Where the newest connections are too many, those that are connected. */
-const Connections = ({ user_id }: { user_id: string }): JSX.Element => (
-  <Excerpt view={CONNECTIONS} query={useConnected(user_id) ?? { user_id }} />
-)
+function Connections({ user_id }: { user_id: string }): JSX.Element {
+  const connected = useConnected(user_id)
+  return <Excerpt view={connected ? CONNECTED : CONNECTIONS} query={connected ?? { user_id }} />
+}
 
 /** The newest records of the tables below on one axis: the answers are shared with them. */
 function Hour({ user_id }: { user_id: string }): JSX.Element | null {

@@ -19,10 +19,10 @@ export function useWhy(query: Record<string, string> | null): AnswerState<Delive
   return isOffered && query ? answer : null
 }
 
-/** The first link that does not hold, in a sentence. */
-export function WhyVerdict({ links, verdict }: DeliveryWhy): JSX.Element | null {
+/** The first link that does not hold, in a sentence. Of a command that is over, what is unknown explains nothing. */
+export function WhyVerdict({ links, verdict, isOver }: DeliveryWhy & { isOver: boolean }): JSX.Element | null {
   const link = links.find((each) => each.link === verdict?.link)
-  if (!link) return null
+  if (!link || (isOver && link.holds === null)) return null
   return (
     <p class="first-link">
       <strong class={link.holds === false ? 'bad' : 'warn'}>

@@ -227,8 +227,9 @@ export const COMMANDS_UNACKNOWLEDGED = createListDetector<DeliveryCommandAnswer>
   },
 })
 
-/** Latest commands of a client that are read to see whether it has acknowledged one. */
+/** Latest commands of a client that are read to see whether it has acknowledged one: more where it has none of these. */
 const RECENT = 50
+const EARLIER = 500
 
 /** Whether its client was asked and never answered: a host that settles it has an answer. */
 function isLeftUnanswered(command: DeliveryCommandAnswer): boolean {
@@ -255,11 +256,11 @@ async function leftUnanswered(
   const list = async (page: PageQuery, ctx: InspectionContext) =>
     (await scan.inspectors.delivery.listCommands?.({ user_id, client_id }, { ...page, order: 'newest' }, ctx)) ??
     NOTHING
-  const { records, next } = await scan.page(
-    SOURCE,
-    { entry: DeliveryCommandAnswer, list },
-    { cursor: null, limit: RECENT },
-  )
+  const read = (limit: number) => scan.page(SOURCE, { entry: DeliveryCommandAnswer, list }, { cursor: null, limit })
+  let { records, next } = await read(RECENT)
+  const hasOthers = next !== null && records.every((command) => saysNothing(command) || isLeftUnanswered(command))
+  // What other clients and lists need comes first.
+  if (hasOthers && scan.budget(SOURCE).entries > 4 * EARLIER) ({ records, next } = await read(EARLIER))
   const asked = records.filter((command) => !saysNothing(command))
   // The latest one may be further back.
   if (asked.length === 0 && next !== null) scan.cut.add(SOURCE)
