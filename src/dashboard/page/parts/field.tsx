@@ -74,7 +74,7 @@ interface FieldProps {
 const TAIL = 8
 
 /** An id that leads somewhere; where there is no room for it, it is cut in its middle. */
-export const Id = ({ value, href }: { value: string; href: string }): ComponentChildren => {
+const Id = ({ value, href }: { value: string; href: string }): ComponentChildren => {
   if (value.length <= 20) return <a href={href}>{Text({ value })}</a>
   if (!/^[!-~]+$/.test(value))
     return (

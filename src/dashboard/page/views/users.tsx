@@ -111,7 +111,8 @@ function countsOf(user: UserSummary): string {
   const numbers = Object.entries(user)
     .filter((pair): pair is [string, number] => typeof pair[1] === 'number')
     .map(([name, count]) => `${countOf(count)} ${labelOf(name).replace(/ count$/, 's')}`)
-  return [numbers.join(', '), truncationsOf(user).join(' · ') || 'every source was read to its end'].join(' · ')
+  const extent = truncationsOf(user).join(' · ') || 'every source was read to its end'
+  return numbers.length > 0 ? `${numbers.join(', ')} · ${extent}` : extent
 }
 
 export function UserPage({ path }: { path: string }): JSX.Element {
